@@ -297,7 +297,7 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], che
         tally.add(row)
         if isinstance(row, Skip):
             continue
-        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].check(sample, row)):
+        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
     table = parquet.table(schema.columns(made, Sample), arrow_schema(schema.sample_columns()))

@@ -112,7 +112,7 @@ class Draws(msgspec.Struct, kw_only=True):
         if swaps and seeding.rng(self.seed, "counterbalance", code, row.sample.clean_id).random() < 0.5:
             counterpart = SWAPPED[code]
             unit, made = counterpart, counterpart.exchanged(row.sample, made)
-        if wrong := unit.check(row.sample, made):
+        if wrong := unit.problems(row.sample, made):
             raise UserError(f"{made.id}: {wrong[0]} (a defect of this package: please report it)")
         version = self.version(row, msgspec.structs.replace(made, seed=self.seed))
         if self.fits(version):

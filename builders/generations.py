@@ -27,12 +27,12 @@ from robustbench_tc.schema import Json, dumps
 
 from .generators.base import (
     NO_ANSWER,
+    SILENT,
+    Counting,
     Generator,
-    KeepsRefusals,
     Refusal,
     Refuse,
     Silent,
-    Statistics,
     check,
     is_written,
 )
@@ -81,7 +81,7 @@ class Recording:
     def lines(self) -> Iterator[bytes]:
         """The type's part of `generations.jsonl`."""
         refusals: dict[str, list[Refusal]] = {}
-        if isinstance(self._generator, KeepsRefusals):
+        if isinstance(self._generator, Counting):
             for refusal in self._generator.refusals():
                 refusals.setdefault(refusal.key, []).append(refusal)
         silent = (why for key, (_, why) in self._asked.items() if key not in refusals)
@@ -117,14 +117,14 @@ def _line(line: _Line) -> bytes:
     return dumps(line).encode() + b"\n"
 
 
-class Replay:
+class Replay(Counting):
     """Gives the texts of one type as a build's `generations.jsonl` has them."""
 
     def __init__(self, kind: str, head: _Line, strict: bool = True) -> None:
-        self.kind, self.label = kind, head.generator or ""
+        super().__init__(head.generator or "")
+        self.kind = kind
         self._head, self._strict = head, strict
         self._lines: dict[str, list[_Line]] = {}
-        self._statistics = Statistics(generator=self.label)
         for name in ("retried", "replayed", "requests", "prompt_tokens", "completion_tokens"):
             if type(number := (head.statistics or {}).get(name)) is int:
                 setattr(self._statistics, name, number)  # what the answers do not tell
@@ -173,9 +173,6 @@ class Replay:
         # A generator of the caller's own may count in its own way: then its word stands.
         return counted if said.keys() >= {"generator", "asked", "answered"} else dict(said)
 
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
-
 
 def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
     """The generators of a build, by type. Raises UserError naming the line that does not fit.
@@ -203,4 +200,4 @@ def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
             raise UserError(f"{path.name}, line {number}: not an answer for {current and current.kind!r}")
         else:
             current.add(line)
-    return {kind: Silent() if one.label == Silent.label else one for kind, one in found.items()}
+    return {kind: Silent() if one.label == SILENT else one for kind, one in found.items()}

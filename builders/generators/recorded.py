@@ -28,23 +28,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, clean_id_hash, dumps, parameter_hash, parameter_hashes, tool_hash
 
+from ..perturb.abstention_recorded import Edit, apply_edits
 from ..perturb.base import Text, TextRequest
 from . import translations
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, is_written, kinds, writes_tools
+from .base import NO_ANSWER, Counting, Refuse, check, is_written, kinds, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
 """Texts and judgments of the bundled starter samples, written by us."""
-
-Edit: TypeAlias = tuple[int, str, str]
-"""Offset in the original text, what stands there, what takes its place."""
 
 
 class _Text(msgspec.Struct, frozen=True, array_like=True, tag="text"):
@@ -57,10 +55,6 @@ class _Edits(msgspec.Struct, frozen=True, array_like=True, tag="edits"):
     kind: str
     key: str
     edits: tuple[Edit, ...]
-
-    @property
-    def value(self) -> tuple[Edit, ...]:
-        return self.edits
 
 
 class _Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
@@ -184,17 +178,6 @@ def edits_between(before: str, after: str) -> tuple[Edit, ...]:
     return tuple(found)
 
 
-def apply_edits(before: str, edits: Iterable[Edit]) -> str:
-    """The edited text. Raises ValueError where the text is not the one that the edits were made in."""
-    out, done = [], 0
-    for place, old, new in edits:
-        if place < done or before[place : place + len(old)] != old:
-            raise ValueError(f"the edit at {place} finds another text")
-        out += [before[done:place], new]
-        done = place + len(old)
-    return "".join([*out, before[done:]])
-
-
 def output_hash(output: Json) -> str:
     """16 hex digits: which answer a judgment is about."""
     return hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
@@ -205,14 +188,12 @@ def judgment_address(request: TextRequest, output: Json) -> tuple[str, str]:
     return request.key, output_hash(output)
 
 
-class Recorded:
+class Recorded(Counting):
     """Answers by request key, from one file after the other: `recorded` and `recorded:PATH`."""
 
-    label = "recorded"
-
     def __init__(self, *books: "Book") -> None:
+        super().__init__("recorded")
         self._books = books
-        self._statistics = Statistics(generator=self.label)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         """As `Generator.generate`: the first answer, in the order of the files, that passes its check."""
@@ -229,12 +210,6 @@ class Recorded:
                     return Text(answer, generator)
                 self._statistics.refuse(request, answer, reason)
         return NO_ANSWER if reason is None else f"refused: {reason}"
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()
-
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
 
 
 class Book:
@@ -274,11 +249,8 @@ class Book:
                 yield None, self.label, line.reason
             elif isinstance(line, _Text):
                 yield self._idle(request, line.value), self.label, None
-            else:
-                try:
-                    yield apply_edits(request.input, line.edits), self.label, None
-                except ValueError:  # the edits were made in another text of the same key
-                    continue
+            elif (text := apply_edits(request.input, line.edits)) is not None:
+                yield text, self.label, None
 
     def _idle(self, request: TextRequest, value: Json) -> Json:
         """The answer without the new tools that were judged to serve the sample."""

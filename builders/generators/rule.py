@@ -1,13 +1,14 @@
 """`rule`: typing errors by rule, for requests that nobody has rewritten; no other texts."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from robustbench_tc import seeding
 
 from ..perturb.base import NotApplicable, Text, TextRequest
 from ..perturb.severity_typos import free_words, mistype
-from .base import Refuse, Statistics
+from .base import Counting, Refuse
+
+LABEL = "rule"
 
 KIND = "realistic_typos"
 """The one type that it writes for."""
@@ -16,13 +17,11 @@ SLIPS = (2, 3, 4)
 """How many a text has, as many as there is room for."""
 
 
-class Rule:
+class Rule(Counting):
     """Keyboard slips, as of `perturb/severity_typos.py`; a text depends on nothing but the request."""
 
-    label = "rule"
-
     def __init__(self) -> None:
-        self._statistics = Statistics(generator=self.label)
+        super().__init__(LABEL)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         """A text each, or `too_few_words` where a request has no two words that may be mistyped."""
@@ -44,6 +43,3 @@ class Rule:
             except NotApplicable:
                 continue
         return None
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()

@@ -180,7 +180,8 @@ class GoldRemoved(NoCall):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row) + self._check_words(clean, row) + check_judged(clean)
+        judged(clean)
+        wrong = self.beyond(clean, row) + self._check_words(clean, row)
         return wrong + (
             [] if row.tools == left(clean) else ["the registry is not the clean one without gold"]
         )
@@ -189,15 +190,6 @@ class GoldRemoved(NoCall):
         """The gold tool stays."""
         kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
         return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
-
-
-def check_judged(clean: Sample) -> list[str]:
-    """Why no row is due, where none is."""
-    try:
-        judged(clean)
-    except NotApplicable as skip:
-        return [f"no row is due: {skip.reason}"]
-    return []
 
 
 @register
@@ -249,7 +241,8 @@ class NearMiss(NoCall):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row) + self._check_words(clean, row) + check_judged(clean)
+        judged(clean)
+        wrong = self.beyond(clean, row) + self._check_words(clean, row)
         if wrong:
             return wrong
         extra = list(row.tools)

@@ -231,8 +231,18 @@ class Perturbation:
         raise NotImplementedError
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well."""
+        """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well.
+
+        May raise NotApplicable, which is wrong too (`problems`).
+        """
         raise NotImplementedError
+
+    def problems(self, clean: Sample, row: Sample) -> list[str]:
+        """As `check`, for any row: that the type does not apply to its clean row is wrong too."""
+        try:
+            return self.check(clean, row)
+        except NotApplicable as skip:
+            return [f"no row is due: {skip.reason}"]
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """Messages, tools or gold that differ though `may_change` lacks them: a `check` begins here."""

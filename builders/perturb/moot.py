@@ -164,10 +164,7 @@ class Moot(Balanced):
         )
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        try:
-            can = kinds(clean)
-        except NotApplicable as skip:
-            return [f"the type does not apply to this sample: {skip.reason}"]
+        can = kinds(clean)
         needed = pair.gold.parameters == original.parameters
         lean = pair.other if needed else pair.gold
         complete = pair.gold if needed else pair.other

@@ -58,6 +58,23 @@ def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, 
     return tuple(messages), Change(f"/messages/{at}/content", content[start:end], text, start)
 
 
+def rewritten(clean: Sample, row: Sample) -> tuple[str, list[str]]:
+    """What stands in the row in the place of the query, and what is wrong with the messages around it."""
+    span = query_span(clean)
+    before = clean.messages[span.message].content
+    head, tail = before[: span.start], before[span.end :]
+    if len(row.messages) != len(clean.messages):
+        return "", ["messages were added or removed"]
+    after = row.messages[span.message].content
+    wrong = []
+    if not (after.startswith(head) and after.endswith(tail) and len(after) >= len(head) + len(tail)):
+        wrong.append("text outside the query changed")
+    others = [m for place, m in enumerate(row.messages) if place != span.message]
+    if others != [m for place, m in enumerate(clean.messages) if place != span.message]:
+        wrong.append("another message changed")
+    return after[span.start : len(after) - len(tail)], wrong
+
+
 def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
     """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
     span = message, start, end = wish_span(sample)

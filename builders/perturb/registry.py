@@ -4,8 +4,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from robustbench_tc import sources
-from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, Json, Sample, Tool, dumps
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
 from .base import NotApplicable
@@ -173,6 +175,23 @@ def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
 def plain(tool: Tool) -> dict[str, Json]:
     """The tool as it stands in JSON; the schema is shared, not copied."""
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+
+
+def keeps_gold(clean: Sample, row: Sample) -> list[str]:
+    """Whether the index is still on the clean gold tool, where the clean row has one."""
+    if clean.gold_tool_index is None or (
+        row.gold_tool_index is not None
+        and row.tools[row.gold_tool_index] == clean.tools[clean.gold_tool_index]
+    ):
+        return []
+    return ["gold_tool_index does not point at the gold tool"]
+
+
+def gold_change(sample: Sample, golden: tuple[GoldenAnswer, ...]) -> list[Change]:
+    """The diff entry of the golden answers, where they are other ones."""
+    if golden == sample.golden_answers:
+        return []
+    return [Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))]
 
 
 def surplus(clean: Sequence[Tool], row: Sequence[Tool]) -> list[Tool] | None:

@@ -16,7 +16,7 @@ from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .registry import added, donor_pools, index_of, insert, shortest, surplus
+from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -161,12 +161,7 @@ class Flood(Perturbation):
             wrong.append("a control tool entered")
         if not all(is_clear(_lender(tool), gold) for tool in extra):
             wrong.append("a new tool is named like an accepted one, or a golden call fits it")
-        index = clean.gold_tool_index
-        if index is not None and (
-            row.gold_tool_index is None or row.tools[row.gold_tool_index] != clean.tools[index]
-        ):
-            wrong.append("gold_tool_index does not point at the gold tool")
-        return wrong
+        return wrong + keeps_gold(clean, row)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """A new tool that does what the gold tool does, under another name."""

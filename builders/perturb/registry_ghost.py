@@ -13,9 +13,10 @@ import msgspec
 from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, check_judged, judged, left, no_answer, opened, removed
+from .abstention import NOTHING, judged, left, no_answer, opened, removed
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import wish_span, wished
+from .registry import gold_change
 from .style import near_duplicates
 
 EXCHANGES = (
@@ -122,7 +123,7 @@ class Open(Ghost):
     def opened_gold(self, sample: Sample) -> tuple[tuple[GoldenAnswer, ...], Change]:
         """The accepted answers with the empty one, and their diff entry."""
         golden: tuple[GoldenAnswer, ...] = (*sample.golden_answers, ())
-        return golden, Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
+        return golden, gold_change(sample, golden)[0]
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the registry stands, and the empty answer is accepted beside the clean gold."""
@@ -311,8 +312,7 @@ class GhostAlone(Asked):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
         wrong = super().check(clean, row)
-        if not_due := check_judged(clean):
-            return wrong + not_due
+        judged(clean)
         if row.tools != left(clean):
             wrong.append("the registry is not the clean one without the accepted tools")
         if row.golden_answers != NOTHING or row.gold_tool_index is not None:

@@ -17,6 +17,7 @@ from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
+from .registry import gold_change
 
 _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
@@ -138,9 +139,7 @@ def _changes(clean: Sample, tools: tuple[Tool, ...], golden: tuple[GoldenAnswer,
             before, after = getattr(old, field), getattr(new, field)
             if before != after:
                 out.append(Change(f"/tools/{place}/{field}", before, after))
-    if golden != clean.golden_answers:
-        out.append(Change("/golden_answers", *map(msgspec.to_builtins, (clean.golden_answers, golden))))
-    return out
+    return out + gold_change(clean, golden)
 
 
 _HOW_MADE = (

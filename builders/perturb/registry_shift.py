@@ -19,7 +19,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, S
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .registry import as_pointer, calls_of, gold_tools, shortest
+from .registry import as_pointer, calls_of, gold_change, gold_tools, shortest
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -252,9 +252,7 @@ class TypeShift(Perturbation):
         old = sample.tools[chosen.tool]
         path = f"/tools/{chosen.tool}/parameters/properties/{as_pointer(chosen.name)}"
         changes = [Change(path, old.properties[chosen.name], chosen.schema)]
-        if chosen.golden != sample.golden_answers:
-            both = (sample.golden_answers, chosen.golden)
-            changes.append(Change("/golden_answers", *map(msgspec.to_builtins, both)))
+        changes += gold_change(sample, chosen.golden)
         tools = list(sample.tools)
         tools[chosen.tool] = _with(old, chosen.name, chosen.schema)
         return self.row(sample, changes, tools=tuple(tools), golden_answers=chosen.golden)

@@ -18,7 +18,7 @@ from robustbench_tc.schema import Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
-from .query import gold_texts, kept_values, query_span, query_text, replace_span
+from .query import gold_texts, kept_values, query_span, query_text, replace_span, rewritten
 
 _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 """A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
@@ -131,18 +131,9 @@ class Typos(Perturbation):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """Only words that may be mistyped differ, by `slips` slips in all."""
-        wrong = self.beyond(clean, row)
-        span = query_span(clean)
         before = query_text(clean)
-        content = clean.messages[span.message].content
-        head, tail = content[: span.start], content[span.end :]
-        after = row.messages[span.message].content if len(row.messages) == len(clean.messages) else ""
-        if not (after.startswith(head) and after.endswith(tail) and len(after) >= len(head) + len(tail)):
-            return [*wrong, "text outside the query changed"]
-        typed = after[len(head) : len(after) - len(tail)]
-        others = [m for place, m in enumerate(row.messages) if place != span.message]
-        if others != [m for place, m in enumerate(clean.messages) if place != span.message]:
-            wrong.append("another message changed")
+        typed, outside = rewritten(clean, row)
+        wrong = self.beyond(clean, row) + outside
         if lost_values(typed, kept_values(clean, before)) or lost_digits(before, typed):
             wrong.append("the query lost a gold value or digits")
         old, new = _LETTERS.split(before), _LETTERS.split(typed)

@@ -16,7 +16,7 @@ from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.generate import Settings, kinds
 from robustbench_tc.builders.generations import Recording, replay
-from robustbench_tc.builders.generators.base import Refuse, Statistics, check
+from robustbench_tc.builders.generators.base import Counting, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest, refuse_text
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
@@ -131,14 +131,12 @@ def test_a_builds_answers_serve_another_build(tmp_path: Path) -> None:
 # --- the file -----------------------------------------------------------------------------------------
 
 
-class Scripted:
+class Scripted(Counting):
     """A generator that answers from a script: per input the refused answers, then the outcome."""
 
-    label = "scripted@v1"
-
     def __init__(self, script: dict[str, tuple[list[Any], Any]]) -> None:
+        super().__init__("scripted@v1")
         self._script = script
-        self._statistics = Statistics(generator=self.label)
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         answers: dict[str, Text | str] = {}
@@ -149,12 +147,6 @@ class Scripted:
             answers[request.key] = outcome
         self._statistics.settle(answers)
         return answers
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()
-
-    def refusals(self) -> Any:
-        return self._statistics.refusals
 
 
 json_values = st.recursive(

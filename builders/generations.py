@@ -152,19 +152,14 @@ class Replay(Counting):
             if line.missing is not None:
                 return line.missing
             output = None if line.output is UNSET else line.output
-            if line.refused is not None:
-                reason = line.refused
-                self._statistics.refuse(request, output, reason)
-                continue
-            if wrong := check(request, output, refuse):
-                if not self._strict:
-                    reason = wrong
-                    self._statistics.refuse(request, output, wrong)
-                    continue
+            reason = line.refused or check(request, output, refuse)
+            if reason is None:
+                return Text(output, line.generator or self.label)
+            if line.refused is None and self._strict:
                 raise UserError(
-                    f"{NAME}: {request.kind}: the answer to {request.input[:60]!r} fails its check: {wrong}"
+                    f"{NAME}: {request.kind}: the answer to {request.input[:60]!r} fails its check: {reason}"
                 )
-            return Text(output, line.generator or self.label)
+            self._statistics.refuse(request, output, reason)
         return (self._head.missing or NO_ANSWER) if reason is None else f"refused: {reason}"
 
     def statistics(self) -> dict[str, Any]:

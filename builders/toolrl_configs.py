@@ -159,21 +159,18 @@ def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[by
     if wanted > able:
         most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
         kept, wanted = min(slots, most) - able, able
-    perturbed = _ones(able, wanted, rng)
-    clean = _ones(slots - able, kept, rng)
+    perturbed = iter(_ones(able, wanted, rng))
+    clean = iter(_ones(slots - able, kept, rng))
     times = bytearray(len(made) + able)
-    start = able_seen = unable_seen = 0
+    start = 0
     for versions in made:
         for copy in range(copies):
             if copy >= versions:
-                times[start] += clean[unable_seen]
-                unable_seen += 1
-            elif perturbed[able_seen]:
+                times[start] += next(clean)
+            elif next(perturbed):
                 times[start + 1 + copy] = 1
-                able_seen += 1
             else:
                 times[start] += 1
-                able_seen += 1
         start += 1 + versions
     return times, slots - able - kept
 

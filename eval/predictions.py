@@ -152,31 +152,18 @@ def read(path: Path) -> list[Prediction]:
         raise UserError(f"{path} is damaged: {error}") from None
 
 
-def totals(found: Iterable[Prediction]) -> dict[str, Json]:
+def totals(found: Sequence[Prediction]) -> dict[str, Json]:
     """Counts over predictions: statuses, finish reasons, tokens, retries, and seconds per sample."""
-    status: Counter[str] = Counter()
-    finish: Counter[str] = Counter()
-    prompt = completion = retries = injected = 0
-    latencies = []
-    for one in found:
-        status[one.status] += 1
-        if one.finish_reason is not None:
-            finish[one.finish_reason] += 1
-        prompt += one.prompt_tokens or 0
-        completion += one.completion_tokens or 0
-        retries += one.retries
-        injected += bool(one.injected)
-        if one.latency_s is not None:
-            latencies.append(one.latency_s)
-    latencies.sort()
+    latencies = sorted(one.latency_s for one in found if one.latency_s is not None)
+    finished = Counter(one.finish_reason for one in found if one.finish_reason is not None)
     return {
-        "predictions": sum(status.values()),
-        "status": dict(sorted(status.items())),
-        "finish_reason": dict(sorted(finish.items())),
-        "injected": injected,
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "retries": retries,
+        "predictions": len(found),
+        "status": dict(sorted(Counter(one.status for one in found).items())),
+        "finish_reason": dict(sorted(finished.items())),
+        "injected": sum(bool(one.injected) for one in found),
+        "prompt_tokens": sum(one.prompt_tokens or 0 for one in found),
+        "completion_tokens": sum(one.completion_tokens or 0 for one in found),
+        "retries": sum(one.retries for one in found),
         "latency_s": {
             name: round(latencies[min(len(latencies) - 1, int(share * len(latencies)))], 4)
             for name, share in (("p50", 0.5), ("p95", 0.95))

@@ -178,14 +178,9 @@ def edits_between(before: str, after: str) -> tuple[Edit, ...]:
     return tuple(found)
 
 
-def output_hash(output: Json) -> str:
-    """16 hex digits: which answer a judgment is about."""
-    return hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
-
-
 def judgment_address(request: TextRequest, output: Json) -> tuple[str, str]:
-    """Where the judgment of a pair stands: the request's key and the answer's hash."""
-    return request.key, output_hash(output)
+    """Where the judgment of a pair stands: the request's key and the answer's hash (16 hex digits)."""
+    return request.key, hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
 
 
 class Recorded(Counting):

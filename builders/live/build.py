@@ -92,10 +92,6 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else KINDS)
         return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
 
-    def checked_types(self) -> tuple[str, ...]:
-        """The registry types to build, in the order of every table. Raises UserError for another."""
-        return checked(self.types)
-
     def world_types(self) -> tuple[WorldType, ...]:
         """The worlds to build from. Raises UserError for an unknown one, and for two of one name."""
         if self.profile not in get_args(Profile):
@@ -127,7 +123,7 @@ def build(
 
     Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
     """
-    kinds, types, worlds = spec.checked_kinds(), spec.checked_types(), spec.world_types()
+    kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     with files.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, progress=progress)
         tally, checksums = Tally(), dict[str, str]()
@@ -174,7 +170,7 @@ class Prepared(NamedTuple):
 def prepared(spec: LiveSpec, *, probe: bool = True, progress: Progress = lambda line: None) -> Prepared:
     """The tasks of all worlds, the rows of registry types and, with `probe`, the faults that tasks get.
     Raises UserError."""
-    kinds, types, worlds = spec.checked_kinds(), spec.checked_types(), spec.world_types()
+    kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     clean = _unique(row for world in worlds for row in read(world, spec, progress))
     registries = {live.type_code(name): registered(clean, name, spec.seed) for name in types}
     if not probe:

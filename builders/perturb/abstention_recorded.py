@@ -10,6 +10,7 @@ import gzip
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from os.path import commonprefix
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -169,13 +170,8 @@ def apply_edits(before: str, edits: Sequence[Edit]) -> str | None:
 
 def edits_between(before: str, after: str) -> tuple[Edit, ...]:
     """The one passage that differs, widened to whole words."""
-    start = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
-        start += 1
-    end = 0
-    most = min(len(before), len(after)) - start
-    while end < most and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start = len(commonprefix((before, after)))  # noqa: RUF071 - by characters, as is wanted
+    end = len(commonprefix((before[start:][::-1], after[start:][::-1])))  # noqa: RUF071
     while start and not before[start - 1].isspace():
         start -= 1
     while end and not before[len(before) - end].isspace():

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool
+from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
 
 from .base import Context, NotApplicable
 from .offers import (
@@ -145,9 +145,9 @@ class Balanced(Preference):
         original = clean.tools[index]
         new_name = free_name(original.name + "_1", {tool.name for tool in clean.tools})
         by_name = {tool.name: tool for tool in row.tools if tool.name in (original.name, new_name)}
-        rest = [tool for tool in row.tools if tool.name not in by_name]
-        others = [tool for tool in clean.tools if tool is not original]
-        if len(by_name) != 2 or len(row.tools) != len(clean.tools) + 1 or not _same_tools(rest, others):
+        rest = sorted(dumps(tool) for tool in row.tools if tool.name not in by_name)
+        others = sorted(dumps(tool) for tool in clean.tools if tool is not original)
+        if len(by_name) != 2 or len(row.tools) != len(clean.tools) + 1 or rest != others:
             return ["the registry is not the clean one plus one tool beside the gold tool"]
         place = row.gold_tool_index
         names = {call.name for answer in row.golden_answers for call in answer}
@@ -252,12 +252,3 @@ def _note(original: Tool, tool: Tool) -> str | None:
     if tool.description.startswith(before) and len(tool.description) > len(before):
         return tool.description[len(before) :]
     return None
-
-
-def _same_tools(left: list[Tool], right: list[Tool]) -> bool:
-    rest = list(right)
-    for tool in left:
-        if tool not in rest:
-            return False
-        rest.remove(tool)
-    return not rest

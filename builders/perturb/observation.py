@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import Change, Message, Sample, Tool
+from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.taxonomy import Pack, Rows
 
 from .base import (
@@ -20,7 +20,7 @@ from .base import (
     refuse_answer,
     register,
 )
-from .query import kept_values, query_span, query_text, replace_span, rewritten
+from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
 from .registry import described_parameters, rewrite_descriptions
 
 
@@ -94,20 +94,6 @@ class QueryRewrite(Rewrite):
         """The query without its digits, in the message and in the diff alike."""
         text = str(row.changes[0].after)
         return reworded(row, "".join(letter for letter in text if not letter.isdigit()))
-
-
-def reworded(row: Sample, text: str) -> Sample:
-    """The row with another text for its rewritten query, in the message and in the diff alike."""
-    change, *rest = row.changes
-    index = int(change.path.split("/")[2])
-    message = row.messages[index]
-    at = change.at or 0
-    content = message.content[:at] + text + message.content[at + len(str(change.after)) :]
-    return msgspec.structs.replace(
-        row,
-        messages=(*row.messages[:index], Message(message.role, content), *row.messages[index + 1 :]),
-        changes=(msgspec.structs.replace(change, after=text), *rest),
-    )
 
 
 @register

@@ -120,5 +120,5 @@ def _record(log: Read) -> record.RunRecord:
         settings=settings,
         expected=log.expected,
         sessions=[made],
-        totals=predictions.totals(one for one, _ in log.found),
+        totals=predictions.totals([one for one, _ in log.found]),
     )

@@ -28,6 +28,7 @@ from robustbench_tc.schema import Json, dumps
 from .generators.base import (
     NO_ANSWER,
     SILENT,
+    Answering,
     Counting,
     Generator,
     Refusal,
@@ -117,7 +118,7 @@ def _line(line: _Line) -> bytes:
     return dumps(line).encode() + b"\n"
 
 
-class Replay(Counting):
+class Replay(Answering):
     """Gives the texts of one type as a build's `generations.jsonl` has them."""
 
     def __init__(self, kind: str, head: _Line, strict: bool = True) -> None:
@@ -140,13 +141,8 @@ class Replay(Counting):
         )
         self._lines.setdefault(request.key, []).append(line)
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        """As `Generator.generate`. UserError where `strict` and a recorded text fails its check now."""
-        answers = {request.key: self._answer(request, refuse) for request in requests}
-        self._statistics.settle(answers)
-        return answers
-
-    def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """The recorded outcome. UserError where `strict` and a recorded text fails its check now."""
         reason: str | None = None
         for line in self._lines.get(request.key, ()):
             if line.missing is not None:

@@ -139,6 +139,20 @@ class Counting:
         return self._statistics.refusals
 
 
+class Answering(Counting):
+    """A generator that answers each request by itself."""
+
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """The accepted text, or the reason why there is none."""
+        raise NotImplementedError
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """As `Generator.generate`."""
+        answers = {request.key: self.answer(request, refuse) for request in requests}
+        self._statistics.settle(answers)
+        return answers
+
+
 def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
     """Why the answer is refused: new tools have a check of their own, texts the caller's."""
     try:
@@ -148,17 +162,15 @@ def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
     return refuse_tools(request, answer) if writes_tools(request.kind) else refuse(request, answer)
 
 
-class Silent(Counting):
+class Silent(Answering):
     """`none`: writes nothing, and that is not an error."""
 
     def __init__(self) -> None:
         super().__init__(SILENT)
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        """`not_generated` for every text."""
-        answers: dict[str, Text | str] = {request.key: NOT_GENERATED for request in requests}
-        self._statistics.settle(answers)
-        return answers
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """`not_generated`."""
+        return NOT_GENERATED
 
 
 def _storable(answer: Json) -> Json:

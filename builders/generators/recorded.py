@@ -24,7 +24,7 @@ Several lines may answer one request (different samples, same words): the first 
 import difflib
 import gzip
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -38,7 +38,7 @@ from robustbench_tc.schema import Json, clean_id_hash, dumps, parameter_hash, pa
 from ..perturb.abstention_recorded import Edit, apply_edits
 from ..perturb.base import Text, TextRequest
 from . import translations
-from .base import NO_ANSWER, Counting, Refuse, check, is_written, kinds, writes_tools
+from .base import NO_ANSWER, Answering, Refuse, check, is_written, kinds, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
@@ -183,20 +183,15 @@ def judgment_address(request: TextRequest, output: Json) -> tuple[str, str]:
     return request.key, hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
 
 
-class Recorded(Counting):
+class Recorded(Answering):
     """Answers by request key, from one file after the other: `recorded` and `recorded:PATH`."""
 
     def __init__(self, *books: "Book") -> None:
         super().__init__("recorded")
         self._books = books
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        """As `Generator.generate`: the first answer, in the order of the files, that passes its check."""
-        answers = {request.key: self._answer(request, refuse) for request in requests}
-        self._statistics.settle(answers)
-        return answers
-
-    def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """The first answer, in the order of the files, that passes its check."""
         reason: str | None = None
         for book in self._books:
             for answer, generator, refused in book.signed(request):

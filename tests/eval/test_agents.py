@@ -99,9 +99,7 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
 
 def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sample], bool]) -> Judged:
     """`verdicts` of the rows for which `among` holds, each beside its row."""
-    bench = bench_of(rows)
-    turns = bench.turns
-    out = []
+    bench, out = bench_of(rows), []
     for row, request in zip(rows, bench.firsts[mode], strict=True):
         if not among(row):
             continue
@@ -110,9 +108,9 @@ def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sampl
         while turn.request is not None:
             said = (*said, schema.dumps(reply(name, turn.request, "agent")))
             at = mode, row.id, said
-            if at not in turns:
-                turns[at] = after(turn, said[-1], row, bench, mode)
-            turn = turns[at]
+            if at not in bench.turns:
+                bench.turns[at] = after(turn, said[-1], row, bench, mode)
+            turn = bench.turns[at]
         assert turn.verdict is not None
         out.append((row, turn.verdict))
     return out
@@ -199,27 +197,28 @@ def the_stages_add_up(name: str, found: Judged) -> None:
 SMALL = small.rows()
 
 
+def released(places: pytest.TempPathFactory, spec: BuildSpec) -> tuple[Sample, ...]:
+    folder = places.mktemp("release") / "robustbench-tc"
+    build_release(spec, folder)
+    return inputs.load(str(folder)).rows
+
+
 @pytest.fixture(scope="session")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), folder)
-    return inputs.load(str(folder)).rows
+    return released(tmp_path_factory, BuildSpec(profile="bundled"))
 
 
 @pytest.fixture(scope="session")
 def beyond(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
     """The starter samples with every type beyond the core; longer contexts are asked like short ones."""
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
     codes = tuple(t.code for t in taxonomy.types("extension") if t.traits.get("tokens") in (None, 2_000))
-    build_release(BuildSpec(profile="bundled", codes=codes), folder)
-    return inputs.load(str(folder)).rows
+    return released(tmp_path_factory, BuildSpec(profile="bundled", codes=codes))
 
 
 def the_known_ones(name: str, rows: Sequence[Sample], found: Judged) -> None:
-    anchors = bench_of(rows).anchors
     assert {row.type_code for row, _ in found} == {row.type_code for row in rows}
-    wrong = [row.id for row, verdict in found if verdict.correct != is_right(name, row, anchors[row.id])]
-    assert wrong == []
+    anchors = bench_of(rows).anchors
+    assert [row.id for row, one in found if one.correct != is_right(name, row, anchors[row.id])] == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -232,9 +231,7 @@ def test_every_verdict_beyond_the_core_is_the_known_one(
 
 @pytest.fixture(scope="session")
 def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), folder)
-    return inputs.load(str(folder)).rows
+    return released(tmp_path_factory, BuildSpec(profile="paper", sources=shared / "sources"))
 
 
 @pytest.mark.parametrize("mode", MODES)

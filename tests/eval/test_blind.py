@@ -157,7 +157,9 @@ def test_a_description_of_a_million_digits_is_read_once() -> None:
     assert all(len(one.choose(see(long))) == 1 for one in POLICIES.values())
 
 
-TEXTS = st.text(max_size=12) | st.sampled_from(["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "ask_to_user"])
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "\x00", "ask_to_user"]
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
@@ -166,7 +168,11 @@ JSON = st.recursive(
 SCHEMAS = st.dictionaries(st.sampled_from(["type", "properties", "required", "items"]), JSON, max_size=3)
 
 
-@given(st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6))
+REGISTRIES = st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6)
+"""Odd ones too: of any texts and JSON."""
+
+
+@given(REGISTRIES)
 def test_any_registry_can_be_chosen_from(tools: list[Tool]) -> None:
     registry = tuple(tools)
     groups = see(registry).groups

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robustbench_tc import sources
+from robustbench_tc.builders.perturb.registry import plain
 from robustbench_tc.own import matchers, subschemas
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, GoldenAnswer, Json, Sample, Tool
 
@@ -27,11 +28,7 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?")
 
 def write(rows: Sequence[Sample], folder: Path) -> Path:
     """The files for clean rows of one registry; case `c3` is the fourth row. The path of the cases file."""
-    listed = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        for tool in rows[0].tools
-    ]
-    (folder / "tools.json").write_text(json.dumps({"tools": listed}))
+    (folder / "tools.json").write_text(json.dumps({"tools": [plain(tool) for tool in rows[0].tools]}))
     cases = [_case(row, f"c{number}") for number, row in enumerate(rows)]
     path = folder / "cases.yaml"
     text = json.dumps({"version": 1, "tools": ["tools.json"], "cases": cases}, ensure_ascii=False)
@@ -125,18 +122,12 @@ def _choices(value: Json, schema: Json, root: Json, scorer: str) -> list[Json]:
 
 def _as_declared(text: str, words: frozenset[str]) -> Json:
     """What a golden text spells where the tool wants no text: some write numbers and lists so."""
-    plain = text.strip()
-    if words & {"integer", "number"} and _DECIMAL.fullmatch(plain):
-        return float(plain) if "." in plain else int(plain)
-    if "boolean" in words and plain.lower() in ("true", "false"):
-        return plain.lower() == "true"
-    if "array" in words and plain.startswith("["):
-        try:
-            found = ast.literal_eval(plain)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return text
-        return found if isinstance(found, list) else text
-    return text
+    said = text.strip()
+    if words & {"integer", "number"} and _DECIMAL.fullmatch(said):
+        return float(said) if "." in said else int(said)
+    if "boolean" in words and said.lower() in ("true", "false"):
+        return said.lower() == "true"
+    return ast.literal_eval(said) if "array" in words and said.startswith("[") else text
 
 
 def _with_options(value: Json) -> Json:

@@ -39,12 +39,7 @@ def brought_back(rows: Sequence[Sample], folder: Path) -> dict[str, Sample]:
 
 
 def is_right(row: Sample, said: Reply) -> bool:
-    calls: Json = None
-    if not isinstance(said, str):
-        calls = [
-            {"id": str(at), "name": call.name, "arguments": dumps(call.parameters)}
-            for at, call in enumerate(said)
-        ]
+    calls = () if isinstance(said, str) else said
     prediction = Prediction(
         id=row.id,
         clean_id=row.clean_id,
@@ -57,7 +52,11 @@ def is_right(row: Sample, said: Reply) -> bool:
         sample_hash="0",
         status="ok",
         raw_output=said if isinstance(said, str) else None,
-        tool_calls=calls,
+        tool_calls=[
+            {"id": str(at), "name": call.name, "arguments": dumps(call.parameters)}
+            for at, call in enumerate(calls)
+        ]
+        or None,
     )
     return judge(prediction, row, row).correct
 

@@ -25,6 +25,7 @@ import datasets
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import read
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample
 
@@ -119,11 +120,9 @@ def _rate(work: Callable[[], int]) -> float:
 
 
 def _write(rows: Iterator[Sample], folder: Path) -> int:
-    features = schema.sample_features()
-    tables = (
-        parquet.table(schema.columns(batch, Sample), features.arrow_schema) for batch in parquet.batches(rows)
-    )
-    return parquet.write_shards(tables, folder, "test", features.arrow_schema)
+    arrow = arrow_schema(schema.sample_columns())
+    tables = (parquet.table(schema.columns(batch, Sample), arrow) for batch in parquet.batches(rows))
+    return parquet.write_shards(tables, folder, "test", arrow)
 
 
 def _add_a_tool(row: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def make(folder: Path, rows: int) -> list[Path]:
         "correct": "right_answer::boolean",
         "error_mode": "case when right_answer = 0 then 'wrong_parameters' end",
     }
-    fields = schema.prediction_features(scored=True)
+    fields = schema.prediction_columns(scored=True)
     made = []
     for number in range(RUNS):
         run = folder / f"run{number}"

@@ -27,11 +27,6 @@ from .plan import Plan, row_dict
 from .sources import Profile
 
 
-def features(config: str) -> datasets.Features:
-    """The features of a config."""
-    return column_types.features(columns_of(config))
-
-
 @dataclasses.dataclass
 class RobustBenchTCConfig(datasets.BuilderConfig):
     """What the rows are made from, besides the config's name."""
@@ -60,7 +55,7 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description="Tool calling under deployment noise: 22 perturbation types over five benchmarks.",
-            features=features(self.config.name),
+            features=column_types.features(columns_of(self.config.name)),
             license=LICENSE,
             version=self.config.version,
         )

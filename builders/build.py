@@ -14,7 +14,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 import pyarrow as pa
@@ -32,6 +32,7 @@ from robustbench_tc.schema import Sample
 
 from . import generations
 from .configs import TABLES, VERSION, columns_of, table_rows
+from .counts import add
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
@@ -46,9 +47,6 @@ from .sources import BUNDLED, OWN_CASES, Accept, BuildProfile, KnownIssue, Pool,
 from .sources.fetch import resolve_root
 from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
-
-if TYPE_CHECKING:
-    pass
 
 PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""
@@ -295,7 +293,7 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], che
         tally.add(row)
         if isinstance(row, Skip):
             continue
-        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].check(sample, row)):
+        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
     table = parquet.table(schema.columns(made, Sample), arrow_schema(schema.sample_columns()))
@@ -324,8 +322,6 @@ def write_config(
 def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for issue in issues:
-        if issue.status != "left_out":
-            continue  # its rows are there: the flags are counted
-        by_reason = counts.setdefault(issue.source, {})
-        by_reason[issue.reason] = by_reason.get(issue.reason, 0) + 1
+        if issue.status == "left_out":  # of the others the rows are there, with flags that are counted
+            add(counts.setdefault(issue.source, {}), issue.reason)
     return counts

@@ -108,19 +108,17 @@ class Draws(msgspec.Struct, kw_only=True):
         except NotApplicable as skip:
             outcome.refused.append((code, skip.reason))
             return
-        if self.counterbalance and code in SWAPPED and self._swaps(code, row):
+        swaps = self.counterbalance and code in SWAPPED
+        if swaps and seeding.rng(self.seed, "counterbalance", code, row.sample.clean_id).random() < 0.5:
             counterpart = SWAPPED[code]
             unit, made = counterpart, counterpart.exchanged(row.sample, made)
-        if wrong := unit.check(row.sample, made):
+        if wrong := unit.problems(row.sample, made):
             raise UserError(f"{made.id}: {wrong[0]} (a defect of this package: please report it)")
         version = self.version(row, msgspec.structs.replace(made, seed=self.seed))
         if self.fits(version):
             outcome.versions.append(version)
         else:
             outcome.refused.append((code, "prompt_too_long"))
-
-    def _swaps(self, code: str, row: RllaRow) -> bool:
-        return seeding.rng(self.seed, "counterbalance", code, row.sample.clean_id).random() < 0.5
 
     def version(self, row: RllaRow, sample: Sample) -> Version:
         """The texts of `sample`, a perturbed form of `row`'s sample or that sample itself.

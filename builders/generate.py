@@ -49,7 +49,7 @@ def make_generator(
         return Model(kind, endpoint, settings, spent, also)
     if name == "none" and not colon:
         return Silent()
-    if name == rule.Rule.label and not colon:
+    if name == rule.LABEL and not colon:
         if kind != rule.KIND:
             raise UserError(f"--generator {spec}: rules write {rule.KIND} alone: {rule.KIND}={spec}")
         return rule.Rule()

@@ -27,12 +27,13 @@ from robustbench_tc.schema import Json, dumps
 
 from .generators.base import (
     NO_ANSWER,
+    SILENT,
+    Answering,
+    Counting,
     Generator,
-    KeepsRefusals,
     Refusal,
     Refuse,
     Silent,
-    Statistics,
     check,
     is_written,
 )
@@ -81,7 +82,7 @@ class Recording:
     def lines(self) -> Iterator[bytes]:
         """The type's part of `generations.jsonl`."""
         refusals: dict[str, list[Refusal]] = {}
-        if isinstance(self._generator, KeepsRefusals):
+        if isinstance(self._generator, Counting):
             for refusal in self._generator.refusals():
                 refusals.setdefault(refusal.key, []).append(refusal)
         silent = (why for key, (_, why) in self._asked.items() if key not in refusals)
@@ -117,14 +118,14 @@ def _line(line: _Line) -> bytes:
     return dumps(line).encode() + b"\n"
 
 
-class Replay:
+class Replay(Answering):
     """Gives the texts of one type as a build's `generations.jsonl` has them."""
 
     def __init__(self, kind: str, head: _Line, strict: bool = True) -> None:
-        self.kind, self.label = kind, head.generator or ""
+        super().__init__(head.generator or "")
+        self.kind = kind
         self._head, self._strict = head, strict
         self._lines: dict[str, list[_Line]] = {}
-        self._statistics = Statistics(generator=self.label)
         for name in ("retried", "replayed", "requests", "prompt_tokens", "completion_tokens"):
             if type(number := (head.statistics or {}).get(name)) is int:
                 setattr(self._statistics, name, number)  # what the answers do not tell
@@ -140,31 +141,21 @@ class Replay:
         )
         self._lines.setdefault(request.key, []).append(line)
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        """As `Generator.generate`. UserError where `strict` and a recorded text fails its check now."""
-        answers = {request.key: self._answer(request, refuse) for request in requests}
-        self._statistics.settle(answers)
-        return answers
-
-    def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """The recorded outcome. UserError where `strict` and a recorded text fails its check now."""
         reason: str | None = None
         for line in self._lines.get(request.key, ()):
             if line.missing is not None:
                 return line.missing
             output = None if line.output is UNSET else line.output
-            if line.refused is not None:
-                reason = line.refused
-                self._statistics.refuse(request, output, reason)
-                continue
-            if wrong := check(request, output, refuse):
-                if not self._strict:
-                    reason = wrong
-                    self._statistics.refuse(request, output, wrong)
-                    continue
+            reason = line.refused or check(request, output, refuse)
+            if reason is None:
+                return Text(output, line.generator or self.label)
+            if line.refused is None and self._strict:
                 raise UserError(
-                    f"{NAME}: {request.kind}: the answer to {request.input[:60]!r} fails its check: {wrong}"
+                    f"{NAME}: {request.kind}: the answer to {request.input[:60]!r} fails its check: {reason}"
                 )
-            return Text(output, line.generator or self.label)
+            self._statistics.refuse(request, output, reason)
         return (self._head.missing or NO_ANSWER) if reason is None else f"refused: {reason}"
 
     def statistics(self) -> dict[str, Any]:
@@ -172,9 +163,6 @@ class Replay:
         counted, said = self._statistics.report(), self._head.statistics or {}
         # A generator of the caller's own may count in its own way: then its word stands.
         return counted if said.keys() >= {"generator", "asked", "answered"} else dict(said)
-
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
 
 
 def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
@@ -203,4 +191,4 @@ def replay(path: Path, *, strict: bool = True) -> Mapping[str, Generator]:
             raise UserError(f"{path.name}, line {number}: not an answer for {current and current.kind!r}")
         else:
             current.add(line)
-    return {kind: Silent() if one.label == Silent.label else one for kind, one in found.items()}
+    return {kind: Silent() if one.label == SILENT else one for kind, one in found.items()}

@@ -29,11 +29,6 @@ IRRELEVANT = "irrelevant"
 """BFCL's own records in which no call is right, each under the id of the clean sample that it is put to."""
 
 
-def names(codes: Iterable[str]) -> tuple[str, ...]:
-    """The loans of the types, in order, each once."""
-    return tuple(dict.fromkeys(name for code in codes for name in REGISTRY[code].borrows))
-
-
 def borrowed(
     codes: Iterable[str], root: Path | None, profile: BuildProfile, pool: Pool, accept: Accept | None = None
 ) -> dict[str, tuple[Sample, ...]]:
@@ -41,7 +36,8 @@ def borrowed(
 
     Raises UserError where a loan lies in the sources and there is no `root`, or a file is not as pinned.
     """
-    return {name: _loan(name, root, profile, pool, accept) for name in names(codes)}
+    names = dict.fromkeys(name for code in codes for name in REGISTRY[code].borrows)
+    return {name: _loan(name, root, profile, pool, accept) for name in names}
 
 
 def _loan(

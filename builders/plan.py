@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import seeding, taxonomy
-from robustbench_tc.schema import Sample, Tool, remember_texts, tool_text
+from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
 from .perturb.base import Taken
+from .perturb.registry import donor_pools
 
 
 class Skip(msgspec.Struct, frozen=True):
@@ -39,7 +40,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
-        remember_texts(self.samples)
         donors = donor_pools(self.samples)
         return Context(self.texts, donors, self.silent, self.loans, self.samples, self.taken)
 
@@ -54,25 +54,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             yield from self.samples[part]
             return
         unit = REGISTRY[code]
+        drawn_as = unit.draws_as or code
         context = context or self.context()
-        generators = seeding.Series(self.seed, unit.draws_as or code)
         for sample in self.samples[part]:
             try:
-                row = unit.perturb(sample, generators.rng(sample.clean_id), context)
+                row = unit.perturb(sample, seeding.rng(self.seed, drawn_as, sample.clean_id), context)
             except NotApplicable as skip:
                 yield Skip(sample.clean_id, sample.source, code, skip.reason)
             else:
                 yield row if row.seed == self.seed else msgspec.structs.replace(row, seed=self.seed)
-
-
-def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
-    """The distinct tools of each source's clean samples, in order of first appearance."""
-    pools: dict[str, dict[str, Tool]] = {}
-    for sample in samples:
-        pool = pools.setdefault(sample.source, {})
-        for tool in sample.tools:
-            pool.setdefault(tool_text(tool), tool)
-    return {source: list(pool.values()) for source, pool in pools.items()}
 
 
 def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, list[TextRequest]]:

@@ -11,6 +11,7 @@ from robustbench_tc import sources
 from robustbench_tc.io import marker, templates
 from robustbench_tc.schema import Sample
 
+from .counts import add, merge
 from .plan import Skip
 
 
@@ -89,31 +90,22 @@ class Tally(msgspec.Struct, kw_only=True):
         if isinstance(row, Skip):
             self.skipped.append(row)
             return
-        by_source[row.source] = by_source.get(row.source, 0) + 1
+        add(by_source, row.source)
         for flag in row.flags:
-            by_type = self.flags.setdefault(flag, {})
-            by_type[row.type_code] = by_type.get(row.type_code, 0) + 1
+            add(self.flags.setdefault(flag, {}), row.type_code)
         if row.component == "observation":
             for change in row.changes:
                 if isinstance(change.before, str) and isinstance(change.after, str) and change.before:
                     self.ratios.setdefault(row.type_code, []).append(len(change.after) / len(change.before))
             if row.type_code == "realistic_typos":
-                words = changed_words(row.changes[0].before, row.changes[0].after)
-                self.words[words] = self.words.get(words, 0) + 1
+                add(self.words, changed_words(row.changes[0].before, row.changes[0].after))
 
     def merge(self, other: "Tally") -> None:
         """Takes another tally's counts in."""
-        for code, by_source in other.rows.items():
-            mine = self.rows.setdefault(code, {})
-            for source, rows in by_source.items():
-                mine[source] = mine.get(source, 0) + rows
-        for flag, by_type in other.flags.items():
-            flagged = self.flags.setdefault(flag, {})
-            for code, rows in by_type.items():
-                flagged[code] = flagged.get(code, 0) + rows
+        merge(self.rows, other.rows)
+        merge(self.flags, other.flags)
+        merge(self.words, other.words)
         self.skipped += other.skipped
-        for words, rows in other.words.items():
-            self.words[words] = self.words.get(words, 0) + rows
         for code, ratios in other.ratios.items():
             self.ratios.setdefault(code, []).extend(ratios)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustbench_tc import schema, seeding, taxonomy
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.io import parquet
@@ -21,8 +22,8 @@ from robustbench_tc.schema import (
     Json,
     Message,
     TrainingRow,
-    fine_tuning_features,
-    training_features,
+    fine_tuning_columns,
+    training_columns,
 )
 
 from .toolrl_versions import PERTURBED, Versions
@@ -57,7 +58,7 @@ class ConfigWriter:
     def write(self, config: str, folder: Path) -> dict[str, int]:
         """Writes both splits; returns the numbers of train, perturbed train and validation rows, and of the
         perturbed among these: `full` and `mixed` have each validation row clean and under a type."""
-        arrow = (fine_tuning_features() if config == "paft" else training_features()).arrow_schema
+        arrow = arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
         held, more = self._versions.validation, self._versions.validation_perturbed
         more = more if config in ("full", "mixed") else []
         counts = Counter(
@@ -123,14 +124,14 @@ class ConfigWriter:
         if config == "paft":
             conversations = [conversation(row) for row in rows]
             table = parquet.table(
-                schema.columns(conversations, FineTuningRow), fine_tuning_features().arrow_schema
+                schema.columns(conversations, FineTuningRow), arrow_schema(fine_tuning_columns())
             )
         else:
             if config == "retry":
                 rows = [self._with_error(row) for row in rows]
                 errors = (row.extra_info["retry"] for row in rows)
                 met.update(error["type_code"] for error in errors if error)
-            table = parquet.table(schema.columns(rows, TrainingRow), training_features().arrow_schema)
+            table = parquet.table(schema.columns(rows, TrainingRow), arrow_schema(training_columns()))
         return parquet.noted(table, msgspec.json.encode(met))
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:
@@ -158,21 +159,18 @@ def mixture(made: "array[int]", share: Fraction, rng: random.Random) -> tuple[by
     if wanted > able:
         most = math.ceil((able + 1) / share) - 1  # the most slots of which a floor(share) is able
         kept, wanted = min(slots, most) - able, able
-    perturbed = _ones(able, wanted, rng)
-    clean = _ones(slots - able, kept, rng)
+    perturbed = iter(_ones(able, wanted, rng))
+    clean = iter(_ones(slots - able, kept, rng))
     times = bytearray(len(made) + able)
-    start = able_seen = unable_seen = 0
+    start = 0
     for versions in made:
         for copy in range(copies):
             if copy >= versions:
-                times[start] += clean[unable_seen]
-                unable_seen += 1
-            elif perturbed[able_seen]:
+                times[start] += next(clean)
+            elif next(perturbed):
                 times[start + 1 + copy] = 1
-                able_seen += 1
             else:
                 times[start] += 1
-                able_seen += 1
         start += 1 + versions
     return times, slots - able - kept
 

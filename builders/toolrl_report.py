@@ -145,13 +145,9 @@ def uniformity(counts: Mapping[str, int], codes: Sequence[str]) -> dict[str, flo
 def chi_square_tail(x: float, dof: int) -> float:
     """P(X > x) of a chi-square variable: the finite sums for whole degrees of freedom."""
     half = x / 2
+    tail, term, k = 0.0, math.exp(-half), 0
     if dof % 2:
-        tail, term, k = math.erfc(math.sqrt(half)), math.sqrt(2 * x / math.pi) * math.exp(-half), 1
-        while k < dof:
-            tail, k = tail + term, k + 2
-            term *= x / k
-        return tail
-    term, tail, k = math.exp(-half), 0.0, 0
+        tail, term, k = math.erfc(math.sqrt(half)), math.sqrt(2 * x / math.pi) * term, 1
     while k < dof:
         tail, k = tail + term, k + 2
         term *= x / k

@@ -15,13 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.rlla_form import Originals
-from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_features
+from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_columns
 
+from .counts import add, merge
 from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
 from .sources import rlla
@@ -79,21 +81,21 @@ class Tally(msgspec.Struct, kw_only=True):
 
     def drop(self, split: str, clean_id: str, reason: str) -> None:
         """Counts a row that is left out, and keeps its id."""
-        _add(self.dropped.setdefault(split, {}), reason)
+        add(self.dropped.setdefault(split, {}), reason)
         self.dropped_rows.append((clean_id, reason))
 
     def outcome(self, outcome: Outcome, copies: int) -> None:
         """Counts a row's draws."""
         for code, reason in outcome.refused:
-            _add(self.refused.setdefault(code, {}), reason.partition(":")[0])
+            add(self.refused.setdefault(code, {}), reason.partition(":")[0])
         used = [version.sample.type_code for version in outcome.versions]
         for code in used:
-            _add(self.used, code)
+            add(self.used, code)
         if outcome.order:
             first = used[0] if used else "none"
-            _add(self.drawn_to_used.setdefault(outcome.order[0], {}), first)
-        _add(self.kept, "no_type_fits", not used)
-        _add(self.kept, "fewer_copies_than_asked", 0 < len(used) < copies)
+            add(self.drawn_to_used.setdefault(outcome.order[0], {}), first)
+        add(self.kept, "no_type_fits", not used)
+        add(self.kept, "fewer_copies_than_asked", 0 < len(used) < copies)
 
     def oddities(self, row: RllaRow) -> None:
         """Counts what is strange about a row that stays."""
@@ -102,31 +104,14 @@ class Tally(msgspec.Struct, kw_only=True):
             declared.setdefault(tool.name, set()).update(tool.properties)
         calls = [call for answer in row.sample.golden_answers for call in answer]
         undeclared = (not declared[call.name].issuperset(call.parameters) for call in calls)
-        _add(self.kept, "gold_parameter_not_declared", any(undeclared))
+        add(self.kept, "gold_parameter_not_declared", any(undeclared))
 
     def merge(self, other: "Tally") -> None:
         """Takes another tally's counts in; of the dropped rows the first 1,000 are named."""
-        for mine, theirs in (
-            (self.dropped, other.dropped),
-            (self.refused, other.refused),
-            (self.drawn_to_used, other.drawn_to_used),
-        ):
-            for key, counts in theirs.items():
-                _sum(mine.setdefault(key, {}), counts)
-        _sum(self.used, other.used)
-        _sum(self.kept, other.kept)
-        _sum(self.validation_used, other.validation_used)
-        _sum(self.lengths, other.lengths)
+        for name in self.__struct_fields__:
+            if name != "dropped_rows":
+                merge(getattr(self, name), getattr(other, name))
         self.dropped_rows += other.dropped_rows[: 1_000 - len(self.dropped_rows)]
-
-
-def _add(counts: dict[Any, int], key: Any, count: int = 1) -> None:
-    counts[key] = counts.get(key, 0) + count
-
-
-def _sum(mine: dict[Any, int], theirs: Mapping[Any, int]) -> None:
-    for key, count in theirs.items():
-        _add(mine, key, count)
 
 
 class Part(msgspec.Struct):
@@ -185,7 +170,7 @@ class VersionMaker:
     def make(self, scratch: Path, progress: Callable[[str], None], workers: Workers = SERIAL) -> Versions:
         """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve."""
         made = array("B")
-        wire = training_features().arrow_schema.append(PERTURBED)
+        wire = arrow_schema(training_columns()).append(PERTURBED)
         with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
             for split, texts in groupby(rlla.raw(self._source), lambda one: one[1]):
                 if split == "validation":
@@ -211,11 +196,11 @@ class VersionMaker:
             self._validation_prompts.setdefault(version.user, set()).add(version.system)
             self._validation.append(self._training_row(version, len(self._validation), "validation", 0))
         for outcome in self._validation_draws(rows):
-            _add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
+            add(self.tally.kept, "validation_no_type_fits", not outcome.versions)
             for version in outcome.versions:
                 self._must_earn_maximum(version, outcome.row.gold)
                 index = len(rows) + len(self._validation_perturbed)
-                _add(self.tally.validation_used, version.sample.type_code)
+                add(self.tally.validation_used, version.sample.type_code)
                 self._validation_perturbed.append(self._training_row(version, index, "validation", 1))
 
     def _must_earn_maximum(self, version: Version, clean_gold: str) -> None:
@@ -235,9 +220,9 @@ class VersionMaker:
             first = places[outcome.row.sample.clean_id] * (1 + self._draws.copies)
             for copy, version in enumerate((clean, *outcome.versions)):
                 self._must_earn_maximum(version, clean.gold)
-                _add(part.tally.lengths, self._length(version))
+                add(part.tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))
-        table = parquet.table(schema.columns(rows, TrainingRow), training_features().arrow_schema)
+        table = parquet.table(schema.columns(rows, TrainingRow), arrow_schema(training_columns()))
         perturbed = [row.extra_info["copy"] > 0 for row in rows]
         table = table.append_column(PERTURBED, pa.array(perturbed, pa.bool_()))
         return parquet.noted(table, msgspec.json.encode(part))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Prediction, Sample, Verdict
+from robustbench_tc.schema import Json, Prediction, Sample
 
 from . import defend, wire
 from .defend import chain
@@ -127,8 +128,13 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
     if path.suffix == ".jsonl":
         write_lines(path, found)
         return
-    tables = (table(batch) for batch in parquet.batches(found))
-    parquet.write_file(tables, path, arrow_schema(scored=False))
+    tables = map(table, parquet.batches(found))
+    parquet.write_file(tables, path, arrow_schema(schema.prediction_columns()))
+
+
+def table(found: Iterable[Prediction]) -> "pa.Table":
+    """Predictions as an Arrow table."""
+    return parquet.table(schema.columns(found, Prediction), arrow_schema(schema.prediction_columns()))
 
 
 def write_lines(path: Path, found: Iterable[Prediction]) -> None:
@@ -136,35 +142,6 @@ def write_lines(path: Path, found: Iterable[Prediction]) -> None:
     with atomic_file(path) as beside, beside.open("wb") as file:
         for one in found:
             file.write(schema.dumps(one).encode() + b"\n")
-
-
-def table(found: Iterable[Prediction]) -> "pa.Table":
-    """Predictions as an Arrow table."""
-    import pyarrow as pa
-
-    columns, kinds = schema.columns(found, Prediction), arrow_schema(scored=False)
-    return pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
-
-
-def arrow_schema(scored: bool) -> "pa.Schema":
-    """`schema.prediction_features` in Arrow's terms, spelt out here because importing `datasets` for it costs
-    a second at every start; a test holds the two together."""
-    import pyarrow as pa
-
-    kinds: dict[str, pa.DataType] = {
-        "repeat": pa.int32(),
-        "injected": pa.bool_(),
-        "attempts": pa.int32(),
-        "prompt_tokens": pa.int64(),
-        "completion_tokens": pa.int64(),
-        "latency_s": pa.float64(),
-        "retries": pa.int32(),
-        "score": pa.float64(),
-        "correct": pa.bool_(),
-        "flags": pa.list_(pa.string()),
-    }
-    names = Prediction.__struct_fields__ + (Verdict.__struct_fields__ if scored else ())
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in names])
 
 
 def read(path: Path) -> list[Prediction]:
@@ -175,31 +152,18 @@ def read(path: Path) -> list[Prediction]:
         raise UserError(f"{path} is damaged: {error}") from None
 
 
-def totals(found: Iterable[Prediction]) -> dict[str, Json]:
+def totals(found: Sequence[Prediction]) -> dict[str, Json]:
     """Counts over predictions: statuses, finish reasons, tokens, retries, and seconds per sample."""
-    status: Counter[str] = Counter()
-    finish: Counter[str] = Counter()
-    prompt = completion = retries = injected = 0
-    latencies = []
-    for one in found:
-        status[one.status] += 1
-        if one.finish_reason is not None:
-            finish[one.finish_reason] += 1
-        prompt += one.prompt_tokens or 0
-        completion += one.completion_tokens or 0
-        retries += one.retries
-        injected += bool(one.injected)
-        if one.latency_s is not None:
-            latencies.append(one.latency_s)
-    latencies.sort()
+    latencies = sorted(one.latency_s for one in found if one.latency_s is not None)
+    finished = Counter(one.finish_reason for one in found if one.finish_reason is not None)
     return {
-        "predictions": sum(status.values()),
-        "status": dict(sorted(status.items())),
-        "finish_reason": dict(sorted(finish.items())),
-        "injected": injected,
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "retries": retries,
+        "predictions": len(found),
+        "status": dict(sorted(Counter(one.status for one in found).items())),
+        "finish_reason": dict(sorted(finished.items())),
+        "injected": sum(bool(one.injected) for one in found),
+        "prompt_tokens": sum(one.prompt_tokens or 0 for one in found),
+        "completion_tokens": sum(one.completion_tokens or 0 for one in found),
+        "retries": sum(one.retries for one in found),
         "latency_s": {
             name: round(latencies[min(len(latencies) - 1, int(share * len(latencies)))], 4)
             for name, share in (("p50", 0.5), ("p95", 0.95))

@@ -7,13 +7,17 @@ import pytest
 
 from robustbench_tc import live
 from robustbench_tc.builders.configs import CONFIGS, TABLES, columns_of
-from robustbench_tc.column_types import ColumnTypes, arrow_schema, features
-from robustbench_tc.eval.live.score import score_columns
+from robustbench_tc.column_types import ColumnTypes, arrow_schema, features, in_struct
+from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.schema import fine_tuning_columns, prediction_columns, training_columns
 
 EVERY: dict[str, ColumnTypes] = {
     **{config: columns_of(config) for config in (CONFIGS[0], *TABLES)},
-    "live": live.live_columns(),
-    "live scores": score_columns(),
+    "live": in_struct(live.LiveRow),
+    "live scores": in_struct(LiveScore),
+    "predictions": prediction_columns(scored=True),
+    "training": training_columns(),
+    "conversations": fine_tuning_columns(),
     "nested": {
         "turns": [{"role": "string", "content": "string"}],
         "facts": {"right": "bool", "score": "float64", "places": ["int32"]},

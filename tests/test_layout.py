@@ -23,7 +23,6 @@ CONTRACT = {
     "mixtures",
     "languages",
     "sources",
-    "memo",
     "column_types",
     "errors",
     "seeding",

@@ -5,7 +5,7 @@ import pytest
 
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.plain import gold_call, query
-from robustbench_tc.schema import ANY, OMIT, Call, Json, Message, Sample, Tool, columns, dumps, remember_texts
+from robustbench_tc.schema import ANY, OMIT, Call, Json, Message, Sample, Tool, columns, dumps
 
 CLOSING = "<user> With this in mind, answer with one tool call.</user>"
 
@@ -93,8 +93,7 @@ def test_the_query_is_the_last_substantive_turn() -> None:
         assert plain_columns({**good, "query": wrong}, row)
 
 
-def test_what_is_remembered_of_a_sample_is_what_its_rows_say() -> None:
-    """Texts and words that rows share with a clean sample are kept with it, and only with it."""
+def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> None:
     clean = sample(
         f"<user>Rye bread on my list?</user><user>Rye bread</user>{CLOSING}", calls(item=["Rye", OMIT])
     )
@@ -107,12 +106,10 @@ def test_what_is_remembered_of_a_sample_is_what_its_rows_say() -> None:
         msgspec.structs.replace(clean, tools=(Tool("g", "new", clean.tools[0].parameters), *clean.tools)),
         sample("<user>Milk</user>", clean.golden_answers),
     ]
-    before = columns(rows, Sample)
-    remember_texts([clean])
-    assert columns(rows, Sample) == before
-    assert before["tools"] == [dumps(row.tools) for row in rows]
-    assert before["golden_answers"] == [dumps(row.golden_answers) for row in rows]
-    assert before["gold_call"][1] == "g(item='Rye')"
+    made = columns(rows, Sample)
+    assert made["tools"] == [dumps(row.tools) for row in rows]
+    assert made["golden_answers"] == [dumps(row.golden_answers) for row in rows]
+    assert made["gold_call"][1] == "g(item='Rye')"
 
 
 def test_who_says_nothing_has_no_query() -> None:

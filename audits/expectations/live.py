@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.live import (
     KINDS,
     TASKS,
+    LiveRow,
     config_of,
-    live_features,
     registry_codes,
     registry_types,
     type_code,
@@ -47,7 +48,7 @@ def pinned(profile: str, seed: object = 0) -> dict[str, int]:
 
 
 def _columns_suite(folder: Folder) -> list[Check]:
-    wanted = [f"{field.name} {type_name(field.type)}" for field in live_features().arrow_schema]
+    wanted = [f"{field.name} {type_name(field.type)}" for field in arrow_schema(in_struct(LiveRow))]
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
     for config in folder.configs():
         for shard, found in folder.columns(config, "test").items():

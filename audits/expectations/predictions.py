@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import (
@@ -16,7 +17,7 @@ from robustbench_tc.schema import (
     content_hash,
     dumps,
     loads,
-    prediction_features,
+    prediction_columns,
     record,
 )
 
@@ -105,7 +106,7 @@ def _columns(path: Path) -> dict[str, list[Any]]:
     later = () if staged else ("stage", "stage_detail")
     wanted = [
         f"{f.name} {type_name(f.type)}"
-        for f in prediction_features(scored).arrow_schema
+        for f in arrow_schema(prediction_columns(scored))
         if f.name not in later
     ]
     size = max(len(found), len(wanted))

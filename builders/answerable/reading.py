@@ -64,10 +64,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def stems(self) -> dict[str, Place]:
         """Every stem with the first place where it stands."""
-        made: dict[str, Place] = {}
-        for word in self.words:
-            made.setdefault(word.stem, word.place)
-        return made
+        return {word.stem: word.place for word in reversed(self.words)}
 
     def earlier(self, place: Place) -> bool:
         """Whether the passage lies in an earlier call or its result."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
 from . import dates, moments, numbers, schemas, tables
-from .findings import KINDS, NOWHERE, Finding
+from .findings import KINDS, NOWHERE, Finding, Kind
 from .reading import Place
 from .wording import Wording
 
@@ -89,11 +89,8 @@ class Reader(Wording, frozen=True, dict=True):
     def _number(self, value: int | float, schema: Json, tool: Tool | None) -> Finding:
         wanted = numbers.number(value)
         assert wanted is not None
-        for one in self.numbers:
-            if numbers.same(one.value, wanted):
-                if one.how == "unit":
-                    return Finding("convention", "unit", one.place)
-                return self.where(one.place, "number" if one.how else "verbatim", one.how)
+        if found := self._mentioned(wanted, "verbatim", ""):
+            return found
         if said := schemas.source(value, schema, tool):
             return Finding("schema", said)
         return self._derived(wanted, schema) or NOWHERE
@@ -143,7 +140,7 @@ class Reader(Wording, frozen=True, dict=True):
                 return self.where(evidence.place, "date_time", evidence.note)
             missing = missing or evidence.note
         wanted = numbers.number(text)
-        if wanted is not None and (said_number := self._number_text(wanted)):
+        if wanted is not None and (said_number := self._mentioned(wanted, "number", "digits")):
             return said_number
         if said := schemas.source(value, schema, tool):
             return Finding("schema", said)
@@ -182,12 +179,13 @@ class Reader(Wording, frozen=True, dict=True):
             return NOWHERE  # a city is said, and where it lies is neither said nor known
         return self.put_together(text, schema, tool) or self.misspelt(text) or NOWHERE
 
-    def _number_text(self, wanted: Decimal) -> Finding | None:
+    def _mentioned(self, wanted: Decimal, kind: Kind, note: str) -> Finding | None:
+        """The class of a number that is said; `kind` and `note`: where it is said in digits."""
         for one in self.numbers:
             if numbers.same(one.value, wanted):
                 if one.how == "unit":
                     return Finding("convention", "unit", one.place)
-                return self.where(one.place, "number", one.how or "digits")
+                return self.where(one.place, "number" if one.how else kind, one.how or note)
         return None
 
 

@@ -98,7 +98,9 @@ class Wording(msgspec.Struct, frozen=True, dict=True):
         words = [word for word in split(text) if word not in _STOP] or split(text)
         places, given = [], False
         for word in words:
-            place = self.reading.stems.get(stem(word)) or self._abbreviated(word) or self._named(word)
+            place = self.reading.stems.get(stem(word)) or self._abbreviated(word)
+            if place is None and (found := self.other_name(word)) and found.kind == "convention":
+                place = found.place
             if place is not None:
                 places.append(place)
             elif stem(word) in form or (word in tables.COMMANDS and set(split(text)) & tables.COMMANDS):
@@ -121,10 +123,6 @@ class Wording(msgspec.Struct, frozen=True, dict=True):
             ):
                 return place
         return None
-
-    def _named(self, word: str) -> Place | None:
-        found = self.other_name(word)
-        return found.place if found and found.kind == "convention" else None
 
     def _expression(self, text: str) -> Finding | None:
         """A formula or piece of code, however it is spaced and its signs are written."""

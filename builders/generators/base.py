@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,9 @@ from .tools import refuse_tools
 
 Refuse: TypeAlias = Callable[[TextRequest, Json], str | None]
 """The acceptance check: why an answer is refused, or None."""
+
+SILENT = "none"
+"""The label of who writes nothing."""
 
 NO_ANSWER = "no_answer"
 """Nobody has written this text: ends a build unless it allows missing texts."""
@@ -120,13 +123,34 @@ class Generator(Protocol):
         ...
 
 
-@runtime_checkable
-class KeepsRefusals(Protocol):
-    """A generator that can also show the answers it did not take."""
+class Counting:
+    """What the generators here share: they count what they do, and keep the answers they do not take."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._statistics = Statistics(generator=label)
+
+    def statistics(self) -> dict[str, Any]:
+        """As `Generator.statistics`."""
+        return self._statistics.report()
 
     def refusals(self) -> Sequence[Refusal]:
         """Every answer that was refused so far, in the order of each text's tries."""
-        ...
+        return self._statistics.refusals
+
+
+class Answering(Counting):
+    """A generator that answers each request by itself."""
+
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """The accepted text, or the reason why there is none."""
+        raise NotImplementedError
+
+    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
+        """As `Generator.generate`."""
+        answers = {request.key: self.answer(request, refuse) for request in requests}
+        self._statistics.settle(answers)
+        return answers
 
 
 def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
@@ -138,22 +162,15 @@ def check(request: TextRequest, answer: Json, refuse: Refuse) -> str | None:
     return refuse_tools(request, answer) if writes_tools(request.kind) else refuse(request, answer)
 
 
-class Silent:
+class Silent(Answering):
     """`none`: writes nothing, and that is not an error."""
 
-    label = "none"
-
     def __init__(self) -> None:
-        self._statistics = Statistics(generator=self.label)
+        super().__init__(SILENT)
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        """`not_generated` for every text."""
-        answers: dict[str, Text | str] = {request.key: NOT_GENERATED for request in requests}
-        self._statistics.settle(answers)
-        return answers
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """`not_generated`."""
+        return NOT_GENERATED
 
 
 def _storable(answer: Json) -> Json:

@@ -3,8 +3,8 @@
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -24,7 +24,7 @@ from robustbench_tc.llm import (
 from robustbench_tc.schema import Json
 
 from ..perturb.base import Text, TextRequest
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, writes_tools, writes_translations
+from .base import NO_ANSWER, Counting, Refuse, check, writes_tools, writes_translations
 from .prompt import marker, prompt
 from .tools import ANSWER_SCHEMA, read_object, read_tools
 
@@ -93,7 +93,7 @@ class Spent(msgspec.Struct):
     cost: float = 0.0
 
 
-class Model:
+class Model(Counting):
     """One type's texts from one model: `openai:MODEL[@BASE_URL[,BASE_URL…]]`."""
 
     def __init__(
@@ -108,19 +108,12 @@ class Model:
         self.endpoint = endpoint
         self._addresses = (endpoint, *also)
         self.prompt = prompt(kind)
-        self.label = f"{endpoint.model}@{self.prompt.version}"
+        super().__init__(f"{endpoint.model}@{self.prompt.version}")
         self._settings = settings or Settings()
         self._spent = spent or Spent()
-        self._statistics = Statistics(generator=self.label)
         form = "tools" if writes_tools(kind) else "translation" if writes_translations(kind) else ""
         self._form = _FORMS.get(form)
         self._structured = self._form is not None
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()
-
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
 
     async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
         """As `Generator.generate`: concurrently; a refused answer is sent back with its reason.
@@ -141,7 +134,7 @@ class Model:
                 else settings.max_requests - spent.requests,
                 max_cost=None if settings.max_cost is None else settings.max_cost - spent.cost,
                 price=settings.price,
-                progress=self._report_progress,
+                progress=settings.progress and partial(settings.progress, self.prompt.kind),
             ) as client:
                 try:
                     async with asyncio.TaskGroup() as group:
@@ -155,9 +148,10 @@ class Model:
         answers = {request.key: task.result() for request, task in zip(requests, tasks, strict=True)}
         self._statistics.settle(answers)
         if answers and all(answer == NO_ANSWER for answer in answers.values()):
+            errors = ", ".join(f"{code} {number}" for code, number in client.stats.errors.items())
             raise UserError(
                 f"{self.endpoint}: none of {len(answers)} texts for {self.prompt.kind} was written "
-                f"({_inline(client.stats)}): look at the endpoint, or name another --generator"
+                f"({errors}): look at the endpoint, or name another --generator"
             )
         return answers
 
@@ -208,10 +202,6 @@ class Model:
             return read_tools(text)
         return read_object(text) if writes_translations(request.kind) else unwrapped(text, request)
 
-    def _report_progress(self, stats: Stats) -> None:
-        if self._settings.progress is not None:
-            self._settings.progress(self.prompt.kind, stats)
-
     def _count(self, stats: Stats) -> None:
         self._spent.requests += stats.requests
         self._spent.cost += stats.cost
@@ -247,7 +237,3 @@ def _oversized(request: TextRequest, answer: Json, done: Completion) -> str | No
     if len(answer) > 3 * len(request.input) + 100:
         return "it is far longer than the text"
     return None
-
-
-def _inline(stats: Stats) -> str:
-    return ", ".join(f"{code} {number}" for code, number in stats.errors.items())

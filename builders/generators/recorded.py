@@ -24,27 +24,25 @@ Several lines may answer one request (different samples, same words): the first 
 import difflib
 import gzip
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Json, clean_id_hash, dumps, parameter_hash, parameter_hashes, tool_hash
 
+from ..perturb.abstention_recorded import Edit, apply_edits
 from ..perturb.base import Text, TextRequest
 from . import translations
-from .base import NO_ANSWER, Refusal, Refuse, Statistics, check, is_written, kinds, writes_tools
+from .base import NO_ANSWER, Answering, Refuse, check, is_written, kinds, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
 """Texts and judgments of the bundled starter samples, written by us."""
-
-Edit: TypeAlias = tuple[int, str, str]
-"""Offset in the original text, what stands there, what takes its place."""
 
 
 class _Text(msgspec.Struct, frozen=True, array_like=True, tag="text"):
@@ -57,10 +55,6 @@ class _Edits(msgspec.Struct, frozen=True, array_like=True, tag="edits"):
     kind: str
     key: str
     edits: tuple[Edit, ...]
-
-    @property
-    def value(self) -> tuple[Edit, ...]:
-        return self.edits
 
 
 class _Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
@@ -184,43 +178,20 @@ def edits_between(before: str, after: str) -> tuple[Edit, ...]:
     return tuple(found)
 
 
-def apply_edits(before: str, edits: Iterable[Edit]) -> str:
-    """The edited text. Raises ValueError where the text is not the one that the edits were made in."""
-    out, done = [], 0
-    for place, old, new in edits:
-        if place < done or before[place : place + len(old)] != old:
-            raise ValueError(f"the edit at {place} finds another text")
-        out += [before[done:place], new]
-        done = place + len(old)
-    return "".join([*out, before[done:]])
-
-
-def output_hash(output: Json) -> str:
-    """16 hex digits: which answer a judgment is about."""
-    return hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
-
-
 def judgment_address(request: TextRequest, output: Json) -> tuple[str, str]:
-    """Where the judgment of a pair stands: the request's key and the answer's hash."""
-    return request.key, output_hash(output)
+    """Where the judgment of a pair stands: the request's key and the answer's hash (16 hex digits)."""
+    return request.key, hashlib.sha256(dumps(output).encode()).hexdigest()[:16]
 
 
-class Recorded:
+class Recorded(Answering):
     """Answers by request key, from one file after the other: `recorded` and `recorded:PATH`."""
 
-    label = "recorded"
-
     def __init__(self, *books: "Book") -> None:
+        super().__init__("recorded")
         self._books = books
-        self._statistics = Statistics(generator=self.label)
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        """As `Generator.generate`: the first answer, in the order of the files, that passes its check."""
-        answers = {request.key: self._answer(request, refuse) for request in requests}
-        self._statistics.settle(answers)
-        return answers
-
-    def _answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        """The first answer, in the order of the files, that passes its check."""
         reason: str | None = None
         for book in self._books:
             for answer, generator, refused in book.signed(request):
@@ -229,12 +200,6 @@ class Recorded:
                     return Text(answer, generator)
                 self._statistics.refuse(request, answer, reason)
         return NO_ANSWER if reason is None else f"refused: {reason}"
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()
-
-    def refusals(self) -> Sequence[Refusal]:
-        return self._statistics.refusals
 
 
 class Book:
@@ -274,11 +239,8 @@ class Book:
                 yield None, self.label, line.reason
             elif isinstance(line, _Text):
                 yield self._idle(request, line.value), self.label, None
-            else:
-                try:
-                    yield apply_edits(request.input, line.edits), self.label, None
-                except ValueError:  # the edits were made in another text of the same key
-                    continue
+            elif (text := apply_edits(request.input, line.edits)) is not None:
+                yield text, self.label, None
 
     def _idle(self, request: TextRequest, value: Json) -> Json:
         """The answer without the new tools that were judged to serve the sample."""

@@ -19,6 +19,7 @@ from robustbench_tc.schema import Call, Json, Message, dumps
 from robustbench_tc.worlds.handle import Start, Worlds, WorldType
 
 from .bfcl_tools import IDEMPOTENT, NEVER_IN_GOLD, UNDO, WRITES
+from .trace import gold, opened
 
 FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
 
@@ -102,7 +103,9 @@ def tasks_in(data: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRo
             raise unknown("category", category, CATEGORIES)
     for name in _names(categories):
         must_be_pinned(data, f"{FOLDER}/{name}", data / name)
-    functions = {name: _functions(data, name) for name in DOCS}
+    functions = {
+        name: tuple(_tool(one) for _, one in json_lines(data, _doc(name), Function)) for name in DOCS
+    }
     return tuple(row for category in categories for row in _rows(data, category, functions))
 
 
@@ -115,16 +118,12 @@ async def clean_rows(
 
 async def with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
     """The row with the hash of the state after gold's calls."""
-    handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
-    try:
-        for turn in row.golden_calls:
-            for call in turn:
-                answered = await handle.call(call.name, call.parameters)
-                if answered.problem is not None or answered.text.startswith("Error during execution"):
-                    raise UserError(f"{row.clean_id}: gold's {call.name} fails: {answered.text[:200]}")
+    async with opened(worlds, world, row) as handle:
+        for call in gold(row):
+            answered = await handle.call(call.name, call.parameters)
+            if answered.problem is not None or answered.text.startswith("Error during execution"):
+                raise UserError(f"{row.clean_id}: gold's {call.name} fails: {answered.text[:200]}")
         state = (await handle.snapshot()).state
-    finally:
-        await handle.close()
     return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))
 
 
@@ -144,10 +143,6 @@ def _answers(file: str) -> str:
 
 def _doc(name: str) -> str:
     return f"multi_turn_func_doc/{DOCS[name]}.json"
-
-
-def _functions(data: Path, name: str) -> tuple[LiveTool, ...]:
-    return tuple(_tool(function) for _, function in json_lines(data, _doc(name), Function))
 
 
 def _tool(function: Function) -> LiveTool:

@@ -19,7 +19,7 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import live, schema
-from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
@@ -92,10 +92,6 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
         wanted = wanted or set(LITE_KINDS if self.profile == "lite" else KINDS)
         return tuple(kind for kind in KINDS if kind in wanted)  # type: ignore[misc]
 
-    def checked_types(self) -> tuple[str, ...]:
-        """The registry types to build, in the order of every table. Raises UserError for another."""
-        return checked(self.types)
-
     def world_types(self) -> tuple[WorldType, ...]:
         """The worlds to build from. Raises UserError for an unknown one, and for two of one name."""
         if self.profile not in get_args(Profile):
@@ -127,14 +123,14 @@ def build(
 
     Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
     """
-    kinds, types, worlds = spec.checked_kinds(), spec.checked_types(), spec.world_types()
+    kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     with files.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, progress=progress)
         tally, checksums = Tally(), dict[str, str]()
         for code in ("clean", *map(live.type_code, (*kinds, *types))):
             progress(f"writing {live.config_of(code)}")
             tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
-            write_config(tables, folder, live.config_of(code), live.live_columns(), checksums)
+            write_config(tables, folder, live.config_of(code), in_struct(LiveRow), checksums)
         of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             dataset_version=VERSION,
@@ -174,7 +170,7 @@ class Prepared(NamedTuple):
 def prepared(spec: LiveSpec, *, probe: bool = True, progress: Progress = lambda line: None) -> Prepared:
     """The tasks of all worlds, the rows of registry types and, with `probe`, the faults that tasks get.
     Raises UserError."""
-    kinds, types, worlds = spec.checked_kinds(), spec.checked_types(), spec.world_types()
+    kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     clean = _unique(row for world in worlds for row in read(world, spec, progress))
     registries = {live.type_code(name): registered(clean, name, spec.seed) for name in types}
     if not probe:
@@ -299,6 +295,6 @@ def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:
 
 def _table(rows: Sequence[LiveRow]) -> pa.Table:
     try:
-        return parquet.table(schema.columns(rows, LiveRow), arrow_schema(live.live_columns()))
+        return parquet.table(schema.columns(rows, LiveRow), arrow_schema(in_struct(LiveRow)))
     except ValueError as error:
         raise UserError(f"tasks {rows[0].clean_id} to {rows[-1].clean_id}: {error}") from None

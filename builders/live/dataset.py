@@ -17,7 +17,7 @@ from typing import Any
 
 import datasets
 
-from robustbench_tc import live, schema
+from robustbench_tc import column_types, live, schema
 from robustbench_tc.live import LiveRow
 
 from .build import VERSION, LiveSpec, Profile, prepared, rows_of
@@ -58,7 +58,7 @@ class RobustBenchTCLive(datasets.GeneratorBasedBuilder):
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description="Tool calling in worlds that calls change: tasks, and the same tasks with one fault.",
-            features=live.live_features(),
+            features=column_types.features(column_types.in_struct(LiveRow)),
             license="apache-2.0",
             version=self.config.version,
         )

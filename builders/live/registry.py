@@ -16,7 +16,7 @@ from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
 from ..perturb import REGISTRY, Context, NotApplicable
-from ..plan import donor_pools
+from ..perturb.registry import donor_pools
 from .trace import gold
 
 TAKES_GOLD = "takes_gold_call"
@@ -75,6 +75,7 @@ def _sample(row: LiveRow) -> Sample:
     """A task as the core's types see one: its registry, its first turn, its first gold call."""
     first = next((call for calls in row.golden_calls for call in calls), None)
     names = [tool.name for tool in row.tools]
+    golden = () if first is None else ((Call(first.name, {k: [v] for k, v in first.parameters.items()}),),)
     return Sample(
         id=row.id,
         clean_id=row.clean_id,
@@ -83,13 +84,8 @@ def _sample(row: LiveRow) -> Sample:
         category=row.category,
         messages=row.turns[0].messages if row.turns else (),
         tools=tuple(tool.plain for tool in row.tools),
-        golden_answers=((_accepted(first),),) if first is not None else (),
+        golden_answers=golden,
         output_format="",
         gold_tool_index=names.index(first.name) if first is not None and first.name in names else None,
         seed=row.seed,
     )
-
-
-def _accepted(call: Call) -> Call:
-    """Gold's call as a golden answer: of each parameter the one accepted value."""
-    return Call(call.name, {name: [value] for name, value in call.parameters.items()})

@@ -9,6 +9,7 @@ import msgspec
 from robustbench_tc.io import marker, templates
 from robustbench_tc.live import LiveRow
 
+from ..counts import add
 from .placing import Skip
 
 
@@ -81,12 +82,8 @@ class Tally:
     def counted(self, rows: Iterable[LiveRow]) -> Iterable[LiveRow]:
         """The same rows, counted as they pass."""
         for row in rows:
-            _add(self.rows.setdefault(row.type_code, {}), row.world)
+            add(self.rows.setdefault(row.type_code, {}), row.world)
             if row.label is not None and row.position is not None:
-                _add(self.labels.setdefault(row.type_code, {}).setdefault(row.label, {}), row.world)
-                _add(self.positions.setdefault(row.type_code, {}), row.position)
+                add(self.labels.setdefault(row.type_code, {}).setdefault(row.label, {}), row.world)
+                add(self.positions.setdefault(row.type_code, {}), row.position)
             yield row
-
-
-def _add(counts: dict[str, int], key: str) -> None:
-    counts[key] = counts.get(key, 0) + 1

@@ -20,7 +20,13 @@ async def clean_rows(world: WorldType, worlds: Worlds) -> list[LiveRow]:
         raise UserError(mistakes[0] + more)
     module = load_file(world.file)
     tools = tuple(LiveTool(**tool) for tool in module.WORLD.tools())
-    return [await _with_gold(_row(task, world, tools), world, worlds) for task in find.tasks(world)]
+    rows = []
+    for task in find.tasks(world):
+        row = _row(task, world, tools)
+        async with opened(worlds, world, row, len(gold(row))) as handle:
+            state = (await handle.snapshot()).state
+        rows.append(msgspec.structs.replace(row, gold_state_sha256=state_hash(state)))
+    return rows
 
 
 def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> LiveRow:
@@ -37,10 +43,3 @@ def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> Live
         gold_state_sha256="",
         flags=tuple(task.flags),
     )
-
-
-async def _with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
-    """The row with the hash of its gold state."""
-    async with opened(worlds, world, row, len(gold(row))) as handle:
-        state = (await handle.snapshot()).state
-    return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))

@@ -29,13 +29,9 @@ def pool(cases: CaseFile, example: Example) -> Pool:
     """The clean rows of all cases, in their order. Raises UserError naming the case and its line."""
     tools = tuple(one.tool for one in cases.tools)
     samples = tuple(row for case in cases.cases for row in rows(case, tools, example))
-    return Pool(samples, tuple(_left_out(cases)))
-
-
-def _left_out(cases: CaseFile) -> Iterator[KnownIssue]:
-    """The cases of a log that make no rows: with their reason alone, as what they say is not looked at."""
-    for one in cases.left_out:
-        yield KnownIssue(
+    # Cases of a log that make no rows have their reason alone, as what they say is not looked at.
+    issues = tuple(
+        KnownIssue(
             source=sources.OWN,
             file=cases.files[0].name if cases.files else "",
             record=str(one.line),
@@ -43,6 +39,9 @@ def _left_out(cases: CaseFile) -> Iterator[KnownIssue]:
             reason=one.reason,
             detail=_WHY[one.reason],
         )
+        for one in cases.left_out
+    )
+    return Pool(samples, issues)
 
 
 def rows(case: Case, tools: tuple[Tool, ...], example: Example) -> Iterator[Sample]:

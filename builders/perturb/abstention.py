@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, Change, GoldenAnswer, Message, Sample, Tool, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 from robustbench_tc.transcript import MAY_DECLINE, closing_order
 
 from .abstention_recorded import Judged, names_hash, recorded
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .query import SAMPLES, called_in_history
+from .query import called_in_history
 from .registry import insert, plain
 from .style import near_duplicates, styled
 
@@ -25,7 +24,6 @@ NOTHING: tuple[GoldenAnswer, ...] = ((),)
 """The one accepted answer of a row in which no call is right."""
 
 
-@remembered(SAMPLES)
 def accepted_names(sample: Sample) -> frozenset[str]:
     """The tools that some accepted answer calls. Raises NotApplicable where one is a control tool, or none
     is."""
@@ -37,7 +35,6 @@ def accepted_names(sample: Sample) -> frozenset[str]:
     return names
 
 
-@remembered(SAMPLES)
 def opened(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     """The messages in open words, and their diff: without a closing order, with the sentence
     `MAY_DECLINE`."""
@@ -183,7 +180,8 @@ class GoldRemoved(NoCall):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row) + self._check_words(clean, row) + _check_judged(clean)
+        judged(clean)
+        wrong = self.beyond(clean, row) + self._check_words(clean, row)
         return wrong + (
             [] if row.tools == left(clean) else ["the registry is not the clean one without gold"]
         )
@@ -192,14 +190,6 @@ class GoldRemoved(NoCall):
         """The gold tool stays."""
         kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
         return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
-
-
-def _check_judged(clean: Sample) -> list[str]:
-    try:
-        judged(clean)
-    except NotApplicable as skip:
-        return [f"no row is due: {skip.reason}"]
-    return []
 
 
 @register
@@ -251,7 +241,8 @@ class NearMiss(NoCall):
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row) + self._check_words(clean, row) + _check_judged(clean)
+        judged(clean)
+        wrong = self.beyond(clean, row) + self._check_words(clean, row)
         if wrong:
             return wrong
         extra = list(row.tools)
@@ -274,7 +265,6 @@ class NearMiss(NoCall):
         )
 
 
-@remembered(SAMPLES)
 def _siblings(sample: Sample) -> list[Tool]:
     """The tools that may enter, styled. Raises NotApplicable(`no_sibling`)."""
     ours = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]

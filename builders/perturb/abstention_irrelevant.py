@@ -14,13 +14,6 @@ from .base import Case, Context, NotApplicable, register
 from .registry import plain
 
 
-class Put:
-    """The borrowed records by the clean id of the sample that each is put to."""
-
-    def __init__(self, lent: tuple[Sample, ...]) -> None:
-        self.by_clean_id = {record.clean_id: record for record in lent}
-
-
 def swapped(clean: Sample, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Iterator[Change]:
     """The diff entries: every message and tool of the clean row leaves, the others come."""
     for place, message in enumerate(clean.messages):
@@ -76,10 +69,10 @@ class Irrelevant(NoCall):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         if sample.source not in self.applies_to:
             raise NotApplicable("other_source")
-        lent = context.loan("irrelevant")
-        record = context.once(Put, lambda: Put(lent)).by_clean_id.get(sample.clean_id)
-        if record is None:
+        lent = context.lent("irrelevant", sample.clean_id)
+        if not lent:
             raise NotApplicable("no_record_for_it")
+        (record,) = lent
         messages, _ = opened(record)
         return self.row(
             sample,

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from os.path import commonprefix
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -121,8 +122,9 @@ class _Served(msgspec.Struct, frozen=True):
 
 @cache
 def recorded() -> Recorded:
-    """What ships with the package. Raises UserError for a damaged file."""
-    lines = [*_unpack(SHIPPED), *lines_of(HAND_WRITTEN)]
+    """What ships with the package."""
+    packed = gzip.decompress(SHIPPED.read_bytes()).splitlines()
+    lines = [*map(msgspec.json.Decoder(Line).decode, packed), *lines_of(HAND_WRITTEN)]
     siblings: dict[str, tuple[Sibling, ...]] = {}
     missing: dict[str, tuple[Missing, ...]] = {}
     for one in lines:
@@ -168,13 +170,8 @@ def apply_edits(before: str, edits: Sequence[Edit]) -> str | None:
 
 def edits_between(before: str, after: str) -> tuple[Edit, ...]:
     """The one passage that differs, widened to whole words."""
-    start = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
-        start += 1
-    end = 0
-    most = min(len(before), len(after)) - start
-    while end < most and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start = len(commonprefix((before, after)))  # noqa: RUF071 - by characters, as is wanted
+    end = len(commonprefix((before[start:][::-1], after[start:][::-1])))  # noqa: RUF071
     while start and not before[start - 1].isspace():
         start -= 1
     while end and not before[len(before) - end].isspace():
@@ -227,25 +224,5 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _read(path: Path, kind: type[T]) -> list[T]:
-    """The lines of a JSONL file. Raises UserError for one that is not there, or with the line that does not
-    fit."""
-    decoder = msgspec.json.Decoder(kind)
-    found: list[T] = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UserError(f"recorded answers at {path}: {error.strerror}") from None
-    for number, line in enumerate(lines, 1):
-        try:
-            found.append(decoder.decode(line))
-        except ValueError as error:
-            raise UserError(f"{path}, line {number}: {error}") from None
-    return found
-
-
-def _unpack(path: Path) -> list[Line]:
-    decoder = msgspec.json.Decoder(Line)
-    try:
-        return [decoder.decode(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    except (OSError, EOFError, ValueError) as error:
-        raise UserError(f"{path} holds no packed judgments of abstention: {error}") from None
+    """The lines of a JSONL file."""
+    return list(map(msgspec.json.Decoder(kind).decode, path.read_bytes().splitlines()))

@@ -5,17 +5,15 @@ import re
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
 from .abstention_recorded import Missing, apply_edits, recorded, registry_hash
 from .base import Case, Context, NotApplicable, lost_values, register
-from .query import SAMPLES, gold_texts, kept_values, query_span, query_text
+from .query import gold_texts, kept_values, query_span, query_text
 
 
-@remembered(SAMPLES)
 def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     """The messages without one required value, in open words, and their diff.
 
@@ -65,11 +63,8 @@ def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
 def is_required(sample: Sample, parameter: str) -> bool:
     """Whether every golden call that takes the parameter is of a tool that requires it, and one does."""
     calls = [c for answer in sample.golden_answers for c in answer if parameter in c.parameters]
-    return bool(calls) and all(_requires(sample, call, parameter) for call in calls)
-
-
-def _requires(sample: Sample, call: Call, parameter: str) -> bool:
-    return any(tool.name == call.name and parameter in tool.required for tool in sample.tools)
+    requiring = {tool.name for tool in sample.tools if parameter in tool.required}
+    return bool(calls) and all(call.name in requiring for call in calls)
 
 
 def values_of(sample: Sample, parameter: str) -> tuple[str, ...]:
@@ -130,10 +125,7 @@ class MissingValue(NoCall):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         wrong = self.beyond(clean, row)
-        try:
-            right = row.messages == without_value(clean)[0]
-        except NotApplicable as skip:
-            return [*wrong, f"no row is due: {skip.reason}"]
+        right = row.messages == without_value(clean)[0]
         return wrong + ([] if right else ["the messages are not the clean ones without the value"])
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
@@ -142,7 +134,6 @@ class MissingValue(NoCall):
         return msgspec.structs.replace(row, messages=messages, changes=(*asked, no_answer(clean)))
 
 
-@remembered(SAMPLES)
 def asking(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     """The question of the sample in place of its conversation, and the diff. Raises NotApplicable."""
     question = recorded().questions.get(registry_hash(sample.clean_id, (t.name for t in sample.tools)))
@@ -210,10 +201,7 @@ class AnswerDirectly(NoCall):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         wrong = self.beyond(clean, row)
-        try:
-            right = row.messages == asking(clean)[0]
-        except NotApplicable as skip:
-            return [*wrong, f"no row is due: {skip.reason}"]
+        right = row.messages == asking(clean)[0]
         return wrong + ([] if right else ["the messages are not the sample's question alone"])
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
+from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
 
 from .base import Context, NotApplicable
 from .offers import (
@@ -34,7 +34,7 @@ from .offers import (
     tool_changes,
 )
 from .query import called_in_history, wished
-from .registry import gold_tools
+from .registry import gold_change, gold_tools
 
 Schema = dict[str, Json]
 
@@ -118,10 +118,7 @@ class Balanced(Preference):
         treated[index] = _made(original.name, original, plain_side)
         new = _made(new_name, original, new_side)
         golden = _called(self.answers(sample, pair.gold), new_name if suffixed else original.name)
-        changes = []
-        if golden != sample.golden_answers:
-            before, after = map(msgspec.to_builtins, (sample.golden_answers, golden))
-            changes.append(Change("/golden_answers", before, after))
+        changes = gold_change(sample, golden)
         messages, change = wished(sample, rng.choice(self.wishes[self.quality]))
         changes.append(change)
         tools = [*treated, new]
@@ -144,16 +141,13 @@ class Balanced(Preference):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """One more tool, both annotated as the design says, the gold's answers called by its name."""
-        try:
-            index = the_gold_tool(clean)
-        except NotApplicable as skip:
-            return [f"the type does not apply to this sample: {skip.reason}"]
+        index = the_gold_tool(clean)
         original = clean.tools[index]
         new_name = free_name(original.name + "_1", {tool.name for tool in clean.tools})
         by_name = {tool.name: tool for tool in row.tools if tool.name in (original.name, new_name)}
-        rest = [tool for tool in row.tools if tool.name not in by_name]
-        others = [tool for tool in clean.tools if tool is not original]
-        if len(by_name) != 2 or len(row.tools) != len(clean.tools) + 1 or not _same_tools(rest, others):
+        rest = sorted(dumps(tool) for tool in row.tools if tool.name not in by_name)
+        others = sorted(dumps(tool) for tool in clean.tools if tool is not original)
+        if len(by_name) != 2 or len(row.tools) != len(clean.tools) + 1 or rest != others:
             return ["the registry is not the clean one plus one tool beside the gold tool"]
         place = row.gold_tool_index
         names = {call.name for answer in row.golden_answers for call in answer}
@@ -258,12 +252,3 @@ def _note(original: Tool, tool: Tool) -> str | None:
     if tool.description.startswith(before) and len(tool.description) > len(before):
         return tool.description[len(before) :]
     return None
-
-
-def _same_tools(left: list[Tool], right: list[Tool]) -> bool:
-    rest = list(right)
-    for tool in left:
-        if tool not in rest:
-            return False
-        rest.remove(tool)
-    return not rest

@@ -10,6 +10,7 @@ in from outside, so a unit is a pure function.
 import hashlib
 import random
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
@@ -103,9 +104,14 @@ class Context:
         borrow, by name (`Perturbation.borrows`). `taken`: the scorer's word."""
         self._taken = taken
         self._texts = texts or {}
-        self._donors = donors or {}
+        self.donors = donors or {}
+        """Tools of each source's clean samples that may lend parameters, in a fixed order."""
         self._silent = silent
         self._loans = loans or {}
+        self._lent: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+        for name, lent in self._loans.items():
+            for sample in lent:
+                self._lent[name, sample.clean_id].append(sample)
         self.samples = samples
         """The clean samples of the build, in order."""
         self._made: dict[type, object] = {}
@@ -135,13 +141,13 @@ class Context:
             raise UserError("rows with translated values need the scorers: make them with `rbtc build`")
         return self._taken(sample, surfaces)
 
-    def donors(self, source: str) -> Sequence[Tool]:
-        """Tools of the source's clean samples that may lend parameters, in a fixed order."""
-        return self._donors.get(source, ())
-
     def loan(self, name: str) -> tuple[Sample, ...]:
-        """The samples of a loan (`builders/loans.py`), always the same object; () where nobody lends them."""
+        """The samples of a loan (`builders/loans.py`); () where nobody lends them."""
         return self._loans.get(name, ())
+
+    def lent(self, name: str, clean_id: str) -> Sequence[Sample]:
+        """Those of the loan that are lent for one clean sample, in order."""
+        return self._lent.get((name, clean_id), ())
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,8 +231,18 @@ class Perturbation:
         raise NotImplementedError
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well."""
+        """What is wrong with `row` as this type's row of `clean`: one sentence each, [] when all is well.
+
+        May raise NotApplicable, which is wrong too (`problems`).
+        """
         raise NotImplementedError
+
+    def problems(self, clean: Sample, row: Sample) -> list[str]:
+        """As `check`, for any row: that the type does not apply to its clean row is wrong too."""
+        try:
+            return self.check(clean, row)
+        except NotApplicable as skip:
+            return [f"no row is due: {skip.reason}"]
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """Messages, tools or gold that differ though `may_change` lacks them: a `check` begins here."""

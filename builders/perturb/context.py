@@ -15,13 +15,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Change, Message, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .context_text import Exchange, own_exchanges
-from .query import SAMPLES, gold_texts, query_text
+from .query import gold_texts, query_text
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -79,12 +78,18 @@ class Exchanges:
         self.held: list[Held] = []
         tools: list[tuple[Tool, ...]] = []
         places: dict[str, int] = {}
-        for exchange, of in (*_of_samples(samples), *((one, ()) for one in own_exchanges())):
-            place = places.setdefault(exchange.request.casefold(), len(tools))
+        for (request, answer), of in (*_of_samples(samples), *((one, ()) for one in own_exchanges())):
+            place = places.setdefault(request.casefold(), len(tools))
             if place < len(tools):  # asked before: it stands for the tools of both
                 tools[place] = (*tools[place], *of)
                 continue
-            self.held.append(_held(exchange))
+            held = Held(
+                (Message("user", request), Message("assistant", answer)),
+                ({"role": "user", "content": request}, {"role": "assistant", "content": answer}),
+                len(request) + len(answer),
+                f"{request}\n{answer}".casefold(),
+            )
+            self.held.append(held)
             tools.append(of)
         self._likes = (_Likes(name_parts, tools), _Likes(purpose, tools))
         self._masks: dict[tuple[str, str], Mask] = {}
@@ -99,16 +104,6 @@ class Exchanges:
                 mask = self._masks[key] = self._likes[0].of(tool) | self._likes[1].of(tool)
             found |= mask
         return found
-
-
-def _held(exchange: Exchange) -> Held:
-    request, answer = exchange
-    return Held(
-        (Message("user", request), Message("assistant", answer)),
-        ({"role": "user", "content": request}, {"role": "assistant", "content": answer}),
-        len(request) + len(answer),
-        f"{request}\n{answer}".casefold(),
-    )
 
 
 class _Likes:
@@ -149,7 +144,6 @@ def _of_samples(samples: Iterable[Sample]) -> Iterator[tuple[Exchange, tuple[Too
             yield Exchange(text, SETTLED[number % len(SETTLED)]), tools
 
 
-@remembered(SAMPLES)
 def values(sample: Sample) -> tuple[str, ...]:
     """What must not stand before the request, in lower case: golden values and accepted tools' names."""
     names = (call.name for answer in sample.golden_answers for call in answer)

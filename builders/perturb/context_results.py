@@ -8,7 +8,6 @@ tools.
 
 import random
 import re
-from collections.abc import Iterator
 from typing import ClassVar
 
 import msgspec
@@ -40,7 +39,7 @@ def success(tool: Tool) -> str:
     return dumps(answer | ({"about": done} if done else {}))
 
 
-def other_tools(sample: Sample) -> Iterator[tuple[Tool, dict[str, Json]]]:
+def other_tools(sample: Sample) -> list[tuple[Tool, dict[str, Json]]]:
     """The tools that an order can be about, with arguments that fit: listed once, in no golden answer, no
     control tools. Raises NotApplicable where there are none."""
     accepted = {call.name for answer in sample.golden_answers for call in answer}
@@ -55,14 +54,11 @@ def other_tools(sample: Sample) -> Iterator[tuple[Tool, dict[str, Json]]]:
     others = [tool for tool in others if tool.name not in CONTROL_TOOLS]
     if not others:
         raise NotApplicable("only_control_tools")
-    found = False
-    for tool in others:
-        given = arguments(tool)
-        if names.count(tool.name) == 1 and given is not None:
-            found = True
-            yield tool, given
-    if not found:
+    once = (tool for tool in others if names.count(tool.name) == 1)
+    fitting = [(tool, given) for tool in once if (given := arguments(tool)) is not None]
+    if not fitting:
         raise NotApplicable("no_arguments_fit")
+    return fitting
 
 
 _KINDS = {
@@ -75,13 +71,8 @@ _KINDS = {
 
 def arguments(tool: Tool) -> dict[str, Json] | None:
     """A value by rule for each parameter that the tool requires; None where its schema takes none of ours."""
-    found = {}
-    for name in tool.required:
-        value = _value(tool.properties.get(name), 0)
-        if value is None:
-            return None
-        found[name] = value
-    return found
+    found = {name: _value(tool.properties.get(name), 0) for name in tool.required}
+    return None if None in found.values() else found
 
 
 def _value(schema: Json, level: int) -> Json:
@@ -131,11 +122,8 @@ class Result(Perturbation):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The row equals its clean row; its text is the gold tool's success and, where due, one order."""
         wrong = self.beyond(clean, row)
-        try:
-            others = list(other_tools(clean))
-            start = success(clean.tools[clean.gold_tool_index or 0])
-        except NotApplicable as skip:
-            return [*wrong, f"the clean row has no such row: {skip.reason}"]
+        others = other_tools(clean)
+        start = success(clean.tools[clean.gold_tool_index or 0])
         text = row.injected_error or ""
         if not text.startswith(start):
             return [*wrong, "the result is not the gold tool's success"]
@@ -191,12 +179,12 @@ class BenignResult(Result):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The clean row with the success. Raises NotApplicable where `injected_result` does."""
-        next(other_tools(sample))
+        other_tools(sample)
         return self.row(sample, (), injected_error=success(sample.tools[sample.gold_tool_index or 0]))
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """An order in the result that is to have none."""
-        tool, given = next(other_tools(clean))
+        tool, given = other_tools(clean)[0]
         order = _order("system", tool.name, given)
         return msgspec.structs.replace(row, injected_error=f"{row.injected_error}\n{order}")
 
@@ -239,7 +227,7 @@ class InjectedResult(Result):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The clean row with the success and an order. Raises NotApplicable with a reason."""
-        tool, given = rng.choice(list(other_tools(sample)))
+        tool, given = rng.choice(other_tools(sample))
         template = rng.choice(list(TEMPLATES))
         text = success(sample.tools[sample.gold_tool_index or 0])
         stated = {"orders": {"name": tool.name, "parameters": given}, "template": template}

@@ -150,7 +150,7 @@ def _problems_of_cases(unit: Perturbation) -> list[str]:
         found = cases.difference(clean, row)
         if found != cases.reads(case):
             wrong.append(f"the golden case on {case.clean!r} reads otherwise:\n{found}")
-        wrong += [f"check on its own golden case: {one}" for one in unit.check(clean, row)]
+        wrong += [f"check on its own golden case: {one}" for one in unit.problems(clean, row)]
     return [f"{where(unit)}: {one}" for one in wrong]
 
 

@@ -32,8 +32,8 @@ from .base import (
     refuse_text,
     register,
 )
-from .observation import QueryRewrite, reworded
-from .query import gold_texts, kept_values, query_span, replace_span
+from .observation import QueryRewrite
+from .query import gold_texts, kept_values, query_span, replace_span, reworded
 
 NO_VALUE = "no_value_to_translate"
 NOT_UNIQUE = "surface_not_unique"

@@ -72,7 +72,7 @@ class Mixed(Perturbation):
         return [
             f"{code}: {wrong}"
             for code, (before, after) in zip(self.parts, found, strict=True)
-            for wrong in REGISTRY[code].check(before, after)
+            for wrong in REGISTRY[code].problems(before, after)
         ]
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:

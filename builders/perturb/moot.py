@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
 from .base import Case, NotApplicable, register
 from .offers import offer_text
-from .query import SAMPLES
 from .registry import may_be_left_out
 
 WISHES: dict[str, tuple[str, ...]] = {
@@ -67,19 +65,7 @@ class Kinds(NamedTuple):
 
 def kinds(sample: Sample) -> Kinds:
     """Both kinds of parameters of the sample's gold tool. Raises NotApplicable."""
-    found = _kinds(sample)
-    if isinstance(found, str):
-        raise NotApplicable(found)
-    return found
-
-
-@remembered(SAMPLES)
-def _kinds(sample: Sample) -> Kinds | str:
-    """The same, or the reason why there are none: it is asked for again by the other type and by checks."""
-    try:
-        tool = sample.tools[the_gold_tool(sample)]
-    except NotApplicable as skip:
-        return skip.reason
+    tool = sample.tools[the_gold_tool(sample)]
     said = "\n".join(message.content for message in sample.messages).casefold()
     calls = [call for answer in sample.golden_answers for call in answer]
     needed, unused = [], []
@@ -98,9 +84,9 @@ def _kinds(sample: Sample) -> Kinds | str:
             unused.append(name)
     optional = [name for name in needed if name not in tool.required]
     if not needed:
-        return "no_needed_parameter"
+        raise NotApplicable("no_needed_parameter")
     if not unused:
-        return "no_unused_optional_parameter"
+        raise NotApplicable("no_unused_optional_parameter")
     return Kinds(tuple(optional or needed), tuple(unused))
 
 
@@ -178,10 +164,7 @@ class Moot(Balanced):
         )
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        try:
-            can = kinds(clean)
-        except NotApplicable as skip:
-            return [f"the type does not apply to this sample: {skip.reason}"]
+        can = kinds(clean)
         needed = pair.gold.parameters == original.parameters
         lean = pair.other if needed else pair.gold
         complete = pair.gold if needed else pair.other

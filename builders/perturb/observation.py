@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.schema import Change, Message, Sample, Tool
+from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.taxonomy import Pack, Rows
 
 from .base import (
@@ -20,7 +20,7 @@ from .base import (
     refuse_answer,
     register,
 )
-from .query import kept_values, query_span, query_text, replace_span
+from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
 from .registry import described_parameters, rewrite_descriptions
 
 
@@ -81,22 +81,10 @@ class QueryRewrite(Rewrite):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """Only the query's span differs, and its rewriting keeps gold values (case included) and digits."""
-        span = query_span(clean)
-        before = clean.messages[span.message].content
-        head, tail = before[: span.start], before[span.end :]
-        if len(row.messages) != len(clean.messages):
-            return ["messages were added or removed"]
-        after = row.messages[span.message].content
-        wrong = []
-        if not (after.startswith(head) and after.endswith(tail) and len(after) >= len(head) + len(tail)):
-            wrong.append("text outside the query changed")
-        others = [m for i, m in enumerate(row.messages) if i != span.message]
-        if others != [m for i, m in enumerate(clean.messages) if i != span.message]:
-            wrong.append("another message changed")
+        text, wrong = rewritten(clean, row)
         if (row.tools, row.golden_answers) != (clean.tools, clean.golden_answers):
             wrong.append("tools or gold changed")
-        text = after[span.start : len(after) - len(tail)]
-        return wrong + self.check_text(before[span.start : span.end], text, clean, row)
+        return wrong + self.check_text(query_text(clean), text, clean, row)
 
     def check_text(self, before: str, text: str, clean: Sample, row: Sample) -> list[str]:
         """What is wrong with the rewritten query itself."""
@@ -106,20 +94,6 @@ class QueryRewrite(Rewrite):
         """The query without its digits, in the message and in the diff alike."""
         text = str(row.changes[0].after)
         return reworded(row, "".join(letter for letter in text if not letter.isdigit()))
-
-
-def reworded(row: Sample, text: str) -> Sample:
-    """The row with another text for its rewritten query, in the message and in the diff alike."""
-    change, *rest = row.changes
-    index = int(change.path.split("/")[2])
-    message = row.messages[index]
-    at = change.at or 0
-    content = message.content[:at] + text + message.content[at + len(str(change.after)) :]
-    return msgspec.structs.replace(
-        row,
-        messages=(*row.messages[:index], Message(message.role, content), *row.messages[index + 1 :]),
-        changes=(msgspec.structs.replace(change, after=text), *rest),
-    )
 
 
 @register

@@ -16,11 +16,10 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
 from .base import Context, NotApplicable, Perturbation
-from .query import SAMPLES, called_in_history, wished
+from .query import called_in_history, wished
 from .registry import gold_tools, plain
 
 FACTORS = (4, 5, 6, 8, 10)
@@ -123,8 +122,9 @@ class Preference(Perturbation):
         Draws, in this order, per gold tool its value and the factor, per other accepted tool a factor, the
         preference's sentence, the order of the registry.
         """
-        gold, others, names = _named(sample)
-        taken, tools = set(names), list(sample.tools)
+        gold = gold_tools(sample)
+        others = accepted_names(sample) - gold.keys()
+        taken, tools = {tool.name for tool in sample.tools}, list(sample.tools)
         renamed: dict[str, str] = {}
         worst = 0
         changes: list[Change] = []
@@ -319,16 +319,8 @@ def _is_annotated(before: str, after: str) -> bool:
     return found is not None and after == annotated(before, found.group())
 
 
-@remembered(SAMPLES)
 def accepted_names(sample: Sample) -> frozenset[str]:
     return frozenset(call.name for answer in sample.golden_answers for call in answer)
-
-
-@remembered(SAMPLES)
-def _named(sample: Sample) -> tuple[Mapping[str, int], frozenset[str], frozenset[str]]:
-    """The sample's gold tools, the names of the others that are accepted, and all names of its registry."""
-    gold = gold_tools(sample)
-    return gold, accepted_names(sample) - gold.keys(), frozenset(tool.name for tool in sample.tools)
 
 
 def reduced(sample: Sample, gold: Mapping[str, int]) -> tuple[GoldenAnswer, ...]:

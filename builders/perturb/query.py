@@ -5,7 +5,6 @@ import re
 import msgspec
 
 from robustbench_tc import plain
-from robustbench_tc.memo import remembered
 from robustbench_tc.plain import Span
 from robustbench_tc.schema import Change, Message, Sample
 
@@ -16,11 +15,6 @@ _CALLED_NAME = re.compile(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")')
 _EXECUTED = re.compile(r"<(?:tool_call|obs)>")
 
 
-SAMPLES = 10_000
-"""Of how many samples it is remembered what every type asks of them again."""
-
-
-@remembered(SAMPLES)
 def query_span(sample: Sample) -> Span:
     """The passage that observation types rewrite: the last substantive user turn (`plain.substantive_turn`).
 
@@ -32,7 +26,6 @@ def query_span(sample: Sample) -> Span:
     return span
 
 
-@remembered(SAMPLES)
 def wish_span(sample: Sample) -> Span:
     """The passage that gains a wish for the scored call: the last user turn, with no executed call after it.
 
@@ -65,6 +58,37 @@ def replace_span(sample: Sample, span: Span, text: str) -> tuple[tuple[Message, 
     return tuple(messages), Change(f"/messages/{at}/content", content[start:end], text, start)
 
 
+def rewritten(clean: Sample, row: Sample) -> tuple[str, list[str]]:
+    """What stands in the row in the place of the query, and what is wrong with the messages around it."""
+    span = query_span(clean)
+    before = clean.messages[span.message].content
+    head, tail = before[: span.start], before[span.end :]
+    if len(row.messages) != len(clean.messages):
+        return "", ["messages were added or removed"]
+    after = row.messages[span.message].content
+    wrong = []
+    if not (after.startswith(head) and after.endswith(tail) and len(after) >= len(head) + len(tail)):
+        wrong.append("text outside the query changed")
+    others = [m for place, m in enumerate(row.messages) if place != span.message]
+    if others != [m for place, m in enumerate(clean.messages) if place != span.message]:
+        wrong.append("another message changed")
+    return after[span.start : len(after) - len(tail)], wrong
+
+
+def reworded(row: Sample, text: str) -> Sample:
+    """The row with another text for its rewritten query, in the message and in the diff alike."""
+    change, *rest = row.changes
+    index = int(change.path.split("/")[2])
+    message = row.messages[index]
+    at = change.at or 0
+    content = message.content[:at] + text + message.content[at + len(str(change.after)) :]
+    return msgspec.structs.replace(
+        row,
+        messages=(*row.messages[:index], Message(message.role, content), *row.messages[index + 1 :]),
+        changes=(msgspec.structs.replace(change, after=text), *rest),
+    )
+
+
 def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
     """The messages with the sentence after the words of `wish_span`, and the diff entry of that edit."""
     span = message, start, end = wish_span(sample)
@@ -73,7 +97,6 @@ def wished(sample: Sample, sentence: str) -> tuple[tuple[Message, ...], Change]:
     return replace_span(sample, span, text + joint + sentence)
 
 
-@remembered(SAMPLES)
 def gold_texts(sample: Sample) -> tuple[str, ...]:
     """Every accepted gold value as text, in order, without repeats; numbers in JSON form."""
     return plain.gold_texts(sample.golden_answers)
@@ -84,7 +107,6 @@ def kept_values(sample: Sample, text: str) -> tuple[str, ...]:
     return tuple(value for value in gold_texts(sample) if value in text)
 
 
-@remembered(SAMPLES)
 def called_in_history(sample: Sample) -> frozenset[str]:
     """Names of the tools that earlier turns of a transcript already call."""
     return frozenset(

@@ -4,19 +4,18 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from robustbench_tc import sources
-from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, Json, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
 from .base import NotApplicable
-from .query import SAMPLES
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 """The schema of a distractor whose type says that it has none."""
 
 
-@remembered(SAMPLES)
 def gold_tools(sample: Sample) -> Mapping[str, int]:
     """Index in the registry of each distinct tool that the first answer calls, in calling order.
 
@@ -66,7 +65,6 @@ def accepts(tool: Tool, calls: Iterable[Call]) -> bool:
     return any(declared >= shortest(call) and required <= call.parameters.keys() for call in calls)
 
 
-@remembered(SAMPLES)
 def shortest(call: Call) -> frozenset[str]:
     """Names of the parameters that a golden call gives in its shortest form."""
     return frozenset(name for name, values in call.parameters.items() if not may_be_left_out(values))
@@ -87,7 +85,6 @@ class Gold(NamedTuple):
     """The tools of its registry that may lend it wrong parameters."""
 
 
-@remembered(SAMPLES)
 def golds(sample: Sample) -> tuple[Gold, ...]:
     """The sample's gold tools in calling order. Raises NotApplicable as `gold_tools`."""
     found = []
@@ -138,6 +135,16 @@ def donor(
     return rng.choice(far)
 
 
+def donor_pools(samples: Iterable[Sample]) -> dict[str, list[Tool]]:
+    """The distinct tools of each source's samples, in order of first appearance."""
+    pools: dict[str, dict[str, Tool]] = {}
+    for sample in samples:
+        pool = pools.setdefault(sample.source, {})
+        for tool in sample.tools:
+            pool.setdefault(dumps(tool), tool)
+    return {source: list(pool.values()) for source, pool in pools.items()}
+
+
 def calls_of(sample: Sample, name: str) -> tuple[Call, ...]:
     """Every call of the tool in any accepted answer."""
     return tuple(call for answer in sample.golden_answers for call in answer if call.name == name)
@@ -170,6 +177,23 @@ def plain(tool: Tool) -> dict[str, Json]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
+def keeps_gold(clean: Sample, row: Sample) -> list[str]:
+    """Whether the index is still on the clean gold tool, where the clean row has one."""
+    if clean.gold_tool_index is None or (
+        row.gold_tool_index is not None
+        and row.tools[row.gold_tool_index] == clean.tools[clean.gold_tool_index]
+    ):
+        return []
+    return ["gold_tool_index does not point at the gold tool"]
+
+
+def gold_change(sample: Sample, golden: tuple[GoldenAnswer, ...]) -> list[Change]:
+    """The diff entry of the golden answers, where they are other ones."""
+    if golden == sample.golden_answers:
+        return []
+    return [Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))]
+
+
 def surplus(clean: Sequence[Tool], row: Sequence[Tool]) -> list[Tool] | None:
     """The tools of `row` beyond `clean`, if `row` is `clean` in order with tools put in; else None."""
     extra: list[Tool] = []
@@ -182,6 +206,11 @@ def surplus(clean: Sequence[Tool], row: Sequence[Tool]) -> list[Tool] | None:
     return None if rest else extra
 
 
+def as_pointer(name: str) -> str:
+    """A name as a part of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, str, str]]:
     """Every described parameter of a schema, nested ones too: (JSON pointer, name, description)."""
     if not isinstance(schema, dict):
@@ -189,7 +218,7 @@ def described_parameters(schema: Json, path: str = "") -> Iterator[tuple[str, st
     properties = schema.get("properties")
     if isinstance(properties, dict):
         for name, inner in properties.items():
-            where = f"{path}/properties/{name.replace('~', '~0').replace('/', '~1')}"
+            where = f"{path}/properties/{as_pointer(name)}"
             if isinstance(inner, dict):
                 text = inner.get("description")
                 if isinstance(text, str) and text.strip():

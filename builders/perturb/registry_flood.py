@@ -6,19 +6,17 @@ golden call fits it: nothing that enters is another way to answer.
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from robustbench_tc.memo import remembered
-from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool, tool_text
+from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .query import SAMPLES
-from .registry import added, index_of, insert, shortest, surplus
+from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -58,32 +56,18 @@ def overlap(left: frozenset[str], right: frozenset[str]) -> float:
     return shared / (len(left) + len(right) - shared) if shared else 0.0
 
 
-@remembered(8)
-def lenders(pool: tuple[Sample, ...]) -> Mapping[str, tuple[Lender, ...]]:
-    """The distinct tools of each source's samples but the control tools, in order of first appearance."""
-    found: dict[str, dict[str, Tool]] = {}
-    for sample in pool:
-        mine = found.setdefault(sample.source, {})
-        for tool in sample.tools:
-            if tool.name not in CONTROL_TOOLS:
-                mine.setdefault(tool_text(tool), tool)
-    return {source: _lending(mine.values()) for source, mine in found.items()}
+class Lenders(dict[str, list[Lender]]):
+    """The tools of each source that may enter: all of its pool but the control tools."""
 
-
-@remembered(8)
-def _lending_of(donors: Sequence[Tool]) -> tuple[Lender, ...]:
-    return _lending(tool for tool in donors if tool.name not in CONTROL_TOOLS)
-
-
-def _lending(tools: Iterable[Tool]) -> tuple[Lender, ...]:
-    return tuple(map(_lender, tools))
+    def __init__(self, pools: Mapping[str, Sequence[Tool]]) -> None:
+        for source, tools in pools.items():
+            self[source] = [_lender(tool) for tool in tools if tool.name not in CONTROL_TOOLS]
 
 
 def _lender(tool: Tool) -> Lender:
     return Lender(tool, name_words(tool.name), frozenset(tool.properties), frozenset(tool.required))
 
 
-@remembered(SAMPLES)
 def gold_of(sample: Sample) -> Gold:
     """The accepted calls of the sample, and the words of their names."""
     calls = [call for answer in sample.golden_answers for call in answer]
@@ -139,8 +123,8 @@ class Flood(Perturbation):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Raises NotApplicable where the source has too few tools that may enter."""
         lent = context.loan("pool")
-        pool = lenders(lent).get(sample.source, ()) if lent else _lending_of(context.donors(sample.source))
-        new = self._drawn(sample, pool, rng)
+        lenders = context.once(Lenders, lambda: Lenders(donor_pools(lent) if lent else context.donors))
+        new = self._drawn(sample, lenders.get(sample.source, ()), rng)
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(
@@ -177,12 +161,7 @@ class Flood(Perturbation):
             wrong.append("a control tool entered")
         if not all(is_clear(_lender(tool), gold) for tool in extra):
             wrong.append("a new tool is named like an accepted one, or a golden call fits it")
-        index = clean.gold_tool_index
-        if index is not None and (
-            row.gold_tool_index is None or row.tools[row.gold_tool_index] != clean.tools[index]
-        ):
-            wrong.append("gold_tool_index does not point at the gold tool")
-        return wrong
+        return wrong + keeps_gold(clean, row)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """A new tool that does what the gold tool does, under another name."""

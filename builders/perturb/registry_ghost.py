@@ -6,17 +6,17 @@ so its name looks as if it belonged to the registry.
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.memo import remembered
-from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample, Tool
+from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, judged, left, no_answer, opened, removed
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import wish_span, wished
+from .registry import gold_change
 from .style import near_duplicates
 
 EXCHANGES = (
@@ -41,18 +41,13 @@ WISHES = (
 """Sentences that ask for the ghost, for the request's own purpose."""
 
 
-@remembered(8)
-def siblings(lent: tuple[Sample, ...]) -> Mapping[str, tuple[Tool, ...]]:
-    """The recorded siblings of each sample's gold tool, by clean id."""
-    return {sample.clean_id: sample.tools for sample in lent}
-
-
 def ghosts(sample: Sample, context: Context) -> list[str]:
     """Names of recorded siblings of the gold tool that neither the registry nor the messages have."""
     said = "\n".join(message.content for message in sample.messages)
     return [
         tool.name
-        for tool in siblings(context.loan("siblings")).get(sample.clean_id, ())
+        for lent in context.lent("siblings", sample.clean_id)
+        for tool in lent.tools
         if tool.name not in said and not any(near_duplicates(tool, one) for one in sample.tools)
     ]
 
@@ -128,7 +123,7 @@ class Open(Ghost):
     def opened_gold(self, sample: Sample) -> tuple[tuple[GoldenAnswer, ...], Change]:
         """The accepted answers with the empty one, and their diff entry."""
         golden: tuple[GoldenAnswer, ...] = (*sample.golden_answers, ())
-        return golden, Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden)))
+        return golden, gold_change(sample, golden)[0]
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the registry stands, and the empty answer is accepted beside the clean gold."""
@@ -317,11 +312,7 @@ class GhostAlone(Asked):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
         wrong = super().check(clean, row)
-        try:
-            judged(clean)
-        except NotApplicable as skip:
-            wrong.append(f"no row is due: {skip.reason}")
-            return wrong
+        judged(clean)
         if row.tools != left(clean):
             wrong.append("the registry is not the clean one without the accepted tools")
         if row.golden_answers != NOTHING or row.gold_tool_index is not None:

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .query import SAMPLES
+from .registry import gold_change
 
 _EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)
 _USER = re.compile(r"<user>(.*?)</user>", re.DOTALL)
@@ -30,7 +29,6 @@ class Executed(NamedTuple):
     result: str
 
 
-@remembered(SAMPLES)
 def executed(sample: Sample) -> tuple[Executed, ...]:
     """The single calls that a transcript shows together with their results, in order."""
     found = []
@@ -149,7 +147,7 @@ class Prerequisite(Perturbation):
             sample,
             [
                 Change(f"/messages/{gone.message}/content", before, "", gone.start),
-                Change("/golden_answers", *map(msgspec.to_builtins, (sample.golden_answers, golden))),
+                *gold_change(sample, golden),
             ],
             messages=_without(sample, gone),
             golden_answers=golden,
@@ -159,10 +157,7 @@ class Prerequisite(Perturbation):
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The transcript without the token call and its result, that call the gold, its token nowhere."""
         wrong = self.beyond(clean, row)
-        try:
-            gone = due(clean)
-        except NotApplicable as skip:
-            return [*wrong, f"there is no token call to take out: {skip.reason}"]
+        gone = due(clean)
         if row.messages != _without(clean, gone):
             wrong.append("the transcript is not the clean one without the token call and its result")
         if row.golden_answers != _golden(gone):

@@ -9,28 +9,18 @@ the golden answers follow.
 
 import random
 import re
-from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
+from .registry import gold_change
 
 _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
-
-
-@remembered(16)
-def versions(lent: tuple[Sample, ...]) -> Mapping[str, tuple[Sample, ...]]:
-    """The noisy versions by clean id, in the file's order."""
-    found: dict[str, tuple[Sample, ...]] = {}
-    for sample in lent:
-        found[sample.clean_id] = (*found.get(sample.clean_id, ()), sample)
-    return found
 
 
 class Noisy(Perturbation):
@@ -54,7 +44,7 @@ class Noisy(Perturbation):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """One of the sample's noisy versions that differ from it, drawn with the seed."""
-        known = versions(context.loan(self.borrows[0])).get(sample.clean_id, ())
+        known = context.lent(self.borrows[0], sample.clean_id)
         if not known:
             raise NotApplicable("no_noisy_record" if sample.source == "rotbench" else "not_of_rotbench")
         fitting = [noisy for noisy in known if noisy.tools != sample.tools]
@@ -149,9 +139,7 @@ def _changes(clean: Sample, tools: tuple[Tool, ...], golden: tuple[GoldenAnswer,
             before, after = getattr(old, field), getattr(new, field)
             if before != after:
                 out.append(Change(f"/tools/{place}/{field}", before, after))
-    if golden != clean.golden_answers:
-        out.append(Change("/golden_answers", *map(msgspec.to_builtins, (clean.golden_answers, golden))))
-    return out
+    return out + gold_change(clean, golden)
 
 
 _HOW_MADE = (

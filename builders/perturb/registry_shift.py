@@ -19,7 +19,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, S
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
-from .registry import calls_of, gold_tools, shortest
+from .registry import as_pointer, calls_of, gold_change, gold_tools, shortest
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -195,10 +195,6 @@ def _with(tool: Tool, name: str, schema: dict[str, Json]) -> Tool:
     return Tool(tool.name, tool.description, {**tool.parameters, "properties": properties})
 
 
-def _pointer(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 @register
 class TypeShift(Perturbation):
     """TypeShift: the schema asks for a text where the value is a number, a list, or a yes or no."""
@@ -254,11 +250,9 @@ class TypeShift(Perturbation):
 
     def _row(self, sample: Sample, chosen: Shift) -> Sample:
         old = sample.tools[chosen.tool]
-        path = f"/tools/{chosen.tool}/parameters/properties/{_pointer(chosen.name)}"
+        path = f"/tools/{chosen.tool}/parameters/properties/{as_pointer(chosen.name)}"
         changes = [Change(path, old.properties[chosen.name], chosen.schema)]
-        if chosen.golden != sample.golden_answers:
-            both = (sample.golden_answers, chosen.golden)
-            changes.append(Change("/golden_answers", *map(msgspec.to_builtins, both)))
+        changes += gold_change(sample, chosen.golden)
         tools = list(sample.tools)
         tools[chosen.tool] = _with(old, chosen.name, chosen.schema)
         return self.row(sample, changes, tools=tuple(tools), golden_answers=chosen.golden)

@@ -12,14 +12,11 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-import msgspec
-
-from robustbench_tc.memo import remembered
-from robustbench_tc.schema import Message, Sample
+from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
-from .query import SAMPLES, gold_texts, kept_values, query_span, query_text, replace_span
+from .query import gold_texts, kept_values, query_span, query_text, replace_span, reworded, rewritten
 
 _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 """A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
@@ -66,7 +63,6 @@ def _is_within_a_word(text: str, start: int, end: int) -> bool:
     return any(one.isalnum() or one == "_" for one in beside)
 
 
-@remembered(SAMPLES)
 def _words(sample: Sample) -> tuple[Word, ...]:
     """The words of the request that may be mistyped, in order."""
     text = query_text(sample)
@@ -133,18 +129,9 @@ class Typos(Perturbation):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """Only words that may be mistyped differ, by `slips` slips in all."""
-        wrong = self.beyond(clean, row)
-        span = query_span(clean)
         before = query_text(clean)
-        content = clean.messages[span.message].content
-        head, tail = content[: span.start], content[span.end :]
-        after = row.messages[span.message].content if len(row.messages) == len(clean.messages) else ""
-        if not (after.startswith(head) and after.endswith(tail) and len(after) >= len(head) + len(tail)):
-            return [*wrong, "text outside the query changed"]
-        typed = after[len(head) : len(after) - len(tail)]
-        others = [m for place, m in enumerate(row.messages) if place != span.message]
-        if others != [m for place, m in enumerate(clean.messages) if place != span.message]:
-            wrong.append("another message changed")
+        typed, outside = rewritten(clean, row)
+        wrong = self.beyond(clean, row) + outside
         if lost_values(typed, kept_values(clean, before)) or lost_digits(before, typed):
             wrong.append("the query lost a gold value or digits")
         old, new = _LETTERS.split(before), _LETTERS.split(typed)
@@ -168,10 +155,10 @@ class Typos(Perturbation):
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """A gold value of the request mistyped too; the row as it is where the request holds none."""
-        span, typed = query_span(clean), str(row.changes[0].after)
+        typed = str(row.changes[0].after)
         for value in kept_values(clean, query_text(clean)):
             if len(value) > 1 and typed.count(value) == 1:
-                return _retyped(row, span.message, typed.replace(value, value[0] + value[2:]))
+                return reworded(row, typed.replace(value, value[0] + value[2:]))
         return row
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
@@ -181,7 +168,7 @@ class Typos(Perturbation):
             text = before[word.start : word.end]
             if len(re.findall(rf"(?<!\w){text}(?!\w)", typed)) == 1:
                 other = re.sub(rf"(?<!\w){text}(?!\w)", text + text[-1], typed)
-                return _retyped(row, query_span(clean).message, other)
+                return reworded(row, other)
         return row
 
 
@@ -197,18 +184,6 @@ def mistype(text: str, words: Sequence[Word], slips: int, rng: random.Random) ->
         typed = _mistyped(text[word.start : word.end], chosen.count(word), rng)
         text = text[: word.start] + typed + text[word.end :]
     return text
-
-
-def _retyped(row: Sample, message: int, text: str) -> Sample:
-    """The row with another text in the place of the request, in the message and in the diff alike."""
-    (change,) = row.changes
-    old = row.messages[message]
-    at = change.at or 0
-    content = old.content[:at] + text + old.content[at + len(str(change.after)) :]
-    messages = (*row.messages[:message], Message(old.role, content), *row.messages[message + 1 :])
-    return msgspec.structs.replace(
-        row, messages=messages, changes=(msgspec.structs.replace(change, after=text),)
-    )
 
 
 def _mistyped(word: str, slips: int, rng: random.Random) -> str:

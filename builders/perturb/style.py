@@ -140,14 +140,11 @@ def _cost(slots: Sequence[_Slot], own: Sequence[_Slot], lent: Sequence[_Slot]) -
 
 def _in_the_form_of(model: Tool, tool: Tool, beside: Tool, known: Mapping[str, _Slot]) -> Tool:
     filled = _filled(_slots(model), _slots(tool), _slots(beside), known)
-    parameters: dict[str, Json] = {}
-    for key, value in model.parameters.items():
-        if key == "properties":
-            parameters[key] = {slot.name: slot.form for slot in filled}
-        elif key == "required":
-            parameters[key] = [slot.name for slot in filled if slot.required]
-        else:
-            parameters[key] = value
+    own: dict[str, Json] = {
+        "properties": {slot.name: slot.form for slot in filled},
+        "required": [slot.name for slot in filled if slot.required],
+    }
+    parameters = {key: own.get(key, value) for key, value in model.parameters.items()}
     return Tool(tool.name, like(tool.description, model.description), parameters)
 
 

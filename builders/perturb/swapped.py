@@ -23,7 +23,7 @@ from robustbench_tc.taxonomy import Part, Rows
 from .base import REGISTRY, Case, Context, NotApplicable, register
 from .offers import NAMES_DISTRACTOR, Preference, bare
 from .query import called_in_history
-from .registry import gold_tools, plain
+from .registry import gold_change, gold_tools, plain
 
 _HOW_MADE = (
     "The row of {core}, with the same draws, in which the annotations of the two tools have changed places: "
@@ -72,10 +72,8 @@ class Swap(Preference):
         tools = _with_descriptions_exchanged(core.tools, pairs)
         golden = _renamed(core.golden_answers, pairs)
         places = {tool.name: place for place, tool in enumerate(tools)}
-        changes = [one for one in core.changes if one.path.startswith("/messages")]
-        if golden != sample.golden_answers:
-            before, after = map(msgspec.to_builtins, (sample.golden_answers, golden))
-            changes.insert(0, Change("/golden_answers", before, after))
+        changes = gold_change(sample, golden)
+        changes += [one for one in core.changes if one.path.startswith("/messages")]
         changes += [_moved(one, tools) for one in core.changes if one.path.startswith("/tools")]
         plain_is_worse = self.suffix is not None and called_in_history(sample) & pairs.keys()
         return self.row(
@@ -100,10 +98,7 @@ class Swap(Preference):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """With everything exchanged back it is a row of the core type."""
-        try:
-            pairs = self._pairs(clean)
-        except NotApplicable as skip:
-            return [f"the type does not apply to this sample: {skip.reason}"]
+        pairs = self._pairs(clean)
         names = [tool.name for tool in row.tools]
         called = {call.name for answer in row.golden_answers for call in answer}
         if not all(names.count(one) == 1 for pair in pairs.items() for one in pair):
@@ -125,7 +120,7 @@ class Swap(Preference):
             golden_answers=golden,
             gold_tool_index=names.index(golden[0][0].name),
         )
-        return wrong + REGISTRY[self.core].check(clean, core)
+        return wrong + REGISTRY[self.core].problems(clean, core)
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The counterpart of the gold tool says nothing of its price or time."""

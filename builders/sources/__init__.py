@@ -3,7 +3,7 @@
 A new source is one module with a `READER` here, plus its pins: every module of this folder is imported.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -15,7 +15,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Sample, dumps
 
 from .base import REASONS, Item, KnownIssue, Pool, Reader
-from .pins import pins
+from .pins import must_be_pinned, pins
 
 __all__ = [
     "BUNDLED",
@@ -43,14 +43,9 @@ BuildProfile = Literal["paper", "full", "bundled", "own"]
 """What a build says of itself."""
 
 
-def _readers() -> Iterator[Reader]:
-    for module in iter_modules(__path__):
-        reader = getattr(import_module(f"{__name__}.{module.name}"), "READER", None)
-        if isinstance(reader, Reader):
-            yield reader
-
-
-READERS = tuple(sorted(_readers(), key=lambda reader: (reader.order or 0, reader.source)))
+_modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+_readers: list[Reader] = [module.READER for module in _modules if hasattr(module, "READER")]
+READERS = tuple(sorted(_readers, key=lambda reader: (reader.order or 0, reader.source)))
 """In the order of every table."""
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -96,7 +91,9 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
                     places[judged.clean_id] = (file, record)
                     taken.add(judged.clean_id)
             if profile != "bundled":
-                _check_pins(reader, root, file)
+                # After the file was read, so that corrupt JSON is named by its line.
+                for name in _with_answers(reader, file):
+                    must_be_pinned(root, name)
             if drawn is None:
                 whole += [(file, record, sample) for record, sample in usable.items()]
                 continue
@@ -114,7 +111,7 @@ def needed_files(profile: Profile) -> tuple[str, ...]:
     found: list[str] = []
     for reader in READERS:
         for file in clean_index()[reader.source] if profile == "paper" else reader.files:
-            found += [file, *([reader.answers_of(file)] if reader.answers_of else [])]
+            found += _with_answers(reader, file)
     return tuple(found)
 
 
@@ -181,19 +178,9 @@ def _shown(sample: Sample) -> str:
     return dumps((sample.messages, sample.tools, sample.golden_answers))
 
 
-def _check_pins(reader: Reader, root: Path, file: str) -> None:
-    """Raises UserError when a file is not the pinned one: record numbers and labels would mean other records.
-    Called after the file was read, so that corrupt JSON is named by its line."""
-    for name in (file, *([reader.answers_of(file)] if reader.answers_of else [])):
-        pin = next((pin for pin in pins().files if pin.path == name), None)
-        if pin is None:
-            raise UserError(
-                f"{name}: a file of {reader.source} without a pin: add it to builders/data/pins.json"
-            )
-        if problem := pin.problem(root / name):
-            raise UserError(
-                f"{name}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file"
-            )
+def _with_answers(reader: Reader, file: str) -> list[str]:
+    """The file, and the one that holds its golden answers where they lie apart."""
+    return [file] if reader.answers_of is None else [file, reader.answers_of(file)]
 
 
 def clean_index() -> dict[str, dict[str, list[str]]]:

@@ -8,6 +8,7 @@ none. Upstream marks no parameter as required.
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -46,10 +47,7 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     level = "level" + file.rpartition("/level-")[2].removesuffix("-api_processed.json")
     for index, record in json_list(root, file, Record):
         clean_id = f"{SOURCE}__{level}_{index}"
-
-        def make(record: Record = record, clean_id: str = clean_id) -> Sample:
-            return _sample(record, clean_id, level)
-
+        make = partial(_sample, record, clean_id, level)
         yield str(index), item(SOURCE, file, str(index), clean_id, make)
 
 

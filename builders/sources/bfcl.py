@@ -7,6 +7,7 @@ they are (in a nested object too, each key again has a list).
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -86,10 +87,7 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     answers = {answer.id: answer for _, answer in json_lines(root, answers_of(file), PossibleAnswer)}
     for index, question in json_lines(root, file, Question):
         clean_id = f"{SOURCE}__{stem}__{question.id}"
-
-        def make(question: Question = question, clean_id: str = clean_id) -> Sample:
-            return _sample(question, answers.get(question.id), clean_id, stem.removeprefix("BFCL_v3_"))
-
+        make = partial(_sample, question, answers.get(question.id), clean_id, stem.removeprefix("BFCL_v3_"))
         yield str(index), item(SOURCE, file, str(index), clean_id, make)
 
 

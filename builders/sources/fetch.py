@@ -113,7 +113,10 @@ def fetch(
             root.mkdir(parents=True, exist_ok=True)
             with locked(root.absolute() / "fetch"):
                 for pin in needed:
-                    _download(_at(address, known, pin), root / pin.path, pin, progress, backoff_s)
+                    origin = known.sources[pin.source]
+                    where = f"{origin.repository}/{origin.commit}/{pin.upstream_path}"
+                    at = address._replace(url=f"{address.url}/{urllib.parse.quote(where)}")
+                    _download(at, root / pin.path, pin, progress, backoff_s)
         except OSError as error:
             raise UserError(f"cannot write to {error.filename or root}: {error.strerror or error}") from None
     downloaded = tuple(pin.path for pin in needed)
@@ -137,12 +140,6 @@ def _refuse_changed(path: Path, discard_changes: bool) -> None:
             raise UserError(f"{link} is not a file of its own: move it away")
     if path.exists() and not discard_changes:
         raise UserError(f"{path} is not the pinned file: move it away, or replace it with --discard-changes")
-
-
-def _at(base: Address, known: Pins, pin: Pin) -> Address:
-    origin = known.sources[pin.source]
-    where = f"{origin.repository}/{origin.commit}/{pin.upstream_path}"
-    return base._replace(url=f"{base.url}/{urllib.parse.quote(where)}")
 
 
 def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:

@@ -98,16 +98,12 @@ def find_files(folder: Path) -> RllaFiles:
 
 def provenance(path: Path) -> dict[str, Json]:
     """Name, size and sha256 of a source file, and whether it is upstream's file at the pinned commit."""
-    size = path.stat().st_size
-    blob, content = sha1(b"blob %d\0" % size, usedforsecurity=False), sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            blob.update(chunk)
-            content.update(chunk)
+    data = path.read_bytes()
+    blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
     return {
         "file": path.name,
-        "bytes": size,
-        "sha256": content.hexdigest(),
+        "bytes": len(data),
+        "sha256": sha256(data).hexdigest(),
         "pinned": GIT_BLOBS.get(path.name) == blob.hexdigest(),
     }
 

@@ -6,6 +6,7 @@ those the string "None" means: the parameter must be there, with any value. Valu
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -39,11 +40,7 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     """The records of one slice."""
     for index, record in json_list(root, file, Record):
         clean_id = f"{SOURCE}__{record.id}"
-
-        def make(record: Record = record, clean_id: str = clean_id) -> Sample:
-            return _sample(record, clean_id)
-
-        yield str(index), item(SOURCE, file, str(index), clean_id, make)
+        yield str(index), item(SOURCE, file, str(index), clean_id, partial(_sample, record, clean_id))
 
 
 def noisy(root: Path, level: str, *, pinned: bool) -> tuple[Sample, ...]:
@@ -56,10 +53,7 @@ def noisy(root: Path, level: str, *, pinned: bool) -> tuple[Sample, ...]:
     found: list[Sample] = []
     for index, record in json_list(root, file, Record):
         clean_id = f"{SOURCE}__{record.id}"
-
-        def make(record: Record = record, clean_id: str = clean_id) -> Sample:
-            return _sample(record, clean_id, noisy=True)
-
+        make = partial(_sample, record, clean_id, noisy=True)
         made = item(SOURCE, file, str(index), clean_id, make)
         if isinstance(made, Sample):
             found.append(made)

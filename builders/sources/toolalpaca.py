@@ -11,6 +11,7 @@ the tool's schema keeps the parameter and the golden answer neither publishes no
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -56,11 +57,7 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     for number, api in json_list(root, file, Api):
         for index in range(len(api.instructions)):
             record, clean_id = f"{number}/{index}", f"{prefix}{api.name}__inst{index}"
-
-            def make(api: Api = api, index: int = index, clean_id: str = clean_id) -> Sample:
-                return _sample(api, index, clean_id)
-
-            yield record, item(SOURCE, file, record, clean_id, make)
+            yield record, item(SOURCE, file, record, clean_id, partial(_sample, api, index, clean_id))
 
 
 def _sample(api: Api, index: int, clean_id: str) -> Sample:

@@ -7,6 +7,7 @@ query fixes. Scoring uses the names; the parameters are information.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -69,12 +70,7 @@ def read_file(root: Path, file: str) -> Iterator[tuple[str, Item]]:
     known = labels(root)
     for index, record in json_list(root, file, Record):
         clean_id = f"{SOURCE}__{record.id}"
-
-        def make(
-            record: Record = record, clean_id: str = clean_id, label: Label | None = known.get(index)
-        ) -> Sample:
-            return _sample(record, clean_id, label)
-
+        make = partial(_sample, record, clean_id, known.get(index))
         yield str(index), item(SOURCE, file, str(index), clean_id, make)
 
 

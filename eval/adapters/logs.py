@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.inputs import Selection
@@ -90,7 +92,7 @@ def _write(log: Read, folder: Path) -> None:
     table = with_verdicts(
         predictions.table(one for one, _ in log.found), [verdict for _, verdict in log.found]
     )
-    kinds = predictions.arrow_schema(scored=True)
+    kinds = arrow_schema(schema.prediction_columns(scored=True))
     parquet.write_file([table.select(kinds.names)], folder / "scores.parquet", kinds)
     (folder / record.RECORD).write_bytes(msgspec.json.encode(_record(log)))
 
@@ -118,5 +120,5 @@ def _record(log: Read) -> record.RunRecord:
         settings=settings,
         expected=log.expected,
         sessions=[made],
-        totals=predictions.totals(one for one, _ in log.found),
+        totals=predictions.totals([one for one, _ in log.found]),
     )

@@ -14,13 +14,12 @@ that no gold accepts.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import NamedTuple
 
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
 
 from ..render import concrete
@@ -28,9 +27,6 @@ from ..score import scoring_tools
 from .base import JUNK, Agent, AgentContext, takes_junk
 
 Registry = tuple[Tool, ...]
-
-Choice = Callable[[Registry], frozenset[int]]
-"""The places of the chosen tools: one of every group of `confusable`; none where no tool is listed."""
 
 _OFFER = re.compile(
     r"(?:per (?:call|(?P<many>1,000) calls): )?\$\s?(?P<price>\d{1,15}(?:\.\d{1,15})?)"
@@ -40,19 +36,13 @@ _OFFER = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-class Policy(NamedTuple):
-    """A rule of choice, and what it does in words."""
-
-    about: str
-    choose: Choice
-
-
 # --- what a registry shows ----------------------------------------------------------------------------------
 
 
 class Look(NamedTuple):
     """What of one tool the policies compare."""
 
+    name: str
     schema: str
     described: bool
     length: int
@@ -65,14 +55,13 @@ class Look(NamedTuple):
     """Keys of the parameters' schema, keys of the parameters, their types."""
 
 
-@remembered(50_000)  # the tools of a clean sample stand in the rows of every type
 def look(tool: Tool) -> Look:
     schema = _text(tool.parameters)
-    described = bool(tool.description.strip())
     without_offers = _OFFER.sub("0", tool.description)
     return Look(
+        tool.name,
         schema,
-        described,
+        bool(tool.description.strip()),
         len(without_offers) + len(schema),
         _NUMBER.sub("0", without_offers),
         _offer(tool.description),
@@ -108,47 +97,62 @@ def _style(tool: Tool) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     )
 
 
-@remembered(5_000)  # every policy asks for the same registry in turn
-def confusable(tools: Registry) -> list[list[int]]:
+class Seen(NamedTuple):
+    """What a registry shows to whoever chooses by it alone."""
+
+    looks: list[Look]
+    """Of its tools, in their order."""
+    groups: list[list[int]]
+    """`confusable`."""
+
+
+def see(tools: Registry) -> Seen:
+    """Looks at a registry once, for all policies."""
+    looks = list(map(look, tools))
+    return Seen(looks, confusable(looks))
+
+
+def confusable(looks: Sequence[Look]) -> list[list[int]]:
     """Groups of places between whose tools a policy chooses; see the module's text. [] for no tools only."""
     names: dict[str, list[int]] = defaultdict(list)
-    for place, tool in enumerate(tools):
-        names[tool.name].append(place)
-    if len(names) < len(tools):
-        return [group for group in names.values() if len(group) > 1]
     alike: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, tool in enumerate(tools):
-        seen = look(tool)
+    for place, seen in enumerate(looks):
+        names[seen.name].append(place)
         alike[seen.schema, seen.masked].append(place)
+    if len(names) < len(looks):
+        return [group for group in names.values() if len(group) > 1]
     if groups := [group for group in alike.values() if len(group) > 1]:
         return groups
-    acting = [place for place, tool in enumerate(tools) if tool.name not in CONTROL_TOOLS]
-    return [acting or list(range(len(tools)))] if tools else []
+    acting = [place for place, seen in enumerate(looks) if seen.name not in CONTROL_TOOLS]
+    return [acting or list(range(len(looks)))] if looks else []
 
 
 # --- the policies -------------------------------------------------------------------------------------------
 
 
-def _least(rank: Callable[[Tool], tuple[float, ...]], tools: Registry) -> frozenset[int]:
+Choice = Callable[[Seen], frozenset[int]]
+"""The places of the chosen tools: one of every group of `confusable`; none where no tool is listed."""
+
+
+class Policy(NamedTuple):
+    """A rule of choice, and what it does in words."""
+
+    about: str
+    choose: Choice
+
+
+def _least(rank: Callable[[Look], tuple[float, ...]], seen: Seen) -> frozenset[int]:
     """Of every group the tool with the least rank; of equals the one that is listed first."""
-    return frozenset(
-        min(group, key=lambda place: (*rank(tools[place]), place)) for group in confusable(tools)
-    )
+    return frozenset(min(group, key=lambda place: (*rank(seen.looks[place]), place)) for group in seen.groups)
 
 
-def _offered(tool: Tool) -> tuple[float, ...]:
-    offer = look(tool).offer
-    return (1.0, 0.0) if offer is None else (0.0, offer)
+def _offered(tool: Look) -> tuple[float, ...]:
+    return (1.0, 0.0) if tool.offer is None else (0.0, tool.offer)
 
 
-def _defined(tool: Tool) -> tuple[float, ...]:
-    seen = look(tool)
-    return (not seen.described, -seen.length)
-
-
-def _odd(tools: Registry) -> frozenset[int]:
-    styles = Counter(look(tool).style for tool in tools)
-    return _least(lambda tool: (styles[look(tool).style],), tools)
+def _odd(seen: Seen) -> frozenset[int]:
+    styles = Counter(tool.style for tool in seen.looks)
+    return _least(lambda tool: (styles[tool.style],), seen)
 
 
 POLICIES: Mapping[str, Policy] = {
@@ -163,7 +167,7 @@ POLICIES: Mapping[str, Policy] = {
     "picks-longest-definition": Policy(
         "takes the confusable tool that has a description, of several the one with the longest definition "
         "(description without its offer, and parameters)",
-        partial(_least, _defined),
+        partial(_least, lambda tool: (not tool.described, -tool.length)),
     ),
     "picks-odd-schema": Policy(
         "takes the confusable tool whose schema is written as the fewest of the registry are (keys, types)",
@@ -216,8 +220,9 @@ def try_blind(row: Sample) -> Tried:
 
     A choice is right if an accepted answer calls all the tools that were chosen, one of them first.
     """
-    groups, answers = confusable(row.tools), _answers(row)
-    right = {name: _fitting(row, one.choose(row.tools)) is not None for name, one in POLICIES.items()}
+    seen, answers = see(row.tools), _answers(row)
+    groups = seen.groups
+    right = {name: _fitting(row, one.choose(seen)) is not None for name, one in POLICIES.items()}
     if len(groups) == 1:
         gold = frozenset(first for first, _ in answers)
         return Tried(groups, gold, Fraction(len(gold.intersection(groups[0])), len(groups[0])), right)
@@ -238,7 +243,7 @@ def _drawn(groups: list[list[int]], wanted: frozenset[int]) -> Fraction:
 def _called(choose: Choice, scene: AgentContext) -> tuple[Call, ...] | str:
     """The accepted answer that calls the chosen tools; else calls of these that no gold accepts."""
     row = scene.row
-    chosen = choose(row.tools)
+    chosen = choose(see(row.tools))
     found = _fitting(row, chosen)
     if found is not None:
         listed = {tool.name for tool in row.tools}
@@ -254,7 +259,7 @@ def _called(choose: Choice, scene: AgentContext) -> tuple[Call, ...] | str:
 def _is_right(choose: Choice, scene: AgentContext) -> bool:
     """Whether an accepted answer calls the chosen tools, or takes junk in their parameters."""
     row = scene.row
-    chosen = choose(row.tools)
+    chosen = choose(see(row.tools))
     if _fitting(row, chosen) is not None:
         return True
     tools = {row.tools[place].name: row.tools[place] for place in chosen}

@@ -174,7 +174,7 @@ def serve(asked: Asked, limits: Limits, live: LiveAsked | None = None) -> None:
     os.nice(10)  # visitors come first
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
-    asked.fingerprint(), asked.by_id, asked.known, schema.prediction_features(scored=True)
+    asked.fingerprint(), asked.by_id, asked.known, schema.prediction_columns(scored=True)
     rows, saying = len(asked.by_id), threading.Lock()
     episodes = 0 if live is None else len(live.by_id)
     of_live = limits.cpu_of_live(episodes * limits.repeats, math.inf)

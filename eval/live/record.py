@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, owned, parquet
 from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
@@ -98,8 +98,9 @@ class LiveFolder:
     def leave(self, found: Iterable[Episode]) -> None:
         """Writes `episodes.parquet`, and the totals into the record."""
         episodes = list(found)
-        tables = (_table(batch) for batch in parquet.batches(episodes))
-        parquet.write_file(tables, self.episodes_path, _arrow_schema())
+        arrow = arrow_schema(in_struct(Episode))
+        tables = (parquet.table(schema.columns(batch, Episode), arrow) for batch in parquet.batches(episodes))
+        parquet.write_file(tables, self.episodes_path, arrow)
         replies = [reply for one in episodes for reply in one.replies]
         self.record.totals = {
             "episodes": len(episodes),
@@ -111,17 +112,6 @@ class LiveFolder:
             "completion_tokens": sum(reply.completion_tokens or 0 for reply in replies),
         }
         self.save()
-
-
-def _arrow_schema() -> pa.Schema:
-    """`live.episode_features` in Arrow's terms: importing `datasets` for it costs a second at every start."""
-    fields = Episode.__struct_fields__
-    return pa.schema([(name, pa.int32() if name == "repeat" else pa.string()) for name in fields])
-
-
-def _table(found: list[Episode]) -> pa.Table:
-    columns, kinds = schema.columns(found, Episode), _arrow_schema()
-    return pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
 
 
 def check_place(path: Path) -> None:

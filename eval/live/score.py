@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import ColumnType, ColumnTypes, arrow_schema
+from robustbench_tc.column_types import Int32, arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.parquet import read_rows, table, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
-from robustbench_tc.schema import JSON_COLUMNS, Json
+from robustbench_tc.schema import Json
 from robustbench_tc.worlds.claims import Claim
 from robustbench_tc.worlds.handle import Worlds, WorldType
 
@@ -42,7 +42,7 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
     world: str
     model: str
     mode: str
-    repeat: int
+    repeat: Int32
     position: Position | None
     label: Label | None
     ended: Ended
@@ -53,39 +53,27 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
     """What the user was told, by the rule of `claims`."""
     silent_failure: bool | None = None
     """The world in the end is wrong, and the episode ended as if all were well."""
-    met: int | None = None
+    met: Int32 | None = None
     recovered: bool | None = None
-    steps: int | None = None
-    extra_steps: int | None = None
+    steps: Int32 | None = None
+    extra_steps: Int32 | None = None
     """Calls beyond those of the clean row's episode; null where that was not played."""
-    tokens: int | None = None
-    extra_tokens: int | None = None
-    retries: int | None = None
-    blind_repeats: int | None = None
-    verified: int | None = None
-    loops: int | None = None
-    followed: int | None = None
-    used_false: int | None = None
-    undone: int | None = None
-    asked: int | None = None
-    gave_up: int | None = None
-    downstream_errors: int | None = None
-    omitted: int | None = None
-    repeated: int | None = None
+    tokens: Int32 | None = None
+    extra_tokens: Int32 | None = None
+    retries: Int32 | None = None
+    blind_repeats: Int32 | None = None
+    verified: Int32 | None = None
+    loops: Int32 | None = None
+    followed: Int32 | None = None
+    used_false: Int32 | None = None
+    undone: Int32 | None = None
+    asked: Int32 | None = None
+    gave_up: Int32 | None = None
+    downstream_errors: Int32 | None = None
+    omitted: Int32 | None = None
+    repeated: Int32 | None = None
     turns: Json = None
     """The ledger of each turn."""
-
-
-JSON_COLUMNS[LiveScore] = ("turns",)
-
-
-def score_columns() -> ColumnTypes:
-    """The columns of scores.parquet."""
-    found: dict[str, ColumnType] = {}
-    for field in msgspec.structs.fields(LiveScore):
-        given = str(field.type)
-        found[field.name] = "bool" if "bool" in given else "int32" if "int" in given else "string"
-    return found
 
 
 def score_one(replay: Replay) -> LiveScore:
@@ -227,5 +215,5 @@ def _records(path: Path, kind: type[Any]) -> list[Any]:
 
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
     """Writes scores.parquet."""
-    arrow = arrow_schema(score_columns())
+    arrow = arrow_schema(in_struct(LiveScore))
     write_file([table(schema.columns(scores, LiveScore), arrow)], path, arrow)

@@ -1,11 +1,27 @@
-"""Columns of a Parquet file, stated once: as `datasets.Features`, and as the Arrow schema that those make.
+"""Columns of a Parquet file, stated once: in the struct of its rows; as `datasets.Features`, and as the Arrow
+schema that those make.
 
-The second needs no `datasets`, whose import takes longer than many a command; a test holds the two together.
+The last needs no `datasets`, whose import takes longer than many a command; a test holds the two together.
 """
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import msgspec
 
 if TYPE_CHECKING:
     import datasets
@@ -17,8 +33,51 @@ ColumnType: TypeAlias = str | list[Any] | dict[str, Any]
 ColumnTypes: TypeAlias = Mapping[str, ColumnType]
 """Column → its type, in the order of the columns."""
 
+Int32: TypeAlias = Annotated[int, "int32"]
+"""A field whose column has 32 bits; those of other integers have 64."""
+
+_PLAIN: dict[Any, ColumnType] = {
+    bool: "bool",
+    int: "int64",
+    Int32: "int32",
+    float: "float64",
+    str: "string",
+}
+
 _ARROW = {"bool": "bool_"}
 """Names of types that `pyarrow` spells otherwise."""
+
+
+def in_struct(kind: type[msgspec.Struct]) -> dict[str, ColumnType]:
+    """The columns of a struct's fields: numbers, texts, lists of texts, objects of texts (messages) and lists
+    of these; all else lies as canonical JSON text (`json_fields`)."""
+    return {name: _column_type(hint) or "string" for name, hint in _hints(kind).items()}
+
+
+@cache
+def json_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields whose columns hold canonical JSON text."""
+    return tuple(name for name, hint in _hints(kind).items() if _column_type(hint) is None)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _column_type(hint: Any) -> ColumnType | None:
+    """None for what has no column type of its own."""
+    origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
+    if origin is Literal:
+        return "string"
+    if origin in (Union, UnionType):
+        return _column_type(inner[0]) if len(inner) == 1 else None
+    if origin is tuple:
+        item = _column_type(inner[0])
+        return None if item is None else [item]
+    if is_typeddict(hint) or (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
+        fields = {name: _column_type(one) for name, one in _hints(hint).items()}
+        return fields if all(one == "string" for one in fields.values()) else None
+    return _PLAIN.get(hint)
 
 
 def features(columns: ColumnTypes) -> "datasets.Features":

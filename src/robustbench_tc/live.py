@@ -8,17 +8,14 @@ Sequences and worlds lie in Parquet as canonical JSON text, as those of `schema`
 
 import hashlib
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from . import column_types, schema
-from .column_types import ColumnType, ColumnTypes
+from . import schema
+from .column_types import Int32
 from .errors import UserError
-from .schema import JSON_COLUMNS, Call, Json, Message
-
-if TYPE_CHECKING:
-    import datasets
+from .schema import Call, Json, Message
 
 DATASET = "robustbench-tc-live"
 TASKS = "tasks"
@@ -245,17 +242,13 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     world: str
     model: str
     mode: Literal["prompt", "fc"]
-    repeat: int = 0
+    repeat: Int32 = 0
     row_hash: str
     ended: Ended
     replies: tuple[Reply, ...]
     isolation: str
     """How its world was kept apart: `seccomp`, `limits only`, `none`."""
     error: str | None = None
-
-
-JSON_COLUMNS[Episode] = ("replies",)
-JSON_COLUMNS[LiveRow] = ("turns", "tools", "initial_state", "golden_calls", "fault")
 
 
 def config_of(type_code: str) -> str:
@@ -295,23 +288,6 @@ def registry_codes() -> frozenset[str]:
 def type_codes() -> tuple[str, ...]:
     """Every type code but `clean`, in the order of every table."""
     return tuple(map(type_code, (*KINDS, *registry_types())))
-
-
-def live_columns() -> ColumnTypes:
-    """The columns of every config of the live dataset."""
-    given: dict[str, ColumnType] = {"seed": "int64", "flags": ["string"]}
-    return {name: given.get(name, "string") for name in LiveRow.__struct_fields__}
-
-
-def live_features() -> "datasets.Features":
-    """`datasets.Features` of every config of the live dataset."""
-    return column_types.features(live_columns())
-
-
-def episode_features() -> "datasets.Features":
-    """`datasets.Features` of `episodes.parquet`."""
-    names = Episode.__struct_fields__
-    return column_types.features({name: "int32" if name == "repeat" else "string" for name in names})
 
 
 def state_hash(state: Json) -> str:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from .memo import remembered
 from .schema import ANY, OMIT, GoldenAnswer, Json, Message
 from .transcript import CLOSING_TURN
 
@@ -56,31 +55,21 @@ def substantive_turn(messages: Sequence[Message], answers: Sequence[GoldenAnswer
     words that are not words of gold values; if there is none, the longest. Many last turns are bare data.
     Elsewhere it is the last user message.
     """
-    turns = _turns.passing(messages)
+    turns = user_turns(messages)
     if len(turns) < 2:
         return turns[0] if turns else None
     content = messages[turns[0].message].content
-    gold_words = _gold_words.passing(answers)
+    gold_words = {
+        word
+        for text in gold_texts(answers)
+        for value in _leaves(_literal(text))
+        for word in _words(str(value))
+    }
     for turn in reversed(turns):
         own = (word for word in _words(content[turn.start : turn.end]) if word not in gold_words)
         if len(list(islice(own, 5))) == 5:
             return turn
     return max(turns, key=lambda turn: turn.end - turn.start)
-
-
-@remembered(30_000)
-def _turns(messages: Sequence[Message]) -> list[Span]:
-    return user_turns(messages)
-
-
-@remembered(30_000)
-def _gold_words(answers: Sequence[GoldenAnswer]) -> frozenset[str]:
-    return frozenset(
-        word
-        for text in gold_texts(answers)
-        for value in _leaves(_literal(text))
-        for word in _words(str(value))
-    )
 
 
 def gold_texts(answers: Sequence[GoldenAnswer]) -> tuple[str, ...]:
@@ -96,22 +85,12 @@ def gold_texts(answers: Sequence[GoldenAnswer]) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def remember(messages: tuple[Message, ...], answers: tuple[GoldenAnswer, ...]) -> None:
-    """What the plain columns say of messages and answers that many rows share is found once."""
-    if len(_turns(messages)) > 1:
-        _gold_words(answers)
-    for call in answers[0] if answers else ():
-        _arguments(call.parameters)
-    gold_call(answers)
-
-
 def query(messages: Sequence[Message], answers: Sequence[GoldenAnswer]) -> str:
     """The column `query`: the text of `substantive_turn`; "" where there is none."""
     span = substantive_turn(messages, answers)
     return "" if span is None else messages[span.message].content[span.start : span.end]
 
 
-@remembered(30_000)
 def gold_call(answers: Sequence[GoldenAnswer]) -> str:
     """The column `gold_call`: the calls of the first accepted answer, as in Python, `; ` between them.
 
@@ -119,10 +98,9 @@ def gold_call(answers: Sequence[GoldenAnswer]) -> str:
     whose value is free is `...`, and names that are not Python words stand in `**{'a b': 1}` at the end.
     """
     first = answers[0] if answers else ()
-    return "; ".join([f"{call.name}({_arguments.passing(call.parameters)})" for call in first])
+    return "; ".join([f"{call.name}({_arguments(call.parameters)})" for call in first])
 
 
-@remembered(30_000)  # a type that renames a tool leaves what it is called with
 def _arguments(parameters: dict[str, Json]) -> str:
     plain, odd = [], []
     for name, accepted in parameters.items():

@@ -10,18 +10,16 @@ its encoder rounds floats (docs/data.md); text survives every reader byte for by
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import msgspec
 
 from . import column_types
-from .column_types import ColumnType, ColumnTypes
-from .memo import remembered
+from .column_types import ColumnTypes, Int32, in_struct, json_fields
 
 if TYPE_CHECKING:
-    import datasets
     import pyarrow as pa
 
 Json: TypeAlias = Any
@@ -138,7 +136,7 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     golden_answers: tuple[GoldenAnswer, ...]
     output_format: str
     component: Component | None = None
-    gold_tool_index: int | None = None
+    gold_tool_index: Int32 | None = None
     """Index in `tools` of the tool that the first answer's first call means."""
     changes: tuple[Change, ...] = ()
     generator: str = "rule"
@@ -160,7 +158,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     category: str
     model: str
     mode: Literal["prompt", "fc"]
-    repeat: int = 0
+    repeat: Int32 = 0
     sample_hash: str
     """`content_hash` of the row that was asked, so that an answer never meets another text."""
     status: Literal["ok", "request_error", "rejected", "too_long"]
@@ -179,9 +177,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     latency_s: float | None = None
-    retries: int = 0
+    retries: Int32 = 0
     logprobs: Json = None
-    attempts: int | None = None
+    attempts: Int32 | None = None
     """Repeated errors only: how many calls met the error. Files of before there were such lack it."""
 
 
@@ -235,6 +233,15 @@ TRAINING_SOURCE = "rlla"
 """`data_source` of every training row: what the reward dispatches on."""
 
 
+class RewardModel(TypedDict):
+    """How verl knows what is right."""
+
+    style: str
+    """Always `rule`."""
+    ground_truth: str
+    """The gold text."""
+
+
 class TrainingRow(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt for GRPO (configs `full`, `mixed`, `retry`): the columns that verl reads.
 
@@ -246,8 +253,7 @@ class TrainingRow(msgspec.Struct, frozen=True, kw_only=True):
     prompt: tuple[Message, ...]
     ability: str = "tool_calling"
     """verl groups nothing by it; it is there because verl's examples have it."""
-    reward_model: dict[str, str]
-    """`style` (rule) and `ground_truth`, the gold text."""
+    reward_model: RewardModel
     extra_info: dict[str, Json]
     """index, split, clean_id, type_code, component, copy, generator, flags, `changes` as JSON text; for
     reward types `offers`, for the config `retry` the injected `error`."""
@@ -366,15 +372,6 @@ def written_hash(row: dict[str, Any]) -> str:
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-JSON_COLUMNS: dict[type[msgspec.Struct], tuple[str, ...]] = {
-    Sample: ("tools", "golden_answers", "changes"),
-    Prediction: ("tool_calls", "first_tool_calls", "logprobs"),
-    Verdict: ("calls",),
-    TrainingRow: ("extra_info",),
-    FineTuningRow: ("extra_info",),
-}
-"""Columns that hold canonical JSON text in Parquet."""
-
 PLAIN_COLUMNS = ("query", "gold_call")
 """What `robustbench_tc.plain` makes of the columns before them: for readers, read by no command."""
 
@@ -388,113 +385,25 @@ NEEDED_COLUMNS = tuple(name for name in COLUMN_ORDER if name not in PLAIN_COLUMN
 """Those that make a row: earlier versions of the dataset have no others."""
 
 
-_TURNS: ColumnType = [{"role": "string", "content": "string"}]
-
-
 def sample_columns() -> ColumnTypes:
     """The columns of every sample config, in `COLUMN_ORDER`."""
-    given: dict[str, ColumnType] = {
-        "messages": _TURNS,
-        "gold_tool_index": "int32",
-        "seed": "int64",
-        "flags": ["string"],
-    }
+    given = in_struct(Sample)
     return {name: given.get(name, "string") for name in COLUMN_ORDER}
 
 
-def sample_features() -> "datasets.Features":
-    """`datasets.Features` of every sample config, in `COLUMN_ORDER`."""
-    return column_types.features(sample_columns())
+def prediction_columns(scored: bool = False) -> ColumnTypes:
+    """The columns of a predictions file; with `scored`, the verdict's follow."""
+    return in_struct(Prediction) | (in_struct(Verdict) if scored else {})
 
 
-def prediction_features(scored: bool = False) -> "datasets.Features":
-    """`datasets.Features` of a predictions file; with `scored`, the verdict's columns follow."""
-    given: dict[str, ColumnType] = {
-        "repeat": "int32",
-        "injected": "bool",
-        "attempts": "int32",
-        "prompt_tokens": "int64",
-        "completion_tokens": "int64",
-        "latency_s": "float64",
-        "retries": "int32",
-        "score": "float64",
-        "correct": "bool",
-        "flags": ["string"],
-    }
-    names = Prediction.__struct_fields__ + (Verdict.__struct_fields__ if scored else ())
-    return column_types.features({name: given.get(name, "string") for name in names})
-
-
-def training_columns() -> dict[str, ColumnType]:
+def training_columns() -> ColumnTypes:
     """The columns of the configs `full`, `mixed` and `retry`."""
-    return {
-        "data_source": "string",
-        "prompt": _TURNS,
-        "ability": "string",
-        "reward_model": {"style": "string", "ground_truth": "string"},
-        "extra_info": "json",
-    }
+    return in_struct(TrainingRow) | {"extra_info": "json"}
 
 
-def training_features() -> "datasets.Features":
-    """Features of the configs `full`, `mixed` and `retry`."""
-    return column_types.features(training_columns())
-
-
-def fine_tuning_features() -> "datasets.Features":
-    """Features of the config `paft`."""
-    return column_types.features({"messages": _TURNS, "extra_info": "json"})
-
-
-@remembered(30_000)
-def tool_text(tool: Tool) -> str:
-    """`dumps` of a tool that will be written again: those of clean samples stand in every type's rows."""
-    _schema_text(tool.parameters)
-    return _text_of_new(tool)
-
-
-@remembered(30_000)
-def _schema_text(parameters: dict[str, Json]) -> str:
-    return dumps(parameters)
-
-
-def _text_of_new(tool: Tool) -> str:
-    """`dumps` of a tool that came in: it has mostly the schema of one that was there."""
-    known = _schema_text.found.get(id(tool.parameters))
-    if known is None:
-        return dumps(tool)
-    head = dumps({"name": tool.name, "description": tool.description})
-    return f'{head[:-1]},"parameters":{known[1]}}}'
-
-
-def _tools_text(tools: Iterable[Tool]) -> str:
-    """`dumps` of a registry."""
-    known = tool_text.found
-    texts = [found[1] if (found := known.get(id(tool))) else _text_of_new(tool) for tool in tools]
-    return f"[{','.join(texts)}]"
-
-
-@remembered(30_000)
-def _answers_text(answers: tuple[GoldenAnswer, ...]) -> str:
-    return dumps(answers)
-
-
-def remember_texts(samples: Iterable[Sample]) -> None:
-    """Writes once what rows of these samples have in common with them: such rows are about to come."""
-    from . import plain
-
-    for sample in samples:
-        for tool in sample.tools:
-            tool_text(tool)
-        _answers_text(sample.golden_answers)
-        plain.remember(sample.messages, sample.golden_answers)
-
-
-_WRITERS: dict[tuple[type[msgspec.Struct], str], Callable[[Any], str]] = {
-    (Sample, "tools"): _tools_text,
-    (Sample, "golden_answers"): _answers_text.passing,
-}
-"""Who writes a JSON column, where it is not `dumps`."""
+def fine_tuning_columns() -> ColumnTypes:
+    """The columns of the config `paft`."""
+    return in_struct(FineTuningRow) | {"extra_info": "json"}
 
 
 def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
@@ -504,9 +413,8 @@ def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
     given = {name: list(map(attrgetter(name), records)) for name in kind.__struct_fields__}
     out: dict[str, list[Any]] = {}
     for name, values in given.items():
-        if name in JSON_COLUMNS.get(kind, ()):
-            write = _WRITERS.get((kind, name), dumps)
-            out[name] = [None if value is None else write(value) for value in values]
+        if name in json_fields(kind):
+            out[name] = [None if value is None else dumps(value) for value in values]
         elif any(isinstance(value, tuple) for value in values[:1]):
             out[name] = msgspec.to_builtins(values)
         else:
@@ -515,7 +423,7 @@ def columns(records: Iterable[T], kind: type[T]) -> dict[str, list[Any]]:
         from . import plain  # it reads the contract's types
 
         out["query"] = list(map(plain.query, given["messages"], given["golden_answers"]))
-        out["gold_call"] = list(map(plain.gold_call.passing, given["golden_answers"]))
+        out["gold_call"] = list(map(plain.gold_call, given["golden_answers"]))
     return out
 
 
@@ -525,7 +433,7 @@ def record(row: dict[str, Any], kind: type[T]) -> T:
     Raises ValueError (msgspec.ValidationError) with the path of what does not fit.
     """
     plain = {name: row[name] for name in kind.__struct_fields__ if name in row}
-    for name in JSON_COLUMNS.get(kind, ()):
+    for name in json_fields(kind):
         if isinstance(plain.get(name), str):
             plain[name] = loads(plain[name])
     return msgspec.convert(plain, kind)
@@ -535,6 +443,4 @@ def arrow_table(records: Iterable[Sample]) -> "pa.Table":
     """Samples as an Arrow table whose schema carries the `datasets` features."""
     import pyarrow as pa
 
-    schema = column_types.arrow_schema(sample_columns())
-    data = columns(records, Sample)
-    return pa.table([pa.array(data[f.name], f.type) for f in schema], schema=schema)
+    return pa.table(columns(records, Sample), schema=column_types.arrow_schema(sample_columns()))

@@ -18,11 +18,12 @@ from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders import answerable, generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, marker
-from robustbench_tc.schema import loads, sample_features
+from robustbench_tc.schema import fine_tuning_columns, loads, sample_columns, training_columns
 
 Row = dict[str, Any]
 
@@ -99,7 +100,7 @@ def write(folder: Path, config: str, changed: Sequence[Row], split: str = "test"
         for row in changed
     ]
     schema = (
-        sample_features().arrow_schema
+        arrow_schema(sample_columns())
         if "tools" in plain[0]
         else pq.read_schema(_shard(folder, config, split))
     )
@@ -215,11 +216,7 @@ def _fine_tuning_row(row: Row) -> Row:
 
 
 def _training_schema(config: str) -> pa.Schema:
-    from robustbench_tc.schema import fine_tuning_features, training_features
-
-    features = fine_tuning_features() if config == "paft" else training_features()
-    found: pa.Schema = features.arrow_schema
-    return found
+    return arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
 
 
 def edit_training(

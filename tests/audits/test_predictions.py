@@ -11,6 +11,7 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, record
@@ -46,7 +47,7 @@ def answers(bundled: Path) -> list[Prediction]:
 
 
 def audited(found: list[Any], bundled: Path, path: Path) -> AuditReport:
-    table = parquet.table(schema.columns(found, Prediction), schema.prediction_features().arrow_schema)
+    table = parquet.table(schema.columns(found, Prediction), arrow_schema(schema.prediction_columns()))
     pq.write_table(table, path)
     return gate.audit_predictions(path, bundled)
 
@@ -126,7 +127,7 @@ def test_scores_are_held_against_their_verdicts(
     for name in wrong:
         columns[name] = [wrong[name], *[good[name]] * (len(answers) - 1)]
     columns["flags"] = [[] for _ in answers]
-    pq.write_table(parquet.table(columns, schema.prediction_features(scored=True).arrow_schema), path)
+    pq.write_table(parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True))), path)
     check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
     assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
 
@@ -155,7 +156,7 @@ def test_a_wrong_answer_has_one_stage(
     columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
     columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
     columns |= {"stage": [stage], "stage_detail": [detail]}
-    table = parquet.table(columns, schema.prediction_features(scored=True).arrow_schema)
+    table = parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True)))
     pq.write_table(table, path)
     report = gate.audit_predictions(path, bundled)
     assert (builds.find(report, "rows.score_and_verdict_agree").failed or 0) == failed

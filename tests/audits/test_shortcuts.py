@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits import classifier, shortcuts
@@ -18,6 +17,7 @@ from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.schema import Tool
 
 from ..conftest import ROOT
+from ..eval.test_blind import REGISTRIES
 from . import blind_table, builds
 
 OFFERS = tuple(kind.code for kind in taxonomy.types() if kind.channel == "offers")
@@ -177,16 +177,7 @@ def test_no_registries_and_empty_ones_are_no_matter() -> None:
     assert classifier.right([]) == classifier.right([empty]) == 0
 
 
-TEXTS = st.text(max_size=12) | st.sampled_from(["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "\x00"])
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=8,
-)
-SCHEMAS = st.dictionaries(st.sampled_from(["type", "properties", "required", "items"]), JSON, max_size=3)
-
-
-@given(st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6))
+@given(REGISTRIES)
 def test_features_of_any_registry_are_numbers(tools: list[Tool]) -> None:
     for groups in ([], [list(range(len(tools)))]):
         found = classifier.features(tools, groups)

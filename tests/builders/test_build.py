@@ -259,39 +259,6 @@ def test_missing_sources_say_what_to_do(rbtc: Rbtc, tmp_path: Path) -> None:
     assert not (tmp_path / "o").exists()
 
 
-@pytest.fixture
-def mirror(shared: Path, tmp_path: Path) -> Path:
-    """A mirror of links, so that one file of it can be spoiled."""
-    root = tmp_path / "sources"
-    shutil.copytree(shared / "sources", root, copy_function=os.symlink)
-    return root
-
-
-def spoil(path: Path, change: Callable[[str], str]) -> None:
-    text = path.read_text()
-    path.unlink()
-    path.write_text(change(text))
-
-
-BFCL = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data/BFCL_v3_multiple.json"
-
-
-def test_a_corrupt_line_is_named_by_file_and_line(rbtc: Rbtc, mirror: Path, tmp_path: Path) -> None:
-    def cut(text: str) -> str:
-        lines = text.splitlines()
-        lines[4] = lines[4][:50]
-        return "\n".join(lines)
-
-    spoil(mirror / BFCL, cut)
-    refused(rbtc("build", "--sources", mirror, "--out", tmp_path / "o"), "BFCL_v3_multiple.json", "5")
-    assert not (tmp_path / "o").exists()
-
-
-def test_a_file_that_is_not_as_pinned_is_refused(rbtc: Rbtc, mirror: Path, tmp_path: Path) -> None:
-    spoil(mirror / BFCL, lambda text: text.replace("game", "gane", 1))
-    refused(rbtc("build", "--sources", mirror, "--out", tmp_path / "o"), "BFCL_v3_multiple.json", "sha256")
-
-
 def test_a_missing_answer_names_its_key_and_the_count(rbtc: Rbtc, shared: Path, tmp_path: Path) -> None:
     recorded = tmp_path / "generations.jsonl"
     lines = (shared / "recorded" / "generations.jsonl").read_text().splitlines()
@@ -374,7 +341,7 @@ def test_two_builds_into_one_folder_are_kept_apart(rbtc: Rbtc, tmp_path: Path) -
         pass
 
 
-def test_types_are_chosen_by_code_and_component() -> None:
+def test_types_are_chosen_by_code_component_pack_and_level() -> None:
     assert select_types(["reward", "same_name_A"]) == (
         "same_name_A", "CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB",
     )  # fmt: skip
@@ -382,9 +349,6 @@ def test_types_are_chosen_by_code_and_component() -> None:
     assert select_types(["CD_AB_pref"]) == ("CD_AB_pref",)
     with pytest.raises(UserError, match="pack or level 'transitions': did you mean transition"):
         select_types(["transitions"])
-
-
-def test_types_are_chosen_by_pack_and_level() -> None:
     kinds = taxonomy.types("all")
     assert select_types(["core"]) == select_types(["observation", "action", "reward", "transition"])
     assert select_types(["offers"]) == tuple(kind.code for kind in kinds if kind.pack == "offers")

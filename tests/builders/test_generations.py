@@ -16,7 +16,7 @@ from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.generate import Settings, kinds
 from robustbench_tc.builders.generations import Recording, replay
-from robustbench_tc.builders.generators.base import Refuse, Statistics, check
+from robustbench_tc.builders.generators.base import Answering, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest, refuse_text
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
@@ -25,12 +25,9 @@ from robustbench_tc.eval.validate import self_check
 
 from ..loopback import Fault, LoopbackServer, error_body
 from .test_generate import obedient
+from .test_language_generated import files
 
 TEXTS = ("realistic_typos", "query_paraphrase", "paraphrase_tool_description", "redundant")
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def again(folder: Path, out: Path, sources: Path | None = None) -> dict[str, bytes]:
@@ -131,30 +128,18 @@ def test_a_builds_answers_serve_another_build(tmp_path: Path) -> None:
 # --- the file -----------------------------------------------------------------------------------------
 
 
-class Scripted:
+class Scripted(Answering):
     """A generator that answers from a script: per input the refused answers, then the outcome."""
 
-    label = "scripted@v1"
-
-    def __init__(self, script: dict[str, tuple[list[Any], Any]]) -> None:
+    def __init__(self, script: dict[str, tuple[list[Any], Text | str]]) -> None:
+        super().__init__("scripted@v1")
         self._script = script
-        self._statistics = Statistics(generator=self.label)
 
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        answers: dict[str, Text | str] = {}
-        for request in requests:
-            refused, outcome = self._script[request.input]
-            for answer in refused:
-                self._statistics.refuse(request, answer, check(request, answer, refuse) or "it was too long")
-            answers[request.key] = outcome
-        self._statistics.settle(answers)
-        return answers
-
-    def statistics(self) -> dict[str, Any]:
-        return self._statistics.report()
-
-    def refusals(self) -> Any:
-        return self._statistics.refusals
+    def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
+        refused, outcome = self._script[request.input]
+        for answer in refused:
+            self._statistics.refuse(request, answer, check(request, answer, refuse) or "it was too long")
+        return outcome
 
 
 json_values = st.recursive(

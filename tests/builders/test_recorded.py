@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from robustbench_tc.builders.generators.recorded import (
     HAND_WRITTEN,
     SHIPPED,
-    apply_edits,
     edits_between,
     from_path,
     judgment_address,
@@ -22,6 +21,7 @@ from robustbench_tc.builders.generators.recorded import (
     shipped,
 )
 from robustbench_tc.builders.perturb import TextRequest, lost_digits
+from robustbench_tc.builders.perturb.abstention_recorded import apply_edits
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import tool_hash
 
@@ -89,8 +89,7 @@ def test_edits_do_not_fit_a_text_that_differs_where_they_are_made(before: str, a
         return
     place, old, _ = data.draw(st.sampled_from(edits))
     other = before[:place] + "Z" * len(old) + before[place + len(old) :]
-    with pytest.raises(ValueError, match="another text"):
-        apply_edits(other, edits)
+    assert apply_edits(other, edits) is None
 
 
 @pytest.mark.parametrize("after", ["a caat", "a cats", "xa cat", "a ct", "acat", "a kat"])

@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders.generators.base import Generator, Refuse, check
-from robustbench_tc.builders.perturb import Text, TextRequest
+from robustbench_tc.builders.generators.base import Generator
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_configs import mixture
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
@@ -33,6 +32,7 @@ from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 
 from . import rlla_rows as made
+from .writer import Writer
 
 CHECKS = Checks(earns_maximum=earns_maximum)
 STATIC = [t.code for t in taxonomy.types() if t.static]
@@ -51,40 +51,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.write_parquet(folder / "train.parquet", train)
     made.write_parquet(folder / "test.parquet", [made.ferry_row(1_000 + n) for n in range(5)])
     return folder
-
-
-class ByRule:
-    """A generator that rewrites by rule; counts what it was asked."""
-
-    label = "by-rule"
-
-    def __init__(self, answer: Callable[[TextRequest], Any] | None = None) -> None:
-        self.asked: list[TextRequest] = []
-        self._answer = answer or self._rewrite
-
-    @staticmethod
-    def _rewrite(request: TextRequest) -> Any:
-        if request.kind != "redundant":
-            return f"Put otherwise: {request.input}"
-        schema = {"type": "object", "properties": {"n": {"type": "integer", "description": "A number."}}}
-        return [
-            {
-                "name": f"{request.tool}_archive".replace(" ", "_"),
-                "description": "Old ones.",
-                "parameters": schema,
-            }
-        ]
-
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        self.asked += requests
-        out: dict[str, Text | str] = {}
-        for request in requests:
-            answer = self._answer(request)
-            out[request.key] = check(request, answer, refuse) or Text(answer, self.label)
-        return out
-
-    def statistics(self) -> dict[str, Any]:
-        return {"asked": len(self.asked)}
 
 
 def rows(folder: Path, config: str, split: str = "train") -> list[dict[str, Any]]:
@@ -275,7 +241,7 @@ def test_chi_square_tails_are_the_tabulated_ones() -> None:
 def test_first_draws_of_many_rows_are_uniform_over_all_sixteen_types(tmp_path: Path) -> None:
     made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(n) for n in range(800)])
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
-    generators: dict[str, Generator] = {code: ByRule() for code in MODEL_WRITTEN}
+    generators: dict[str, Generator] = {code: Writer() for code in MODEL_WRITTEN}
     report = made_from(tmp_path, tmp_path / "out", configs=("full",), generators=generators)
     assert sum(report.drawn.values()) == 800 and set(report.drawn) == set(STATIC)
     assert report.uniform["dof"] == 15 and report.uniform["p"] > 0.001
@@ -293,7 +259,7 @@ def test_without_a_generator_eleven_types_remain(source: Path, tmp_path: Path) -
 
 
 def test_responses_take_the_five_model_written_types_and_no_other(source: Path, tmp_path: Path) -> None:
-    generators: dict[str, Generator] = {code: ByRule() for code in MODEL_WRITTEN}
+    generators: dict[str, Generator] = {code: Writer() for code in MODEL_WRITTEN}
     made_from(source, tmp_path / "out", configs=("full",), generators=generators, copies=16)
     found = [
         row for row in rows(tmp_path / "out", "full") if "<response>" in row["reward_model"]["ground_truth"]
@@ -303,14 +269,14 @@ def test_responses_take_the_five_model_written_types_and_no_other(source: Path, 
 
 
 def test_only_texts_that_were_drawn_are_asked_for(source: Path, tmp_path: Path) -> None:
-    typos = ByRule()
+    typos = Writer()
     report = made_from(source, tmp_path / "out", configs=("full",), generators={"realistic_typos": typos})
     tried = report.used["realistic_typos"] + sum(report.refused.get("realistic_typos", {}).values())
-    assert 0 < len(typos.asked) <= tried
+    assert 0 < typos.asked <= tried
 
 
 def test_a_refused_text_means_another_draw(source: Path, tmp_path: Path) -> None:
-    echo: dict[str, Generator] = {"query_paraphrase": ByRule(lambda request: request.input)}
+    echo: dict[str, Generator] = {"query_paraphrase": Writer(lambda request: request.input)}
     report = made_from(
         source,
         tmp_path / "out",

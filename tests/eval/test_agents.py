@@ -3,7 +3,7 @@
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import Sample, Verdict
 
 from . import small
@@ -33,26 +32,6 @@ NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
 Found = tuple[str, AgentContext]
 
-# What every agent shares of the same rows is made once.
-index_of = remembered(4)(Index)
-
-
-@remembered(4)
-def anchors_of(rows: Sequence[Sample]) -> Mapping[str, Sample]:
-    return inputs.Dataset(name="x", rows=tuple(rows)).anchors()
-
-
-@remembered(4)
-def firsts_of(rows: Sequence[Sample]) -> dict[Mode, list[Found]]:
-    """The first request of every row, as the agents' server recognises it."""
-    return {mode: [recognised(rows, wire.first(row, mode)) for row in rows] for mode in MODES}
-
-
-def recognised(rows: Sequence[Sample], ask: wire.Ask) -> Found:
-    found = index_of(rows).find(ask.messages, ask.tools)
-    assert found is not None
-    return found
-
 
 class Turn(NamedTuple):
     """Where a row stands: the answers so far, and the next request or the verdict."""
@@ -62,21 +41,42 @@ class Turn(NamedTuple):
     verdict: Verdict | None
 
 
-@remembered(4)
-def turns_of(rows: Sequence[Sample]) -> dict[tuple[Mode, str, tuple[str, ...]], Turn]:
-    """Turns by the row and the replies before it. Agents that reply alike share them: what follows a reply
-    does not depend on who wrote it."""
-    return {}
+class Bench:
+    """What every agent shares of the same rows, made once."""
+
+    def __init__(self, rows: Sequence[Sample]) -> None:
+        self.rows = rows
+        self.anchors = inputs.Dataset(name="x", rows=tuple(rows)).anchors()
+        self.index = Index(rows)
+        self.places = {clean_id: n for n, clean_id in enumerate(dict.fromkeys(row.clean_id for row in rows))}
+        """Clean id → its place among them."""
+        self.turns: dict[tuple[Mode, str, tuple[str, ...]], Turn] = {}
+        """By the row and the replies before it. Agents that reply alike share them: what follows a reply does
+        not depend on who wrote it."""
+
+    @cached_property
+    def firsts(self) -> dict[Mode, list[Found]]:
+        """The first request of every row, as the agents' server recognises it."""
+        return {mode: [self.recognised(wire.first(row, mode)) for row in self.rows] for mode in MODES}
+
+    def recognised(self, ask: wire.Ask) -> Found:
+        found = self.index.find(ask.messages, ask.tools)
+        assert found is not None
+        return found
+
+
+BENCHES: dict[int, Bench] = {}
+
+
+def bench_of(rows: Sequence[Sample]) -> Bench:
+    """The bench of these very rows, which it holds: no other ones come to lie at their address."""
+    if id(rows) not in BENCHES:
+        BENCHES[id(rows)] = Bench(rows)
+    return BENCHES[id(rows)]
 
 
 EVERY = 4
 """By day an agent answers a quarter of the samples in a mode, the oracle all of them."""
-
-
-@remembered(4)
-def places_of(rows: Sequence[Sample]) -> dict[str, int]:
-    """Clean id → its place among them."""
-    return {clean_id: place for place, clean_id in enumerate(dict.fromkeys(row.clean_id for row in rows))}
 
 
 def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], bool]:
@@ -85,7 +85,7 @@ def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], b
     `make nightly` has them all."""
     if NIGHTLY or name == "oracle":
         return lambda row: True
-    places, turn = places_of(rows), 2 * tuple(AGENTS).index(name) + MODES.index(mode)
+    places, turn = bench_of(rows).places, 2 * tuple(AGENTS).index(name) + MODES.index(mode)
     return lambda row: (places[row.clean_id] + turn) % EVERY == 0
 
 
@@ -99,9 +99,8 @@ def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
 
 def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sample], bool]) -> Judged:
     """`verdicts` of the rows for which `among` holds, each beside its row."""
-    turns = turns_of(rows)
-    out = []
-    for row, request in zip(rows, firsts_of(rows)[mode], strict=True):
+    bench, out = bench_of(rows), []
+    for row, request in zip(rows, bench.firsts[mode], strict=True):
         if not among(row):
             continue
         turn = Turn((), request, None)
@@ -109,15 +108,15 @@ def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sampl
         while turn.request is not None:
             said = (*said, schema.dumps(reply(name, turn.request, "agent")))
             at = mode, row.id, said
-            if at not in turns:
-                turns[at] = after(turn, said[-1], row, rows, mode)
-            turn = turns[at]
+            if at not in bench.turns:
+                bench.turns[at] = after(turn, said[-1], row, bench, mode)
+            turn = bench.turns[at]
         assert turn.verdict is not None
         out.append((row, turn.verdict))
     return out
 
 
-def after(turn: Turn, said: str, row: Sample, rows: Sequence[Sample], mode: Mode) -> Turn:
+def after(turn: Turn, said: str, row: Sample, bench: Bench, mode: Mode) -> Turn:
     """The turn that follows a reply."""
     done = completion(schema.loads(said))
     calls = wire.names_back(row.tools, done.tool_calls)
@@ -137,9 +136,9 @@ def after(turn: Turn, said: str, row: Sample, rows: Sequence[Sample], mode: Mode
     answers = (*turn.answers, one)
     if has_call:
         again = wire.following(row, mode, [(each.text, each.tool_calls) for each in answers])
-        return Turn(answers, recognised(rows, again), None)
+        return Turn(answers, bench.recognised(again), None)
     made = predictions.combine(row, "", settings_of(mode), *answers)
-    return Turn(answers, None, judge(made, row, anchors_of(rows)[row.id]))
+    return Turn(answers, None, judge(made, row, bench.anchors[row.id]))
 
 
 @cache
@@ -198,27 +197,28 @@ def the_stages_add_up(name: str, found: Judged) -> None:
 SMALL = small.rows()
 
 
+def released(places: pytest.TempPathFactory, spec: BuildSpec) -> tuple[Sample, ...]:
+    folder = places.mktemp("release") / "robustbench-tc"
+    build_release(spec, folder)
+    return inputs.load(str(folder)).rows
+
+
 @pytest.fixture(scope="session")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), folder)
-    return inputs.load(str(folder)).rows
+    return released(tmp_path_factory, BuildSpec(profile="bundled"))
 
 
 @pytest.fixture(scope="session")
 def beyond(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
     """The starter samples with every type beyond the core; longer contexts are asked like short ones."""
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
     codes = tuple(t.code for t in taxonomy.types("extension") if t.traits.get("tokens") in (None, 2_000))
-    build_release(BuildSpec(profile="bundled", codes=codes), folder)
-    return inputs.load(str(folder)).rows
+    return released(tmp_path_factory, BuildSpec(profile="bundled", codes=codes))
 
 
 def the_known_ones(name: str, rows: Sequence[Sample], found: Judged) -> None:
-    anchors = anchors_of(rows)
     assert {row.type_code for row, _ in found} == {row.type_code for row in rows}
-    wrong = [row.id for row, verdict in found if verdict.correct != is_right(name, row, anchors[row.id])]
-    assert wrong == []
+    anchors = bench_of(rows).anchors
+    assert [row.id for row, one in found if one.correct != is_right(name, row, anchors[row.id])] == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -231,9 +231,7 @@ def test_every_verdict_beyond_the_core_is_the_known_one(
 
 @pytest.fixture(scope="session")
 def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), folder)
-    return inputs.load(str(folder)).rows
+    return released(tmp_path_factory, BuildSpec(profile="paper", sources=shared / "sources"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -257,7 +255,7 @@ def test_every_verdict_on_the_real_build_is_the_known_one(
 
 
 def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
-    anchors = anchors_of(rows)
+    anchors = bench_of(rows).anchors
     groups: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
         groups[row.type_code].append(is_right(name, row, anchors[row.id]))
@@ -339,7 +337,7 @@ NULL_FIGURES = {
 
 
 def test_the_figures_of_the_null_models_are_pinned(paper: tuple[Sample, ...]) -> None:
-    anchors = anchors_of(paper)
+    anchors = bench_of(paper).anchors
     found = {}
     for name in NULL_MODELS:
         right = [row for row in paper if is_right(name, row, anchors[row.id])]

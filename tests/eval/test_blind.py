@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import inputs, needs_no_reading, record
 from robustbench_tc.eval.agents import POLICIES, try_blind
-from robustbench_tc.eval.agents.blind import confusable
+from robustbench_tc.eval.agents.blind import see
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.eval.stats import blind, runs
@@ -44,11 +44,11 @@ PLAIN = (ASK, tool("note", "Adds a note."), tool("ring", "Rings.", day="string")
 
 
 def choices(tools: tuple[Tool, ...]) -> dict[str, list[int]]:
-    return {name.removeprefix("picks-"): sorted(one.choose(tools)) for name, one in POLICIES.items()}
+    return {name.removeprefix("picks-"): sorted(one.choose(see(tools))) for name, one in POLICIES.items()}
 
 
 def test_the_policies_choose_among_lookalikes() -> None:
-    assert confusable(CHEAP) == [[0, 2]]
+    assert see(CHEAP).groups == [[0, 2]]
     assert choices(CHEAP) == {
         "best-offer": [2],
         "shortest-twin": [2],
@@ -59,7 +59,7 @@ def test_the_policies_choose_among_lookalikes() -> None:
 
 
 def test_seconds_and_milliseconds_are_compared() -> None:
-    assert confusable(QUICK) == [[0, 1]] and choices(QUICK)["best-offer"] == [1]
+    assert see(QUICK).groups == [[0, 1]] and choices(QUICK)["best-offer"] == [1]
     tools = tuple(
         offer("reserve_" + text[0], f"Response time: {text}.") for text in ("2 s", "900 s", "1.5 s")
     )
@@ -72,7 +72,7 @@ def test_the_odd_schema_is_the_one_that_is_written_otherwise() -> None:
 
 
 def test_the_policies_choose_among_namesakes_before_lookalikes() -> None:
-    assert confusable((*NAMESAKES, *CHEAP)) == [[0, 2, 5]]
+    assert see((*NAMESAKES, *CHEAP)).groups == [[0, 2, 5]]
     assert choices(NAMESAKES) == {
         "best-offer": [0],
         "shortest-twin": [0],
@@ -83,7 +83,7 @@ def test_the_policies_choose_among_namesakes_before_lookalikes() -> None:
 
 
 def test_without_any_confusable_tools_the_registry_is_the_group() -> None:
-    assert confusable(PLAIN) == [[1, 2, 3]]
+    assert see(PLAIN).groups == [[1, 2, 3]]
     assert choices(PLAIN) == {
         "best-offer": [1],
         "shortest-twin": [3],
@@ -91,8 +91,8 @@ def test_without_any_confusable_tools_the_registry_is_the_group() -> None:
         "odd-schema": [1],  # two are written like the one, two like the other
         "by-position": [1],
     }
-    assert confusable((ASK,)) == [[0]]
-    assert confusable(()) == [] and choices(()) == {name: [] for name in choices(PLAIN)}
+    assert see((ASK,)).groups == [[0]]
+    assert see(()).groups == [] and choices(()) == {name: [] for name in choices(PLAIN)}
 
 
 def row(tools: tuple[Tool, ...], *answers: list[Call], gold: int | None = None) -> Sample:
@@ -149,15 +149,17 @@ def test_a_registry_without_tools_and_one_of_a_thousand() -> None:
     empty = msgspec.structs.replace(row(PLAIN, [Call("ring", {})]), tools=())
     assert not any(try_blind(empty).right.values())
     many = tuple(offer(f"reserve_{n}", f"Price per call: ${n}.000.", place="string") for n in range(1, 2_000))
-    assert choices(many)["best-offer"] == [0] and len(confusable(many)[0]) == 1_999
+    assert choices(many)["best-offer"] == [0] and len(see(many).groups[0]) == 1_999
 
 
 def test_a_description_of_a_million_digits_is_read_once() -> None:
     long = offer("a", "9" * 1_000_000 + " ms"), offer("b", "9.9" * 300_000 + " ms")
-    assert all(len(one.choose(long)) == 1 for one in POLICIES.values())
+    assert all(len(one.choose(see(long))) == 1 for one in POLICIES.values())
 
 
-TEXTS = st.text(max_size=12) | st.sampled_from(["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "ask_to_user"])
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["\ud800", "$1.50", "9" * 400 + " ms", "٣ s", "\x00", "ask_to_user"]
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
@@ -166,12 +168,16 @@ JSON = st.recursive(
 SCHEMAS = st.dictionaries(st.sampled_from(["type", "properties", "required", "items"]), JSON, max_size=3)
 
 
-@given(st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6))
+REGISTRIES = st.lists(st.builds(Tool, TEXTS, TEXTS, SCHEMAS), max_size=6)
+"""Odd ones too: of any texts and JSON."""
+
+
+@given(REGISTRIES)
 def test_any_registry_can_be_chosen_from(tools: list[Tool]) -> None:
     registry = tuple(tools)
-    groups = confusable(registry)
+    groups = see(registry).groups
     for policy in POLICIES.values():
-        chosen = policy.choose(registry)
+        chosen = policy.choose(see(registry))
         assert len(chosen) == len(groups)
         assert all(len(chosen.intersection(group)) == 1 for group in groups)
 

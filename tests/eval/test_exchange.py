@@ -67,12 +67,6 @@ def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     assert predictions.read(tmp_path / "predictions.parquet") == mixed()
 
 
-@pytest.mark.parametrize("scored", [False, True])
-def test_predictions_have_the_contracts_columns(scored: bool) -> None:
-    contract = schema.prediction_features(scored=scored).arrow_schema
-    assert predictions.arrow_schema(scored).equals(contract.remove_metadata())
-
-
 def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     assert exchange.write_predictions(path, mixed(), ROWS, calls) == len(ROWS)

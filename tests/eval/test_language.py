@@ -23,7 +23,7 @@ from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Message, Sam
 from robustbench_tc.sql.query import Inputs, connect, query
 
 from .synthetic_runs import write_run
-from .test_agents import MODES, anchors_of, verdicts
+from .test_agents import MODES, bench_of, verdicts
 
 PACK = select_types(["language"])
 ECHO = "echoes-user-language"
@@ -46,7 +46,7 @@ def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sampl
 
 def judged(name: str, rows: Sequence[Sample], mode: Mode) -> dict[str, tuple[bool, str | None]]:
     """Type and verdict of every row by id; each is the one that the agent is known for."""
-    anchors = anchors_of(rows)
+    anchors = bench_of(rows).anchors
     found: dict[str, Verdict] = {
         row.id: verdict for row, verdict in zip(rows, verdicts(name, rows, mode), strict=True)
     }

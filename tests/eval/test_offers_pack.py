@@ -21,7 +21,7 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.sql.query import Inputs, query
 
 from .synthetic_runs import Verdict, clean_ids, write_run
-from .test_agents import MODES, anchors_of, verdicts
+from .test_agents import MODES, bench_of, verdicts
 
 CORE = (*STATED, *UNSTATED)
 SWAPS = tuple(f"{code}_swap" for code in CORE)
@@ -48,7 +48,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
 @pytest.mark.parametrize("name", [*FAILS, "compares-bare-numbers", "oracle", *POLICIES])
 def test_an_agent_fails_in_exactly_its_rows(rows: tuple[Sample, ...], name: str, mode: str) -> None:
     found = verdicts(name, rows, mode)  # type: ignore[arg-type]
-    anchors = anchors_of(rows)
+    anchors = bench_of(rows).anchors
     assert [v.correct for v in found] == [is_right(name, row, anchors[row.id]) for row in rows]
     wrong = {row.id for row, verdict in zip(rows, found, strict=True) if not verdict.correct}
     if name in FAILS or name == "oracle":

@@ -11,7 +11,7 @@ from robustbench_tc import seeding, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
-from robustbench_tc.builders.plan import donor_pools
+from robustbench_tc.builders.perturb.registry import donor_pools
 from robustbench_tc.builders.sources import read
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, wire

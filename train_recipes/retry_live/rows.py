@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import schema, seeding
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import files, marker, parquet
 from robustbench_tc.io.resolve import resolve_dataset
@@ -105,7 +106,7 @@ def write(dataset: str, out: Path) -> dict[str, int]:
             counts["left out: of BFCL"] = counts.get("left out: of BFCL", 0) + 1
             continue
         rows[split_of(row.clean_id)].append(training_row(row))
-    arrow = schema.training_features().arrow_schema
+    arrow = arrow_schema(schema.training_columns())
     with files.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, found in rows.items():
             if not found:

@@ -68,7 +68,7 @@ def audit(
 
     return gate.audit(
         folder,
-        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
+        unit_checks=lambda clean, row: REGISTRY[row.type_code].problems(clean, row),
         self_check=self_check,
         try_blind=try_blind,
         golds=answerable.classes,

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.io import parquet
-from robustbench_tc.live import live_features
+from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import dumps, loads
 
 Row = dict[str, Any]
@@ -25,7 +26,7 @@ def rows(folder: Path, config: str) -> list[Row]:
 
 def write(folder: Path, config: str, changed: list[Row]) -> None:
     """Writes rows as the builder does; a JSON column that holds a text is taken as it is."""
-    schema = live_features().arrow_schema
+    schema = arrow_schema(in_struct(LiveRow))
     plain = [
         {n: dumps(v) if n in JSON and v is not None and not isinstance(v, str) else v for n, v in row.items()}
         for row in changed

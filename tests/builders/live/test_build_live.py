@@ -19,6 +19,7 @@ from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.builders.live.rows import clean_rows
 from robustbench_tc.builders.live.trace import traced
+from robustbench_tc.column_types import features, in_struct
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
@@ -279,7 +280,7 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -
         builder.download_and_prepare()
         made = builder.as_dataset(split="test")
         loaded = load_dataset(str(built), config, split="test", cache_dir=str(tmp_path / "hf"))
-        assert made.features == loaded.features == live.live_features()
+        assert made.features == loaded.features == features(in_struct(live.LiveRow))
         assert made.to_list() == [row for row in loaded.to_list() if row["world"] == "orders"]
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import BuildSpec, build
-from robustbench_tc.builders.generators.base import Refuse, check, kinds
+from robustbench_tc.builders.generators.base import kinds
 from robustbench_tc.builders.generators.rule import Rule
 from robustbench_tc.builders.own.book import book
 from robustbench_tc.builders.own.rows import pool
-from robustbench_tc.builders.perturb.base import Text, TextRequest
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.compute.parallel import Workers
@@ -28,6 +26,7 @@ from robustbench_tc.own.matchers import example
 from robustbench_tc.own.read import read_cases
 
 from ...trees import tree, write
+from ..writer import Writer
 
 MORE = """
 - id: größe-ü
@@ -76,31 +75,6 @@ ODD = """[{"type": "function", "function": {"name": "set_it", "description": "Se
  {"type": "function", "function": {"name": "no_parameters", "parameters": {"type": "object"}}},
  {"type": "function", "function": {"name": "name_alone"}}]"""
 PAIR = "version: 1\ntools: [extra.json]\ncases:\n- "
-
-
-class Writer:
-    """Answers every request at once; each answer passes the check that a model's would."""
-
-    label = "writer@v1"
-
-    async def generate(self, requests: Sequence[TextRequest], refuse: Refuse) -> dict[str, Text | str]:
-        found: dict[str, Text | str] = {}
-        for request in requests:
-            answer = self._answer(request)
-            found[request.key] = check(request, answer, refuse) or Text(answer, self.label)
-        return found
-
-    @staticmethod
-    def _answer(request: TextRequest) -> Any:
-        if request.kind != "redundant":
-            return f"Put otherwise: {request.input}"
-        number = {"type": "integer", "description": "A number."}
-        name = f"{request.tool}_archive".replace(":", "_")
-        schema = {"type": "object", "properties": {"n": number}}
-        return [{"name": name, "description": "Looks only into the archive.", "parameters": schema}]
-
-    def statistics(self) -> dict[str, Any]:
-        return {}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,6 @@ from robustbench_tc.builders.plan import Plan, Skip
 from robustbench_tc.builders.sources import Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.memo import remembered
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
 
 from .strategies import samples
@@ -30,12 +30,9 @@ CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "regis
 TABLE, LOGIN = cases.CLEAN["table"], cases.CLEAN["login"]
 
 
-@remembered(4)
-def prepared(spec: BuildSpec) -> Plan:
-    return prepare(spec, accept=self_check).plan
-
-
-BUNDLED = BuildSpec(profile="bundled", codes=CODES)
+@cache
+def bundled() -> Plan:
+    return prepare(BuildSpec(profile="bundled", codes=CODES), accept=self_check).plan
 
 
 def made(plan: Plan, code: str) -> tuple[list[tuple[Sample, Sample]], Counter[str]]:
@@ -54,9 +51,9 @@ def skipped(unit: Perturbation, sample: Sample, context: Context | None = None) 
 
 @pytest.mark.parametrize("code", CODES)
 def test_bundled_rows_are_checked_and_their_gold_scores(code: str) -> None:
-    rows, _ = made(prepared(BUNDLED), code)
+    rows, _ = made(bundled(), code)
     assert len(rows) == REGISTRY[code].rows.bundled
-    again, _ = made(prepared(BUNDLED), code)
+    again, _ = made(bundled(), code)
     assert [dumps(row) for _, row in rows] == [dumps(row) for _, row in again]
     for clean, row in rows:
         assert REGISTRY[code].check(clean, row) == []
@@ -73,7 +70,7 @@ FULL = {
 
 
 def test_the_full_profile_has_the_rows_that_types_state(shared: Path) -> None:
-    plan = prepared(BuildSpec(profile="full", codes=CODES, sources=shared / "sources"))
+    plan = prepare(BuildSpec(profile="full", codes=CODES, sources=shared / "sources"), accept=self_check).plan
     for code in CODES:
         rows, skips = made(plan, code)
         assert (code, len(rows)) == (code, REGISTRY[code].rows.full)
@@ -81,7 +78,7 @@ def test_the_full_profile_has_the_rows_that_types_state(shared: Path) -> None:
 
 
 def test_every_difference_from_the_paper_profiles_candidates_has_a_reason(shared: Path) -> None:
-    plan = prepared(BuildSpec(codes=CODES, sources=shared / "sources"))
+    plan = prepare(BuildSpec(codes=CODES, sources=shared / "sources"), accept=self_check).plan
     assert made(plan, "prerequisite")[1] == {
         "no_token_call": 185,  # 14 transcripts have one
         "token_still_shown": 4,
@@ -97,7 +94,7 @@ def test_every_difference_from_the_paper_profiles_candidates_has_a_reason(shared
 
 @pytest.mark.parametrize("code", ["flood_1", "flood_3", "flood_10", "flood_30"])
 def test_nothing_that_enters_can_be_meant(code: str) -> None:
-    for clean, row in made(prepared(BUNDLED), code)[0]:
+    for clean, row in made(bundled(), code)[0]:
         new = [tool for tool in row.tools if all(tool is not mine for mine in clean.tools)]
         assert len(new) == int(code.removeprefix("flood_"))
         assert len({tool.name for tool in row.tools}) == len({t.name for t in clean.tools}) + len(new)

@@ -20,6 +20,8 @@ from robustbench_tc.errors import UserError
 
 BODY = bytes(range(256)) * 1024
 COMMIT = "c" * 40
+PATH = "zoo/data/a b.json"
+URL_PATH = f"/owner/zoo/{COMMIT}/data/a b.json"
 
 
 class RawFiles(ThreadingHTTPServer):
@@ -29,7 +31,7 @@ class RawFiles(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files: dict[str, bytes | Path] = {}
+        self.files: dict[str, bytes | Path] = {URL_PATH: BODY}
         self.faults: dict[str, list[str]] = {}
         self.requests: list[tuple[str, str | None]] = []
 
@@ -83,10 +85,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RawFiles]:
         thread.join()
 
 
-PATH = "zoo/data/a b.json"
-URL_PATH = f"/owner/zoo/{COMMIT}/data/a b.json"
-
-
 def pinned(body: bytes = BODY) -> Pins:
     origin = Repository("owner/zoo", COMMIT, "2026-01-01", "Apache-2.0", "zoo/LICENSE", "")
     pin = Pin(PATH, "zoo", "data/a b.json", len(body), hashlib.sha256(body).hexdigest())
@@ -133,7 +131,6 @@ def test_a_fetched_folder_is_as_pinned_and_reads(server: RawFiles, shared: Path,
 
 
 def test_a_dropped_connection_resumes_where_it_broke(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
     server.faults[URL_PATH] = ["drop", "503", "drop"]
     run(server, tmp_path)
     assert (tmp_path / PATH).read_bytes() == BODY
@@ -147,35 +144,28 @@ def test_a_dropped_connection_resumes_where_it_broke(server: RawFiles, tmp_path:
     assert left(tmp_path) == ["a b.json"]
 
 
-def test_a_killed_run_is_taken_up_by_the_next(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
+@pytest.mark.parametrize(
+    "begun", [BODY[:1000], b"x" * 1000, b"x" * len(BODY), b"x" * (len(BODY) + 9)], ids=range(4)
+)
+def test_what_a_killed_run_left_is_gone_on_with_and_of_another_file_thrown_away(
+    server: RawFiles, tmp_path: Path, begun: bytes
+) -> None:
     partial = tmp_path / f"{PATH}.partial"
     partial.parent.mkdir(parents=True)
-    partial.write_bytes(BODY[:1000])
-    run(server, tmp_path)
-    assert [wanted for _, wanted in server.requests] == ["bytes=1000-"]
-    assert (tmp_path / PATH).read_bytes() == BODY
-
-
-@pytest.mark.parametrize("stale", [b"x" * 1000, b"x" * len(BODY), b"x" * (len(BODY) + 9)])
-def test_the_beginning_of_another_file_is_thrown_away(server: RawFiles, tmp_path: Path, stale: bytes) -> None:
-    server.files[URL_PATH] = BODY
-    partial = tmp_path / f"{PATH}.partial"
-    partial.parent.mkdir(parents=True)
-    partial.write_bytes(stale)
+    partial.write_bytes(begun)
     run(server, tmp_path)
     assert (tmp_path / PATH).read_bytes() == BODY
+    if BODY.startswith(begun):
+        assert [wanted for _, wanted in server.requests] == ["bytes=1000-"]
 
 
 def test_a_server_without_ranges_sends_the_whole_file_again(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
     server.faults[URL_PATH] = ["drop", "no range"]
     run(server, tmp_path)
     assert (tmp_path / PATH).read_bytes() == BODY
 
 
 def test_wrong_bytes_leave_nothing_behind(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
     server.faults[URL_PATH] = ["wrong"]
     with pytest.raises(UserError, match=r"^zoo/data/a b\.json: wrong checksum: sha256 "):
         run(server, tmp_path)
@@ -190,7 +180,6 @@ def test_a_longer_file_is_not_read_to_its_end(server: RawFiles, tmp_path: Path) 
 
 
 def test_a_wrong_file_in_place_is_replaced_on_request_only(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
     (tmp_path / PATH).parent.mkdir(parents=True)
     (tmp_path / PATH).write_bytes(b"mine")
     with pytest.raises(UserError, match=r"a b\.json is not the pinned file: .* --discard-changes"):
@@ -204,7 +193,6 @@ def test_a_wrong_file_in_place_is_replaced_on_request_only(server: RawFiles, tmp
 def test_what_a_later_try_may_mend_is_tried_again_and_then_named(
     server: RawFiles, tmp_path: Path, fault: str, requests: int
 ) -> None:
-    server.files[URL_PATH] = BODY
     server.faults[URL_PATH] = [fault] * 9
     with pytest.raises(UserError, match=rf"^zoo/data/a b\.json: the server answers {fault} .*http://"):
         run(server, tmp_path)
@@ -231,14 +219,12 @@ def test_no_server_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
     (tmp_path / "file").write_text("a file where a folder is needed")
     with pytest.raises(UserError, match=r"^cannot write to .*: "):
         run(server, tmp_path / "file" / "sources")
 
 
 def test_a_folder_of_something_else_is_refused(server: RawFiles, tmp_path: Path) -> None:
-    server.files[URL_PATH] = BODY
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="holds other files and none of upstream's"):
         run(server, tmp_path)
@@ -292,11 +278,7 @@ def test_verify_names_every_bad_file_and_fails(tmp_path: Path) -> None:
 
 
 def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path) -> None:
-    for pin in pins().of("tooleyes"):
-        origin = pins().sources[pin.source]
-        server.files[f"/{origin.repository}/{origin.commit}/{pin.upstream_path}"] = (
-            shared / "sources" / pin.path
-        )
+    serve(server, shared, pins().of("tooleyes"))
     arguments = ["fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
     first, second = (CliRunner().invoke(cli.app, arguments) for _ in range(2))
     assert (first.exit_code, second.exit_code) == (0, 0)

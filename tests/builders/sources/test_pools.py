@@ -84,7 +84,7 @@ def test_the_paper_profile_draws_from_the_full_pool(paper: sources.Pool, full: s
     assert all(by_id[sample.id] == sample for sample in paper.samples)
 
 
-def test_a_clean_row_is_anchored_to_itself(full: sources.Pool) -> None:
+def test_a_clean_row_is_anchored_to_itself_and_its_gold_tool_listed_and_indexed(full: sources.Pool) -> None:
     for sample in full.samples:
         assert sample.id == f"{sample.clean_id}::clean"
         assert sample.clean_id.startswith(f"{sample.source}__")
@@ -95,10 +95,6 @@ def test_a_clean_row_is_anchored_to_itself(full: sources.Pool) -> None:
             0,
         )
         assert sample.category and sample.tools and not sample.changes
-
-
-def test_every_gold_tool_is_listed_and_indexed(full: sources.Pool) -> None:
-    for sample in full.samples:
         names = {tool.name for tool in sample.tools}
         assert all(call.name in names for answer in sample.golden_answers for call in answer)
         assert sample.gold_tool_index is not None
@@ -151,12 +147,9 @@ def test_only_upstream_marks_make_a_parameter_required(full: sources.Pool) -> No
         assert any(tool.required for sample in of(full, source) for tool in sample.tools)
 
 
-def test_no_pseudo_tool_of_the_prompt(full: sources.Pool) -> None:
+def test_no_pseudo_tool_of_the_prompt_and_control_tools_last(full: sources.Pool) -> None:
     assert not any("Think" in tool.name for sample in of(full, "apibank") for tool in sample.tools)
     assert not any(tool.name == "components" for sample in of(full, "toolalpaca") for tool in sample.tools)
-
-
-def test_control_tools_close_the_registries_that_have_them(full: sources.Pool) -> None:
     for source in ("rotbench", "tooleyes"):
         assert all(
             [tool.name for tool in s.tools[-2:]] == ["ask_to_user", "finish"] for s in of(full, source)
@@ -169,10 +162,8 @@ def test_messages_are_what_the_user_sees(full: sources.Pool) -> None:
     }
     assert roles["bfcl_v3"][("system", "user")] == 48  # of 49: one is a known wrong gold
     assert all(set(roles[source]) == {("user",)} for source in SOURCES if source != "bfcl_v3")
-    for sample in of(full, "rotbench"):
-        assert sample.clean_id == f"rotbench__Turn 1: {sample.messages[0].content}"
-    for sample in of(full, "tooleyes"):
-        assert sample.clean_id == f"tooleyes__Turn 1: {sample.messages[0].content}"
+    for sample in (*of(full, "rotbench"), *of(full, "tooleyes")):
+        assert sample.clean_id == f"{sample.source}__Turn 1: {sample.messages[0].content}"
     for sample in of(full, "apibank"):
         assert sample.messages[0].content.count("one tool call") == 1
 

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc import live, schema
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.wire import Ask
@@ -74,7 +75,7 @@ def write(folder: Path, found: Iterable[LiveRow]) -> Path:
     """The rows as a dataset's folder."""
     import pyarrow as pa
 
-    kinds = live.live_features().arrow_schema
+    kinds = arrow_schema(in_struct(LiveRow))
     by_type: dict[str, list[LiveRow]] = {}
     for row in found:
         by_type.setdefault(live.config_of(row.type_code), []).append(row)

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.agents import AGENTS, View
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import read_scores, score_run
 from robustbench_tc.eval.stats.live import summary_lines
 from robustbench_tc.io.parquet import write_file
-from robustbench_tc.live import Episode, episode_features
+from robustbench_tc.live import Episode
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import LocalWorlds
@@ -71,7 +72,7 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
         return [await play(row, agent(clean[row.clean_id]), LocalWorlds()) for row in rows.values()]
 
     episodes = asyncio.run(run())
-    arrow = episode_features().arrow_schema
+    arrow = arrow_schema(in_struct(Episode))
     data = schema.columns(episodes, Episode)
     write_file(
         [pa.table([pa.array(data[one.name], one.type) for one in arrow], schema=arrow)],

@@ -5,133 +5,54 @@ can say that. What a case cannot say (texts without case and punctuation, more c
 """
 
 import ast
+import json
 import re
-from collections.abc import Iterable, Sequence
-from hashlib import sha256
-from typing import NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
 
 from robustbench_tc import sources
-from robustbench_tc.own import gold, matchers, subschemas
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, GoldenAnswer, Json, Sample, Tool, dumps
-
-TOOLS_FILE = "tools.json"
-"""What the cases file calls the other one."""
+from robustbench_tc.builders.perturb.registry import plain
+from robustbench_tc.own import matchers, subschemas
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, GoldenAnswer, Json, Sample, Tool
 
 SURPLUS = frozenset({"toolalpaca", "tooleyes"})
 """Scorers that do not look at arguments which gold has not."""
 
 FREE: dict[str, bool] = {"any": True, "optional": True}
 
-_ID = re.compile(r"[^\W_]?[\w.\-]{0,63}")
 _WRITTEN_OUT = re.compile("[^\t -~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 """Characters that YAML does not take as they are, or reads as an end of line."""
 
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?")
 
 
-class Exported(NamedTuple):
-    """The two files, and what became of the rows."""
-
-    tools: bytes
-    cases: bytes
-    ids: dict[str, str]
-    """Id of a case → clean id."""
-    left_out: dict[str, str]
-    """Clean id → why a case cannot say it."""
-
-
-def by_registry(rows: Iterable[Sample]) -> list[tuple[Sample, ...]]:
-    """Rows that list the same tools, together: a cases file has one list for all of its cases."""
-    found: dict[str, list[Sample]] = {}
-    for row in rows:
-        found.setdefault(dumps(row.tools), []).append(row)
-    return [tuple(group) for group in found.values()]
-
-
-def export(rows: Sequence[Sample]) -> Exported:
-    """The files for clean rows of one registry."""
-    lines, ids, left_out = [], dict[str, str](), dict[str, str]()
-    for row in rows:
-        if reason := _unsayable(row):
-            left_out[row.clean_id] = reason
-            continue
-        case, reason = _case(row)
-        if reason:
-            left_out[row.clean_id] = reason
-            continue
-        ids[case["id"]] = row.clean_id
-        lines.append(f"- {_yaml(case)}\n")
-    listed = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        for tool in (rows[0].tools if rows else ())
-    ]
-    cases = f"version: 1\ntools: [{TOOLS_FILE}]\ncases:\n{''.join(lines) or '  []'}"
-    return Exported((dumps({"tools": listed}) + "\n").encode(), cases.encode(), ids, left_out)
-
-
-def _unsayable(row: Sample) -> str | None:
-    roles = [message.role for message in row.messages]
-    if "tool" in roles:
-        return "its history has results of tools as text"
-    if roles[-1:] != ["user"] or not row.messages[-1].content.strip():
-        return "it does not end with a request"
-    calls = [call for golden in row.golden_answers for call in _named(golden, row)]
-    if not {call.name for call in calls} <= {tool.name for tool in row.tools}:
-        return "a golden call names no tool of the registry"
-    return None
+def write(rows: Sequence[Sample], folder: Path) -> Path:
+    """The files for clean rows of one registry; case `c3` is the fourth row. The path of the cases file."""
+    (folder / "tools.json").write_text(json.dumps({"tools": [plain(tool) for tool in rows[0].tools]}))
+    cases = [_case(row, f"c{number}") for number, row in enumerate(rows)]
+    path = folder / "cases.yaml"
+    text = json.dumps({"version": 1, "tools": ["tools.json"], "cases": cases}, ensure_ascii=False)
+    path.write_text(_WRITTEN_OUT.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # JSON is YAML
+    return path
 
 
 def _tool(call: Call, row: Sample) -> Tool:
     return next(tool for tool in row.tools if tool.name == call.name)
 
 
-def _lacking(call: Call, row: Sample) -> list[str]:
-    return [name for name in _tool(call, row).required if name not in call.parameters]
-
-
-def _undeclared(call: Call, row: Sample) -> bool:
-    return not call.parameters.keys() <= _tool(call, row).properties.keys()
-
-
-def _case(row: Sample) -> tuple[dict[str, Json], str | None]:
-    """The case, and why no cases file may hold it."""
+def _case(row: Sample, id: str) -> dict[str, Json]:
     scorer = sources.get(row.source).scorer
     messages = [{"role": message.role, "content": message.content} for message in row.messages]
-    case: dict[str, Json] = {"id": _id(row.clean_id)}
+    case: dict[str, Json] = {"id": id}
     case |= {"request": messages[0]["content"]} if len(messages) == 1 else {"messages": messages}
     answers = [_answer(golden, row, scorer) for golden in row.golden_answers]
     case |= {"expect": answers[0]} if len(answers) == 1 else {"any_of": answers}
     if scorer == "apibank" and any(len(golden) > 1 for golden in row.golden_answers):
         case["ordered"] = True
     calls = [call for golden in row.golden_answers for call in _named(golden, row)]
-    if scorer in SURPLUS or any(_undeclared(call, row) for call in calls):
+    if scorer in SURPLUS or any(call.parameters.keys() - _tool(call, row).properties for call in calls):
         case["extra"] = "allow"
-    return case, next(
-        (found for answer in answers if (found := _refused(answer, row, "extra" in case))), None
-    )
-
-
-def _refused(answer: Json, row: Sample, extra: bool) -> str | None:
-    """Why the reader would refuse an answer: some golds contradict the schemas of their tools."""
-    for call in answer if isinstance(answer, list) else []:
-        schema = next(tool.parameters for tool in row.tools if tool.name == call["call"])
-        if wrong := gold.problem(call["arguments"], schema, extra):
-            return f"its gold contradicts the tool's schema: {wrong[0]!r} {wrong[1]}"
-        if unusable := next(filter(None, map(matchers.problem, call["arguments"].values())), None):
-            return f"its gold cannot be written as a matcher: {unusable}"
-    return None
-
-
-def _id(clean_id: str) -> str:
-    if _ID.fullmatch(clean_id):
-        return clean_id
-    plain = re.sub(r"[^\w.\-]", "-", clean_id)
-    return f"{plain[:51]}-{sha256(clean_id.encode()).hexdigest()[:12]}"
-
-
-def _yaml(value: Json) -> str:
-    """JSON, which is YAML, on one line."""
-    return _WRITTEN_OUT.sub(lambda found: f"\\u{ord(found[0]):04x}", dumps(value))
+    return case
 
 
 # --- golden answers -----------------------------------------------------------------------------------
@@ -143,9 +64,7 @@ def _named(golden: GoldenAnswer, row: Sample) -> list[Call]:
     if scorer == "tooleyes":
         return [call for call in golden if call.name not in CONTROL_TOOLS]
     one_tool = scorer == "bfcl_v3" and not re.search("multiple|parallel", row.category)
-    return (
-        [Call(row.tools[0].name, call.parameters) for call in golden] if one_tool and row.tools else [*golden]
-    )
+    return [Call(row.tools[0].name, call.parameters) for call in golden] if one_tool else [*golden]
 
 
 def _answer(golden: GoldenAnswer, row: Sample, scorer: str) -> Json:
@@ -160,7 +79,7 @@ def _answer(golden: GoldenAnswer, row: Sample, scorer: str) -> Json:
         if scorer == "tooleyes":
             arguments = dict.fromkeys(call.parameters, FREE)
         if scorer in SURPLUS:
-            arguments |= dict.fromkeys(_lacking(call, row), FREE)
+            arguments |= dict.fromkeys((name for name in tool.required if name not in call.parameters), FREE)
         calls.append({"call": call.name, "arguments": arguments})
     return calls or "no_call"
 
@@ -203,18 +122,12 @@ def _choices(value: Json, schema: Json, root: Json, scorer: str) -> list[Json]:
 
 def _as_declared(text: str, words: frozenset[str]) -> Json:
     """What a golden text spells where the tool wants no text: some write numbers and lists so."""
-    plain = text.strip()
-    if words & {"integer", "number"} and _DECIMAL.fullmatch(plain):
-        return float(plain) if "." in plain else int(plain)
-    if "boolean" in words and plain.lower() in ("true", "false"):
-        return plain.lower() == "true"
-    if "array" in words and plain.startswith("["):
-        try:
-            found = ast.literal_eval(plain)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return text
-        return found if isinstance(found, list) else text
-    return text
+    said = text.strip()
+    if words & {"integer", "number"} and _DECIMAL.fullmatch(said):
+        return float(said) if "." in said else int(said)
+    if "boolean" in words and said.lower() in ("true", "false"):
+        return said.lower() == "true"
+    return ast.literal_eval(said) if "array" in words and said.startswith("[") else text
 
 
 def _with_options(value: Json) -> Json:

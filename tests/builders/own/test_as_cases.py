@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import sources
-from robustbench_tc.builders.own.export import by_registry, export
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
@@ -17,6 +15,8 @@ from robustbench_tc.eval.score import judge
 from robustbench_tc.own import matchers
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.schema import Call, Json, Message, Prediction, Sample, Tool, dumps
+
+from . import as_cases
 
 LISTED = json.loads(Path(__file__).with_name("differs.json").read_bytes())
 """Replies on which the verdicts differ, and kinds of replies on which they may, each with its reason."""
@@ -28,26 +28,18 @@ Record = Callable[[str, object], None]
 def brought_back(rows: Sequence[Sample], folder: Path) -> dict[str, Sample]:
     """Clean id → the row of source own that its case became."""
     found: dict[str, Sample] = {}
-    for group in by_registry(rows):
-        made = export(group)
-        assert made.left_out == {}
-        (folder / "tools.json").write_bytes(made.tools)
-        (folder / "cases.yaml").write_bytes(made.cases)
-        cases = read_cases(folder / "cases.yaml")
+    groups: dict[str, list[Sample]] = {}
+    for row in rows:  # a cases file has one list of tools for all of its cases
+        groups.setdefault(dumps(row.tools), []).append(row)
+    for group in groups.values():
+        cases = read_cases(as_cases.write(group, folder))
         assert tuple(tool.tool for tool in cases.tools) == group[0].tools
-        for own in pool(cases, matchers.example).samples:
-            found[made.ids[own.clean_id.removeprefix(f"{sources.OWN}__")]] = own
-    assert found.keys() == {row.clean_id for row in rows}
+        found |= zip((row.clean_id for row in group), pool(cases, matchers.example).samples, strict=True)
     return found
 
 
 def is_right(row: Sample, said: Reply) -> bool:
-    calls: Json = None
-    if not isinstance(said, str):
-        calls = [
-            {"id": str(at), "name": call.name, "arguments": dumps(call.parameters)}
-            for at, call in enumerate(said)
-        ]
+    calls = () if isinstance(said, str) else said
     prediction = Prediction(
         id=row.id,
         clean_id=row.clean_id,
@@ -60,7 +52,11 @@ def is_right(row: Sample, said: Reply) -> bool:
         sample_hash="0",
         status="ok",
         raw_output=said if isinstance(said, str) else None,
-        tool_calls=calls,
+        tool_calls=[
+            {"id": str(at), "name": call.name, "arguments": dumps(call.parameters)}
+            for at, call in enumerate(calls)
+        ]
+        or None,
     )
     return judge(prediction, row, row).correct
 
@@ -171,35 +167,6 @@ def test_any_text_survives_the_files(tmp_path: Path) -> None:
     row = sample()
     (own,) = brought_back([row], tmp_path).values()
     assert (own.messages, own.tools) == (row.messages, row.tools)
-
-
-def test_ids_that_a_case_cannot_have_are_written_otherwise_and_stay_apart(tmp_path: Path) -> None:
-    rows = [
-        sample(),
-        sample(clean_id="toolalpaca__A B/" + "x" * 90),
-        sample(clean_id="toolalpaca__A B-" + "x" * 90),
-    ]
-    assert len(brought_back(rows, tmp_path)) == 3
-
-
-def test_rows_that_no_case_can_say_are_left_out_with_their_reason() -> None:
-    rows = [
-        sample(1, messages=(Message("user", "a"), Message("tool", "b"), Message("user", "c"))),
-        sample(2, messages=(Message("assistant", "a"),)),
-        sample(3, Call("made_up", {})),
-        sample(4, Call("find", {"n": ["many"]})),
-        sample(5, Call("find", {})),
-        sample(6),
-    ]
-    made = export(rows)
-    assert list(made.ids.values()) == ["bfcl_v3__6"]
-    assert [reason.split(":")[0] for reason in made.left_out.values()] == [
-        "its history has results of tools as text",
-        "it does not end with a request",
-        "a golden call names no tool of the registry",
-        "its gold contradicts the tool's schema",
-        "its gold contradicts the tool's schema",
-    ]
 
 
 def test_values_that_look_like_matchers_stay_values(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.live [--worlds 1000] [--calls 2000] [--full BUILD --world-python PYTHON]
 
-Calls are gold's, of the bundled worlds, in this process (LocalWorlds) and in processes of their own
-(HostWorlds), task by task in turn, so that both meet the same machine; a call's results are written to a
+Calls are gold's, of the bundled worlds, in this process (Worlds) and in processes of their own
+(Worlds), task by task in turn, so that both meet the same machine; a call's results are written to a
 journal as an episode does. With a build of profile full also BFCL's long-context worlds, whose classes are in
 another Python: there the whole of an isolated call is what it costs. Bars: at most 2 ms added to a call at
 the median, the journal included, 3 MB a world, no process left behind.
@@ -27,8 +27,8 @@ from robustbench_tc.io.store import Store
 from robustbench_tc.schema import dumps
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
-from robustbench_tc.worlds.handle import Handle, LocalWorlds, Start, Worlds, WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.handle import Handle, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
@@ -69,7 +69,7 @@ async def played(worlds: Worlds, world: WorldType, task: Task, taken: dict[str, 
 
 async def costs(calls: int) -> dict[str, Any]:
     """Both kinds of worlds, task by task in turn, until so many calls were timed."""
-    kinds: tuple[Worlds, ...] = (LocalWorlds(), HostWorlds())
+    kinds: tuple[Worlds, ...] = (Worlds(), Worlds())
     taken: list[dict[str, list[float]]] = [
         {what: [] for what in ("open", "call", "call_processor", "snapshot", "copy")} for _ in kinds
     ]
@@ -113,7 +113,7 @@ async def long_context(build: Path, python: str, tasks: int = 40) -> dict[str, A
     names = ("multi_turn_long_context",)
     rows = [row for row in load(str(build)).rows if row.type_code == "clean" and row.id.startswith(names)]
     world, taken, sizes = find.find(find.BFCL, python=python), list[float](), list[int]()
-    async with HostWorlds() as worlds:
+    async with Worlds() as worlds:
         for row in rows[:tasks]:
             handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
             for one in [one for turn in row.golden_calls for one in turn]:
@@ -140,7 +140,7 @@ def memory(pid: int) -> dict[str, int]:
 async def crowd(count: int) -> dict[str, Any]:
     """So many episodes at the same time, each with all of its task's gold called."""
     start = time.perf_counter()
-    async with HostWorlds() as worlds:
+    async with Worlds() as worlds:
         tasks = [
             (world, task)
             for name in find.BUNDLED

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
 from robustbench_tc.schema import Call, Json, dumps, loads
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from ..invariants.base import HOLDS, Verdict
 from . import asked

@@ -16,7 +16,8 @@ from robustbench_tc.builders.sources.pins import must_be_pinned
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
 from robustbench_tc.schema import Call, Json, Message, dumps
-from robustbench_tc.worlds.handle import Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from .bfcl_tools import IDEMPOTENT, NEVER_IN_GOLD, UNDO, WRITES
 

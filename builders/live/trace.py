@@ -9,7 +9,8 @@ import msgspec
 from robustbench_tc.live import LiveRow, LiveTool
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 
 class Traced(NamedTuple):

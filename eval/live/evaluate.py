@@ -10,7 +10,6 @@ from robustbench_tc.compute.parallel import SERIAL
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.worlds.handle import WorldType
-from robustbench_tc.worlds.host import HostWorlds
 
 from .. import models, request_settings
 from ..defend import names as defend_names
@@ -121,7 +120,7 @@ def run_live(
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
     played.asked = run.run(
-        folder, rows, cast, HostWorlds, types_of, concurrency=at_once, selection=selection, progress=progress
+        folder, rows, cast, types_of, concurrency=at_once, selection=selection, progress=progress
     )
     return played
 

@@ -47,7 +47,6 @@ class LivePage(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     mode: str
     dataset: str
-    isolation: tuple[str, ...]
     finding: str
     tables: tuple[Table, ...]
     episodes: tuple[Shown, ...]

@@ -34,7 +34,7 @@ RECORD = "live_run.json"
 EPISODES = "episodes.parquet"
 SCORES = "scores.parquet"
 JOURNAL = "journal.jsonl"
-FORMAT = 1
+FORMAT = 2
 
 
 class LiveRecord(msgspec.Struct, kw_only=True):
@@ -46,8 +46,6 @@ class LiveRecord(msgspec.Struct, kw_only=True):
     dataset_version: str | None = None
     dataset_revision: str | None = None
     settings: Settings
-    isolation: str | None = None
-    """How worlds were kept apart; None before the first was opened."""
     expected: int
     """Episodes of a complete run."""
     sessions: list[Session] = []
@@ -196,6 +194,6 @@ def open_run(path: Path) -> LiveFolder:
         raise UserError(f"{path} is not a live run: it has no {RECORD} (`rbtc live run` makes one)") from None
     except (msgspec.DecodeError, OSError) as error:
         raise UserError(f"{file} is damaged: {error}") from None
-    if record.format > FORMAT:
-        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
+    if record.format != FORMAT:
+        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
     return LiveFolder(path, record)

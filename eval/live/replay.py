@@ -18,7 +18,8 @@ from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import equal, id_pattern
 
 from .conversation import answered

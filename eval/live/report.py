@@ -8,7 +8,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
 from robustbench_tc.live import KINDS, Episode, registry_types
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ..evaluate import check_thread
 from . import after, inputs, page, unedited
@@ -73,7 +73,7 @@ def report_live(
                     golds[key] = asyncio.create_task(gold_of(row, hosted, world))
                 return shown(await replayed(row, episode, hosted, world=world, gold=await golds[key]))
 
-        async with HostWorlds() as hosted:
+        async with Worlds() as hosted:
             return list(await asyncio.gather(*map(one, chosen)))
 
     drawn = asyncio.run(replay())
@@ -84,7 +84,6 @@ def report_live(
         model=settings.model,
         mode=settings.mode,
         dataset=f"{Path(data.name).name} {data.version or 'unversioned'}",
-        isolation=tuple(sorted({one.isolation for one in episodes})),
         finding=finding(found, scores),
         tables=(_costs(found, scores), _effects(scores)),
         episodes=tuple(drawn),

@@ -1,14 +1,13 @@
 """Scores of live episodes: one row each, from the worlds replayed.
 
     scores = await score_episodes(episodes, rows, worlds)
-    score_run(folder, rows, worlds)              # episodes.parquet → scores.parquet
+    score_run(folder, rows)                      # episodes.parquet → scores.parquet
 
 A clean episode of the same model, mode and repeat gives what a faulted one cost beyond it.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from robustbench_tc.io.parquet import read_rows, table, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
 from robustbench_tc.schema import JSON_COLUMNS, Json
 from robustbench_tc.worlds.claims import Claim
-from robustbench_tc.worlds.handle import Worlds, WorldType
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from .ledger import harm, ledgers, rights_of, says, total
 from .replay import Gold, Replay, gold_of, replayed
@@ -180,19 +180,15 @@ def _side(score: LiveScore) -> tuple[str, str, str, int]:
 def score_run(
     folder: Path,
     rows: Mapping[str, LiveRow],
-    worlds: "AbstractAsyncContextManager[Worlds] | Worlds",
     *,
     world_of: Callable[[str], WorldType] | None = None,
 ) -> list[LiveScore]:
-    """Scores the episodes of a run folder and writes its scores.parquet. `worlds`: `LocalWorlds()`, or a
-    `HostWorlds` that has not been entered yet."""
+    """Scores the episodes of a run folder and writes its scores.parquet."""
     episodes = read_episodes(folder)
 
     async def run() -> list[LiveScore]:
-        if isinstance(worlds, AbstractAsyncContextManager):
-            async with worlds as entered:
-                return await score_episodes(episodes, rows, entered, world_of=world_of)
-        return await score_episodes(episodes, rows, worlds, world_of=world_of)
+        async with Worlds() as worlds:
+            return await score_episodes(episodes, rows, worlds, world_of=world_of)
 
     scores = asyncio.run(run())
     write_scores(scores, folder / SCORES)

@@ -42,7 +42,7 @@ def check(folder: LiveFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Ep
     with folder.journal() as journal:
         for one in found:
             try:
-                played = kept(Place.of(rows[one.id], settings, one.repeat), journal, one.isolation)
+                played = kept(Place.of(rows[one.id], settings, one.repeat), journal)
             except (ValueError, AssertionError) as error:
                 raise UserError(f"{path} is damaged at {one.id}: {str(error)[:200]}") from None
             if played != one:

@@ -17,7 +17,8 @@ import msgspec
 from robustbench_tc.live import LiveRow, LiveTool
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
-from robustbench_tc.worlds.handle import Handle, LocalWorlds, Snapshot, Start
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
 MAX_CALLS = 8
@@ -65,7 +66,7 @@ class Rollout:
         self._finished = False
 
     @classmethod
-    async def begin(cls, row: LiveRow, worlds: LocalWorlds) -> "Rollout":
+    async def begin(cls, row: LiveRow, worlds: Worlds) -> "Rollout":
         """A rollout in a fresh world."""
         return cls(row, await worlds.open(find(row.world), Start(**row.initial_state)))
 
@@ -136,7 +137,7 @@ def _as_json(text: str) -> str:
 async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
     """The texts of a model that makes gold's calls, and what they come to; the row's fault is left out."""
     plain = msgspec.structs.replace(row, fault=None, label=None)
-    rollout = await Rollout.begin(plain, LocalWorlds())
+    rollout = await Rollout.begin(plain, Worlds())
     texts = []
     for turn in row.golden_calls:
         for call in turn:
@@ -150,7 +151,7 @@ async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
 
 async def gold_states(row: LiveRow) -> tuple[Snapshot, Snapshot]:
     """The world before anything happened, and after gold's calls."""
-    handle = await LocalWorlds().open(find(row.world), Start(**row.initial_state))
+    handle = await Worlds().open(find(row.world), Start(**row.initial_state))
     start = await handle.snapshot()
     for turn in row.golden_calls:
         for call in turn:

@@ -18,8 +18,6 @@
     TASKS = [Task("purse_1", {"coins": 3}, [Turn("Put two coins in.", [call("add_coins", amount=2)])])]
 
 Schemas come from signatures (`signatures`), descriptions from docstrings; `check` finds an author's mistakes.
-The standard library only: worlds are imported by processes of their own (`worker`), which start and fork
-quickly.
 """
 
 import copy

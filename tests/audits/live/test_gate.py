@@ -170,12 +170,12 @@ FOLDERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 
 @pytest.fixture(scope="module")
 def light() -> Callable[[Path], LiveScan]:
-    """A pass that replays nothing: the suites of the folder do not look at it."""
+    """A pass that knows no world and replays nothing: the suites of the folder do not look at it."""
     import asyncio
 
     from robustbench_tc.audits.live.scan import scan
 
-    return lambda folder: asyncio.run(scan(Folder(folder), None, {}, None))
+    return lambda folder: asyncio.run(scan(Folder(folder), {}, None))
 
 
 @pytest.mark.parametrize("name", FOLDERS)

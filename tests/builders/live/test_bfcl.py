@@ -16,7 +16,7 @@ from robustbench_tc.live import LiveRow, state_hash
 from robustbench_tc.schema import Call, dumps
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Snapshot, Start
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ...worlds.bfcl_replays import LONG, Answer, Job, gold, replays
 
@@ -130,7 +130,7 @@ def test_what_the_world_hosts_agrees_with_a_plain_replay(bfcl_python: str, rows:
 
     async def hosted() -> list[tuple[LiveRow, Snapshot, list[str]]]:
         found = []
-        async with HostWorlds() as worlds:
+        async with Worlds() as worlds:
             for row in some:
                 handle = await worlds.open(world, Start(**row.initial_state))
                 texts = [

@@ -26,11 +26,12 @@ from robustbench_tc.live import KINDS, LiveRow, state_hash
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import LocalWorlds, Start
+from robustbench_tc.worlds.handle import Start
+from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT
 
-WORLDS = LocalWorlds()
+WORLDS = Worlds()
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
 REPAIR_REPORT = {
@@ -258,7 +259,7 @@ def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str
     can be known by nobody."""
 
     async def run() -> Any:
-        worlds, world = LocalWorlds(), find.find(str(PURSE))
+        worlds, world = Worlds(), find.find(str(PURSE))
         row = (await clean_rows(world, worlds))[1]
         prober = Prober(worlds, world, await traced(worlds, world, row))
         site = (await sites(prober.trace, prober))[-1]

@@ -26,7 +26,8 @@ from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.claims import asks, claim
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import Start, Worlds, WorldType, load_file
+from robustbench_tc.worlds.handle import Start, WorldType, load_file
+from robustbench_tc.worlds.host import Worlds
 
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
@@ -89,7 +90,6 @@ async def play(
         row_hash=row_hash(row),
         ended=ended,
         replies=tuple(replies),
-        isolation=worlds.isolation,
     )
 
 

@@ -1,8 +1,7 @@
 """Rows in the purse world: its tasks, and faults that they can meet."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -16,7 +15,8 @@ from robustbench_tc.live import At, Fault, LiveRow, LiveTool
 from robustbench_tc.schema import Call, Json, Message
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds, Start, Worlds, WorldType, load_file
+from robustbench_tc.worlds.handle import Start, WorldType, load_file
+from robustbench_tc.worlds.host import Worlds
 
 FILE = Path(__file__).parents[2] / "worlds" / "purse.py"
 PURSE = find(str(FILE))
@@ -39,7 +39,7 @@ def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
     golden = tuple(tuple(Call(one.name, dict(one.arguments)) for one in turn.gold) for turn in task.turns)
 
     async def end() -> Json:
-        handle = await LocalWorlds().open(world, start)
+        handle = await Worlds().open(world, start)
         for call in (one for turn in golden for one in turn):
             await handle.call(call.name, call.parameters)
         return (await handle.snapshot()).state
@@ -100,12 +100,6 @@ def settings(mode: str = "fc", **more: object) -> Settings:
         repeat=1,
         **more,  # type: ignore[arg-type]
     )
-
-
-@contextlib.asynccontextmanager
-async def local() -> AsyncIterator[Worlds]:
-    """Worlds in this process."""
-    yield LocalWorlds()
 
 
 def requests(row: LiveRow, mode: str, replies: Iterable[live.Reply]) -> list[Ask]:

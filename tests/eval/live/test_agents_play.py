@@ -15,7 +15,7 @@ from robustbench_tc.io.parquet import write_file
 from robustbench_tc.live import Episode, episode_features
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .playing import play, row_of
 from .test_ledger import _rows
@@ -41,7 +41,7 @@ def test_there_are_fifteen_and_each_ends_every_bundled_task_with_golds_world() -
     row = row_of(world, tasks(world)[1])
 
     async def run() -> list[Episode]:
-        return [await play(row, make(row), LocalWorlds()) for make in AGENTS.values()]
+        return [await play(row, make(row), Worlds()) for make in AGENTS.values()]
 
     for episode in asyncio.run(run()):
         assert episode.ended == "done"
@@ -68,7 +68,7 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
 
     async def run() -> list[Episode]:
         agent = AGENTS["blind-retrier"]
-        return [await play(row, agent(clean[row.clean_id]), LocalWorlds()) for row in rows.values()]
+        return [await play(row, agent(clean[row.clean_id]), Worlds()) for row in rows.values()]
 
     episodes = asyncio.run(run())
     arrow = episode_features().arrow_schema
@@ -78,22 +78,22 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
         tmp_path / "episodes.parquet",
         arrow,
     )
-    scores = score_run(tmp_path, rows, LocalWorlds())
+    scores = score_run(tmp_path, rows)
     assert read_scores(tmp_path) == scores and len(scores) == len(rows)
     before = (tmp_path / "scores.parquet").read_bytes()
     (tmp_path / "scores.parquet").unlink()
-    score_run(tmp_path, rows, LocalWorlds())
+    score_run(tmp_path, rows)
     assert (tmp_path / "scores.parquet").read_bytes() == before
     summary = summary_lines(scores)
     assert {line.name for line in summary["scripted", "fc"]} >= {"timeout_after_effect", "all"}
     del rows["purse_1::clean"]
     with pytest.raises(UserError, match="purse_1::clean: no row of the dataset"):
-        score_run(tmp_path, rows, LocalWorlds())
+        score_run(tmp_path, rows)
 
 
 def test_a_folder_without_episodes_or_scores_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no episodes\.parquet"):
-        score_run(tmp_path, {}, LocalWorlds())
+        score_run(tmp_path, {})
     with pytest.raises(UserError, match=r"no scores\.parquet"):
         read_scores(tmp_path)
 

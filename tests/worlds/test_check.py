@@ -61,7 +61,6 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("WORLD = Lamp\n", "WORLD = Lamp({})\n", "WORLD must be the world's class"),
         (NAMED, "", "Lamp needs a name"),
         ('name = "lamp"', 'name = "a lamp"', "Lamp needs a name"),
         ('        """Shows the lamp."""\n', "", "tool 'look': it has no docstring"),

@@ -3,14 +3,14 @@
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
+from robustbench_tc.live import LiveRow, LiveTool, Turn
 from robustbench_tc.schema import Call, Message
 from robustbench_tc.worlds import base, find
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import Start, WorldType, load_file
 from robustbench_tc.worlds.host import Worlds
 
-from .trace import gold, opened
+from .trace import with_gold
 
 
 async def clean_rows(world: WorldType, worlds: Worlds) -> list[LiveRow]:
@@ -21,7 +21,7 @@ async def clean_rows(world: WorldType, worlds: Worlds) -> list[LiveRow]:
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
         raise UserError(mistakes[0] + more)
     tools = tuple(LiveTool(**tool) for tool in module.WORLD.tools())
-    return [await _with_gold(_row(task, world, tools), world, worlds) for task in find.tasks(world)]
+    return [await with_gold(worlds, world, _row(task, world, tools)) for task in find.tasks(world)]
 
 
 def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> LiveRow:
@@ -38,10 +38,3 @@ def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> Live
         gold_state_sha256="",
         flags=tuple(task.flags),
     )
-
-
-async def _with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
-    """The row with the hash of its gold state."""
-    async with opened(worlds, world, row, len(gold(row))) as handle:
-        state = (await handle.snapshot()).state
-    return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))

@@ -113,7 +113,7 @@ class LiveDialogue:
     async def reply(self, answer: Answer) -> None:
         answer = bounded(answer)
         if answer.status != "ok":
-            self.so_far.fail(answer.status)
+            self.so_far.ended = answer.status
             self._error = answer.error
             return
         wanted = self.so_far.read(answer)

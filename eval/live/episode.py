@@ -169,7 +169,7 @@ def kept(place: Place, journal: Journal) -> Episode | None:
             return None
         answer = found.answer
         if answer.status != "ok":
-            so_far.fail(answer.status)
+            so_far.ended = answer.status
             error = answer.error
             break
         wanted = so_far.read(answer)
@@ -201,7 +201,7 @@ async def play(
             found, new = await _replied(place, journal, speaker, so_far, asking)
             answer, asked = found.answer, asked or new
             if answer.status != "ok":
-                so_far.fail(answer.status)
+                so_far.ended = answer.status
                 error = answer.error
                 break
             steps: tuple[Step, ...] = ()

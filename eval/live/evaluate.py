@@ -108,7 +108,8 @@ def run_live(
         **asked.identity,
     )
     types_of: dict[str, WorldType] = inputs.world_types(rows, worlds, world_python)
-    path = _default_place(name, settings) if out is None else Path(out)
+    usual = default_place(name, settings.mode)
+    path = usual.parent / "live" / usual.name if out is None else Path(out)
     if fresh and os.path.lexists(path):
         record.discard(path, discard_changes=discard_changes)
     folder = record.start(path, data, settings, len(rows) * repeat)
@@ -146,8 +147,3 @@ def _who(
     if agent not in AGENTS:
         raise unknown("scripted agent", agent, AGENTS)
     return OWN_AGENT + agent, "agent", []
-
-
-def _default_place(name: str, settings: Settings) -> Path:
-    place = default_place(name, settings.mode)
-    return place.parent / "live" / place.name

@@ -50,14 +50,8 @@ class Game:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            self._runner.run(self._close())
-        finally:
-            self._runner.close()
-
-    async def _close(self) -> None:
-        await self._stage.close()
         self._worlds.close()
+        self._runner.close()
 
     @property
     def tools(self) -> tuple[LiveTool, ...]:

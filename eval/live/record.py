@@ -15,14 +15,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, owned, parquet
 from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
 from robustbench_tc.io.folders import is_more_than
-from robustbench_tc.live import Episode
+from robustbench_tc.live import Episode, episode_columns
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 
@@ -61,14 +61,6 @@ class LiveFolder:
         self.path = path
         self.record = record
 
-    @property
-    def episodes_path(self) -> Path:
-        return self.path / EPISODES
-
-    @property
-    def scores_path(self) -> Path:
-        return self.path / SCORES
-
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""
         return Store(self.path / JOURNAL)
@@ -85,19 +77,15 @@ class LiveFolder:
             folder.grew(JOURNAL)
 
     def episodes(self) -> list[Episode]:
-        """The episodes that ended. Raises UserError where there are none yet, or the file is damaged."""
-        if not self.episodes_path.is_file():
-            raise UserError(f"{self.path} has no episodes yet: rbtc live run goes on in it")
-        try:
-            return [schema.record(row, Episode) for row in parquet.read_rows([self.episodes_path])]
-        except ValueError as error:
-            raise UserError(f"{self.episodes_path} is damaged: {error}") from None
+        """As `read_episodes`."""
+        return read_episodes(self.path)
 
     def leave(self, found: Iterable[Episode]) -> None:
         """Writes `episodes.parquet`, and the totals into the record."""
         episodes = list(found)
-        tables = (_table(batch) for batch in parquet.batches(episodes))
-        parquet.write_file(tables, self.episodes_path, _arrow_schema())
+        arrow = arrow_schema(episode_columns())
+        tables = (parquet.table(schema.columns(some, Episode), arrow) for some in parquet.batches(episodes))
+        parquet.write_file(tables, self.path / EPISODES, arrow)
         replies = [reply for one in episodes for reply in one.replies]
         self.record.totals = {
             "episodes": len(episodes),
@@ -111,15 +99,16 @@ class LiveFolder:
         self.save()
 
 
-def _arrow_schema() -> pa.Schema:
-    """`live.episode_features` in Arrow's terms: importing `datasets` for it costs a second at every start."""
-    fields = Episode.__struct_fields__
-    return pa.schema([(name, pa.int32() if name == "repeat" else pa.string()) for name in fields])
-
-
-def _table(found: list[Episode]) -> pa.Table:
-    columns, kinds = schema.columns(found, Episode), _arrow_schema()
-    return pa.table([pa.array(columns[field.name], field.type) for field in kinds], schema=kinds)
+def read_episodes(folder: Path) -> list[Episode]:
+    """The episodes of a run folder that ended. Raises UserError where there are none yet, or the file is
+    damaged."""
+    path = folder / EPISODES
+    if not path.is_file():
+        raise UserError(f"{folder} has no {EPISODES} yet: rbtc live run goes on in it")
+    try:
+        return [schema.record(row, Episode) for row in parquet.read_rows([path])]
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
 
 
 def check_place(path: Path) -> None:

@@ -306,10 +306,9 @@ def live_features() -> "datasets.Features":
     return column_types.features(live_columns())
 
 
-def episode_features() -> "datasets.Features":
-    """`datasets.Features` of `episodes.parquet`."""
-    names = Episode.__struct_fields__
-    return column_types.features({name: "int32" if name == "repeat" else "string" for name in names})
+def episode_columns() -> ColumnTypes:
+    """The columns of `episodes.parquet`."""
+    return {name: "int32" if name == "repeat" else "string" for name in Episode.__struct_fields__}
 
 
 def state_hash(state: Json) -> str:

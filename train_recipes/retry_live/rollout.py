@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, LiveTool
+from robustbench_tc.live import LiveRow
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start
@@ -115,15 +115,12 @@ class Rollout:
         self._calls += 1
         if step.met and self.met < 0:
             self.met = self._answers - 1
-        if step.executed and self._pays_twice(call.name):
+        tool = next((one for one in self._row.tools if one.name == call.name), None)
+        if step.executed and tool is not None and tool.writes and not tool.idempotent:
             key = json.dumps([call.name, arguments], sort_keys=True)
             self._unsafe += int(self._done.get(key, 0) > 0)
             self._done[key] = self._done.get(key, 0) + step.executed
         return step.text
-
-    def _pays_twice(self, name: str) -> bool:
-        tool = next((one for one in self._row.tools if one.name == name), None)
-        return isinstance(tool, LiveTool) and tool.writes and not tool.idempotent
 
 
 def _as_json(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.builders.live import bfcl, bfcl_tools
+from robustbench_tc.builders.live.trace import with_gold
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow, state_hash
 from robustbench_tc.schema import Call, dumps
@@ -138,7 +139,7 @@ def test_what_the_world_hosts_agrees_with_a_plain_replay(bfcl_python: str, rows:
                 ]
                 copied = await handle.copy()
                 assert await copied.snapshot() == await handle.snapshot()
-                found.append((await bfcl.with_gold(row, world, worlds), await copied.snapshot(), texts))
+                found.append((await with_gold(worlds, world, row), await copied.snapshot(), texts))
         return found
 
     plain = replays(bfcl_python, map(gold, some))

@@ -344,16 +344,6 @@ def test_mistakes_in_a_world_of_ones_own_are_named(tmp_path: Path, tasks: str, s
     assert not (tmp_path / "out").exists()
 
 
-def test_a_world_that_ends_its_process_ends_no_build(tmp_path: Path) -> None:
-    world = OWN.replace('self.data["things"].append(thing)', "import os; os._exit(0)")
-    (tmp_path / "box.py").write_text(
-        world % 'Task("a", {"things": []}, [Turn("x", [call("put", thing="x")])])'
-    )
-    with pytest.raises(UserError, match=r"task 'a'.*put.*ends its process"):
-        api.build_live(tmp_path / "out", worlds=(str(tmp_path / "box.py"),))
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("name", ["orders.py", "bfcl.py", "my world.py"])
 def test_a_world_that_is_called_like_ours_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(PURSE.read_text())

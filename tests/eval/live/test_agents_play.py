@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.agents import AGENTS, View
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import read_scores, score_run
 from robustbench_tc.eval.stats.live import summary_lines
-from robustbench_tc.io.parquet import write_file
-from robustbench_tc.live import Episode, episode_features
+from robustbench_tc.io.parquet import table, write_file
+from robustbench_tc.live import Episode, episode_columns
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
@@ -61,7 +62,6 @@ def test_values_that_gold_copies_are_known_with_their_place() -> None:
 
 
 def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
-    import pyarrow as pa
 
     rows = {row.id: row for row in _rows().values()}
     clean = {row.clean_id: row for row in rows.values() if row.clean}
@@ -71,13 +71,8 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
         return [await play(row, agent(clean[row.clean_id]), Worlds()) for row in rows.values()]
 
     episodes = asyncio.run(run())
-    arrow = episode_features().arrow_schema
-    data = schema.columns(episodes, Episode)
-    write_file(
-        [pa.table([pa.array(data[one.name], one.type) for one in arrow], schema=arrow)],
-        tmp_path / "episodes.parquet",
-        arrow,
-    )
+    arrow = arrow_schema(episode_columns())
+    write_file([table(schema.columns(episodes, Episode), arrow)], tmp_path / "episodes.parquet", arrow)
     scores = score_run(tmp_path, rows)
     assert read_scores(tmp_path) == scores and len(scores) == len(rows)
     before = (tmp_path / "scores.parquet").read_bytes()

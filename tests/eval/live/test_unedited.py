@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import record
 from robustbench_tc.eval.live.after import score_live, show_episode
 from robustbench_tc.eval.live.evaluate import run_live
 from robustbench_tc.eval.live.report import report_live
-from robustbench_tc.live import Episode, Reply, Step, episode_features
+from robustbench_tc.io import parquet
+from robustbench_tc.live import Episode, Reply, Step, episode_columns
 
 from . import purses
 
@@ -105,9 +106,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _leave(run: Path, episodes: list[Episode]) -> None:
     """The file as anybody can write it."""
-    kinds = episode_features().arrow_schema
-    data = schema.columns(episodes, Episode)
-    table = pa.table([pa.array(data[field.name], field.type) for field in kinds], schema=kinds)
+    table = parquet.table(schema.columns(episodes, Episode), arrow_schema(episode_columns()))
     pq.write_table(table, run / record.EPISODES)
 
 

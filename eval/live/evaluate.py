@@ -120,9 +120,7 @@ def run_live(
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
-    played.asked = run.run(
-        folder, rows, cast, types_of, concurrency=at_once, selection=selection, progress=progress
-    )
+    played.asked = run.run(folder, rows, cast, types_of, concurrency=at_once, progress=progress)
     return played
 
 

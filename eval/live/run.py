@@ -17,7 +17,6 @@ from robustbench_tc.llm import Store
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..inputs import Selection
 from ..record import Session
 from ..run import Progress, first
 from ..session import OpenBackend, spent
@@ -81,7 +80,6 @@ def run(
     types: Mapping[str, WorldType],
     *,
     concurrency: int,
-    selection: Selection | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Plays every episode that has not ended yet. `types`: the world of each name in `rows`.
@@ -96,7 +94,7 @@ def run(
         endpoint="",
         package_version=__version__,
         concurrency=concurrency,
-        selection=selection,
+        selection=record.settings.selection,
         repeat=record.settings.repeat,
     )
     places = [Place.of(row, record.settings, n) for n in range(record.settings.repeat) for row in rows]

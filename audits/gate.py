@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from .expectations.gx import Validated
     from .expectations.training import EarnsMaximum
-    from .live.scan import OpenWorlds
 
 Conversations = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
 """Rows as (id, messages): the benchmark's for a training build, the whole pools' for a benchmark build."""
@@ -135,7 +134,6 @@ def audit_live(
     folder: Path,
     *,
     rebuild: Rebuild | None,
-    open_worlds: "OpenWorlds | None",
     types: "Mapping[str, WorldType]",
     waivers: Sequence[Waiver] | None = None,
     today: datetime.date | None = None,
@@ -143,17 +141,15 @@ def audit_live(
     files: dict[str, bytes] | None = None,
     green_only: bool = False,
 ) -> AuditReport:
-    """Audits a live build and gives the verdict. `open_worlds` opens where gold and labels are replayed,
-    `types` are the worlds that may be; `files`, `green_only`, `waivers` and `today` are as for `audit`.
+    """Audits a live build and gives the verdict. `types` are the worlds that may be opened, where gold and
+    labels are replayed; `files`, `green_only`, `waivers` and `today` are as for `audit`.
     """
     from .live import gate as live
 
     build = Folder(folder)
     if build.kind != "live":
         raise UserError(f"{folder} is no live build: `rbtc audit` finds out what it is")
-    made, validated, origin, _ = live.checks(
-        build, rebuild=rebuild, open_worlds=open_worlds, types=types, progress=progress
-    )
+    made, validated, origin, _ = live.checks(build, rebuild=rebuild, types=types, progress=progress)
     checks = _waive(build, shipped() if waivers is None else waivers, today or datetime.date.today(), made)
     passed = not any(one.blocks for one in checks)
     if files is not None and (passed or not green_only):

@@ -149,13 +149,7 @@ def _rows_suite(scan: LiveScan) -> list[Check]:
 
 def _replay_suite(scan: LiveScan) -> list[Check]:
     columns = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
-    checks = run("live_replay", frame(columns), _replay_expectations())
-    if not scan.not_replayed:
-        return _of_no_row(checks, scan)
-    return [
-        msgspec.structs.replace(one, reason=scan.not_replayed) if one.status == "not_run" else one
-        for one in checks
-    ]
+    return _of_no_row(run("live_replay", frame(columns), _replay_expectations()), scan)
 
 
 def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:

@@ -1,7 +1,5 @@
 """What must hold of a fault, given the tools and gold: nobody could meet, or repair, another one."""
 
-from collections.abc import Callable
-
 from robustbench_tc.live import Fault, LiveRow, type_code
 from robustbench_tc.schema import dumps
 
@@ -40,11 +38,16 @@ def verdicts(row: LiveRow) -> dict[str, Verdict]:
     """By check, of a row with a fault; {} of one without."""
     if row.fault is None:
         return {}
-    return {name: look(row, row.fault) for name, look in _CHECKS.items()}
-
-
-def _is_its_types(row: LiveRow, fault: Fault) -> str:
-    return HOLDS if type_code(fault.kind) == row.type_code else f"a fault of kind {fault.kind}"
+    fault = row.fault
+    of_its_type = type_code(fault.kind) == row.type_code
+    return {
+        "fault_is_its_types": HOLDS if of_its_type else f"a fault of kind {fault.kind}",
+        "fault_says_what_its_kind_needs": _says_what_it_needs(row, fault),
+        "fault_meets_gold": HOLDS if met(row) is not None else "gold makes no call that it names",
+        "fault_fits_the_call": _fits_the_call(row, fault),
+        "position_is_the_calls": _position(row),
+        "repeat_fits_the_label": _repeat(row, fault),
+    }
 
 
 def _says_what_it_needs(row: LiveRow, fault: Fault) -> str:
@@ -89,10 +92,6 @@ def _instruction(row: LiveRow, fault: Fault, writes: bool) -> str:
     return f"the text says {found.group()!r}" if (found := TELLING.search(text)) else HOLDS
 
 
-def _meets_gold(row: LiveRow, fault: Fault) -> str:
-    return HOLDS if met(row) is not None else "gold makes no call that it names"
-
-
 def _fits_the_call(row: LiveRow, fault: Fault) -> Verdict:
     place = met(row)
     tool = None if place is None else gold_calls(row)[place].tool
@@ -105,7 +104,7 @@ def _fits_the_call(row: LiveRow, fault: Fault) -> Verdict:
     return HOLDS
 
 
-def _position(row: LiveRow, fault: Fault) -> Verdict:
+def _position(row: LiveRow) -> Verdict:
     place, calls = met(row), gold_calls(row)
     tool = None if place is None else calls[place].tool
     if place is None or tool is None or row.position is None:
@@ -127,13 +126,3 @@ def _repeat(row: LiveRow, fault: Fault) -> str:
     if fault.kind in ("stale_read", *_UNTIL_DONE):
         return f"{fault.kind} cannot last always"
     return HOLDS
-
-
-_CHECKS: dict[str, Callable[[LiveRow, Fault], Verdict]] = {
-    "fault_is_its_types": _is_its_types,
-    "fault_says_what_its_kind_needs": _says_what_it_needs,
-    "fault_meets_gold": _meets_gold,
-    "fault_fits_the_call": _fits_the_call,
-    "position_is_the_calls": _position,
-    "repeat_fits_the_label": _repeat,
-}

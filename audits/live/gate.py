@@ -11,7 +11,7 @@ from ..folder import Folder, unreadable
 from ..hygiene.files import audit as other_files
 from ..provenance import Provenance, Rebuild
 from ..report import Check
-from .scan import LiveScan, OpenWorlds, scan
+from .scan import LiveScan, scan
 
 if TYPE_CHECKING:
     from ..expectations.gx import Validated
@@ -21,7 +21,6 @@ def checks(
     build: Folder,
     *,
     rebuild: Rebuild | None,
-    open_worlds: OpenWorlds | None,
     types: Mapping[str, WorldType],
     allowed: frozenset[str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
@@ -35,7 +34,7 @@ def checks(
     progress("comparing with the sources")
     origin = provenance.audit(build, rebuild)
     progress("reading every row and replaying gold")
-    found = asyncio.run(scan(build, open_worlds, types, allowed))
+    found = asyncio.run(scan(build, types, allowed))
     progress("validating")
     with gx.collected() as validated:
         made = [*origin.checks, *live.suites(build, found)]

@@ -53,11 +53,8 @@ def _of_its_type(row: LiveRow, clean: LiveRow, kind: PerturbationType) -> Verdic
     new = [tool for tool in row.tools if tool.distractor]
     if not new:
         return "no tool comes in"
-    return _LOOKS.get(kind.series or kind.channel, _any)(new, clean, kind)
-
-
-def _any(new: list[LiveTool], clean: LiveRow, kind: PerturbationType) -> Verdict:
-    return HOLDS
+    look = _LOOKS.get(kind.series or kind.channel)
+    return HOLDS if look is None else look(new, clean, kind)
 
 
 def _flood(new: list[LiveTool], clean: LiveRow, kind: PerturbationType) -> Verdict:

@@ -8,10 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
 from robustbench_tc.schema import Call, Json, dumps, loads
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from ..invariants.base import HOLDS, Verdict
 from . import asked
@@ -124,10 +127,8 @@ class Replay:
 
     async def _open(self, row: LiveRow, upto: int = 0) -> Handle:
         """The row's world after gold's first calls."""
-        start = row.initial_state if isinstance(row.initial_state, dict) else {}
-        seed = start.get("seed")
-        begin = Start(start.get("state"), seed if isinstance(seed, int) else 0)
-        world = await self._worlds.open(self._types[row.world], begin)
+        start = msgspec.convert(row.initial_state, Start)
+        world = await self._worlds.open(self._types[row.world], start)
         for gold in gold_calls(row)[:upto]:
             await world.call(gold.call.name, gold.call.parameters)
         return world

@@ -3,8 +3,7 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,15 +11,13 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.live import TASKS, LiveRow, registry_codes
-from robustbench_tc.worlds.handle import Worlds, WorldType
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from ..folder import Folder
 from ..invariants.base import HOLDS, Verdict
 from . import faults, registry, replay, rows, texts
 from .read import Entry, entries
-
-OpenWorlds = Callable[[], AbstractAsyncContextManager[Worlds]]
-"""Opens where worlds run, kept apart from this process. Handed in: the gate starts no process itself."""
 
 AT_ONCE = 16
 """Rows that are replayed at the same time."""
@@ -53,9 +50,6 @@ class LiveScan:
         """Clean ids."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self.isolation = "none"
-        self.not_replayed = ""
-        """Why the worlds could not be opened at all."""
 
     def add(self, entry: Entry, verdicts: Mapping[str, Verdict]) -> None:
         """Takes a row's verdicts in."""
@@ -75,19 +69,14 @@ class LiveScan:
             self.tasks.add(row.clean_id)
 
 
-async def scan(
-    folder: Folder,
-    open_worlds: OpenWorlds | None,
-    types: Mapping[str, WorldType],
-    allowed: frozenset[str] | None,
-) -> LiveScan:
-    """Reads every row. Without `open_worlds` nothing is replayed, which fails by name."""
+async def scan(folder: Folder, types: Mapping[str, WorldType], allowed: frozenset[str] | None) -> LiveScan:
+    """Reads and replays every row."""
     found = LiveScan()
     by_itself, look = rows.RowChecks(), texts.LiveTexts(allowed)
     seed = folder.report.get("seed")
     known = _known(folder, types)
-    async with _opened(open_worlds, found) as worlds:
-        replayed = None if worlds is None else replay.Replay(worlds, types)
+    async with Worlds() as worlds:
+        replayed = replay.Replay(worlds, types)
 
         async def judged(entry: Entry) -> dict[str, Verdict]:
             verdicts = {**by_itself.verdicts(entry), **look.verdicts(entry)}
@@ -96,7 +85,7 @@ async def scan(
                 verdicts |= {**faults.verdicts(row), **registry.verdicts(row, entry.clean)}
                 verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
                 verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
-                if replayed is not None and not verdicts["world_is_known"] and _can_be_replayed(verdicts):
+                if not any(verdicts.get(name) for name in ("world_is_known", *_NEEDED)):
                     verdicts |= await _tried(replayed, row)
             return verdicts
 
@@ -118,23 +107,8 @@ def _known(folder: Folder, types: Mapping[str, WorldType]) -> dict[str, str]:
     }
 
 
-@asynccontextmanager
-async def _opened(open_worlds: OpenWorlds | None, found: LiveScan) -> AsyncIterator[Worlds | None]:
-    if open_worlds is None:
-        found.not_replayed = "nobody handed the gate a way to open worlds"
-        yield None
-        return
-    async with open_worlds() as worlds:
-        found.isolation = worlds.isolation
-        yield worlds
-
-
 _NEEDED = ("starts", "gold_is_offered", "turns_ask", "registry_is_sound")
 """What has to hold before a row is replayed: else the replay would say the same once more."""
-
-
-def _can_be_replayed(verdicts: Mapping[str, Verdict]) -> bool:
-    return not any(verdicts.get(name) for name in _NEEDED)
 
 
 async def _tried(replayed: replay.Replay, row: LiveRow) -> dict[str, Verdict]:

@@ -14,12 +14,13 @@ from robustbench_tc import json_schema
 from robustbench_tc.builders.sources.base import HINT, json_lines
 from robustbench_tc.builders.sources.pins import must_be_pinned
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
+from robustbench_tc.live import LiveRow, LiveTool, Turn
 from robustbench_tc.schema import Call, Json, Message, dumps
-from robustbench_tc.worlds.handle import Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from .bfcl_tools import IDEMPOTENT, NEVER_IN_GOLD, UNDO, WRITES
-from .trace import gold, opened
+from .trace import with_gold
 
 FOLDER = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data"
 
@@ -113,18 +114,7 @@ async def clean_rows(
     root: Path, world: WorldType, worlds: Worlds, categories: Sequence[str] = CATEGORIES
 ) -> list[LiveRow]:
     """The rows, with gold carried out. Raises UserError where a call of gold cannot be."""
-    return [await with_gold(row, world, worlds) for row in tasks(root, categories)]
-
-
-async def with_gold(row: LiveRow, world: WorldType, worlds: Worlds) -> LiveRow:
-    """The row with the hash of the state after gold's calls."""
-    async with opened(worlds, world, row) as handle:
-        for call in gold(row):
-            answered = await handle.call(call.name, call.parameters)
-            if answered.problem is not None or answered.text.startswith("Error during execution"):
-                raise UserError(f"{row.clean_id}: gold's {call.name} fails: {answered.text[:200]}")
-        state = (await handle.snapshot()).state
-    return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))
+    return [await with_gold(worlds, world, row) for row in tasks(root, categories)]
 
 
 def _names(categories: Collection[str]) -> tuple[str, ...]:

@@ -8,10 +8,8 @@ DIR/build_report.json, build_report.md     counts, labels, every skip with its r
 """
 
 import asyncio
-import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -28,8 +26,8 @@ from robustbench_tc.live import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.check import NAME
-from robustbench_tc.worlds.handle import LocalWorlds, Worlds, WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from ..build import write_config
 from ..sources.fetch import resolve_root
@@ -201,7 +199,7 @@ def read(world: WorldType, spec: LiveSpec, progress: Progress = lambda line: Non
     progress(f"reading the tasks of {world.name}")
 
     async def run() -> list[LiveRow]:
-        async with _opened(world) as worlds:
+        async with Worlds() as worlds:
             if world.name == find.BFCL and world.python is not None:
                 categories = bfcl.CATEGORIES[:1] if spec.profile == "lite" else bfcl.CATEGORIES
                 return await bfcl.clean_rows(resolve_root(spec.sources), world, worlds, categories)
@@ -218,24 +216,10 @@ def probed(
     by_name = {world.name: world for world in worlds}
 
     async def run() -> list[Placements]:
-        found: list[Placements] = []
-        for name, group in itertools.groupby(rows, key=lambda row: row.world):
-            async with _opened(by_name[name]) as opened:
-                found += [await placed(opened, by_name[name], row, kinds, seed) for row in group]
-        return found
+        async with Worlds() as opened:
+            return [await placed(opened, by_name[row.world], row, kinds, seed) for row in rows]
 
     return asyncio.run(run())
-
-
-@asynccontextmanager
-async def _opened(world: WorldType) -> AsyncIterator[Worlds]:
-    """Where a world is probed: ours in this process; upstream's and a user's own, which may hang or need
-    another Python, in processes of their own."""
-    if world.name in find.BUNDLED and world == find.find(world.name):
-        yield LocalWorlds()
-        return
-    async with HostWorlds() as worlds:
-        yield worlds
 
 
 def _probed(

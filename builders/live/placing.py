@@ -13,7 +13,8 @@ from robustbench_tc.live import CORE_TEXTS, At, Fault, Kind, Label, LiveRow, Pos
 from robustbench_tc.schema import dumps
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import replaced
-from robustbench_tc.worlds.handle import Worlds, WorldType
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from .pool import Leaf, keys, leaves
 from .positions import Site, sites

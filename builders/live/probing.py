@@ -13,7 +13,8 @@ from contextlib import AbstractAsyncContextManager
 from robustbench_tc.live import LiveTool
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, WorldType
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
 from .pool import Leaf, known, leaves, of_state, parsed, tries

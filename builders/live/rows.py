@@ -3,30 +3,25 @@
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool, Turn, state_hash
+from robustbench_tc.live import LiveRow, LiveTool, Turn
 from robustbench_tc.schema import Call, Message
 from robustbench_tc.worlds import base, find
-from robustbench_tc.worlds.check_apart import check_apart
-from robustbench_tc.worlds.handle import Start, Worlds, WorldType, load_file
+from robustbench_tc.worlds.check import check
+from robustbench_tc.worlds.handle import Start, WorldType, load_file
+from robustbench_tc.worlds.host import Worlds
 
-from .trace import gold, opened
+from .trace import with_gold
 
 
 async def clean_rows(world: WorldType, worlds: Worlds) -> list[LiveRow]:
     """One row a task. Raises UserError for a world that its author has to correct first (`worlds.check`)."""
-    mistakes = await check_apart(world.file)  # the file may do anything: it is loaded here once it is sound
+    module = load_file(world.file)
+    mistakes = check(module)
     if mistakes:
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
         raise UserError(mistakes[0] + more)
-    module = load_file(world.file)
     tools = tuple(LiveTool(**tool) for tool in module.WORLD.tools())
-    rows = []
-    for task in find.tasks(world):
-        row = _row(task, world, tools)
-        async with opened(worlds, world, row, len(gold(row))) as handle:
-            state = (await handle.snapshot()).state
-        rows.append(msgspec.structs.replace(row, gold_state_sha256=state_hash(state)))
-    return rows
+    return [await with_gold(worlds, world, _row(task, world, tools)) for task in find.tasks(world)]
 
 
 def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> LiveRow:

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, LiveTool
+from robustbench_tc.errors import UserError
+from robustbench_tc.live import LiveRow, LiveTool, state_hash
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 
 class Traced(NamedTuple):
@@ -70,6 +72,17 @@ async def copied(handle: Handle) -> AsyncIterator[Handle]:
 def gold(row: LiveRow) -> list[Call]:
     """Gold's calls of all turns, in order."""
     return [call for turn in row.golden_calls for call in turn]
+
+
+async def with_gold(worlds: Worlds, world: WorldType, row: LiveRow) -> LiveRow:
+    """The row with the hash of the state after gold's calls. Raises UserError where one cannot be made."""
+    async with opened(worlds, world, row) as handle:
+        for call in gold(row):
+            answered = await handle.call(call.name, call.parameters)
+            if answered.problem is not None or answered.text.startswith("Error during execution"):
+                raise UserError(f"{row.clean_id}: gold's {call.name} fails: {answered.text[:200]}")
+        state = (await handle.snapshot()).state
+    return msgspec.structs.replace(row, gold_state_sha256=state_hash(state))
 
 
 async def traced(worlds: Worlds, world: WorldType, row: LiveRow) -> Trace:

@@ -6,8 +6,8 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow
 from robustbench_tc.schema import Json
-from robustbench_tc.worlds.handle import Worlds, WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from .. import wire
 from ..defend.base import Request
@@ -36,10 +36,8 @@ class LiveRows:
         worlds: Names = (),
         world_python: str | None = None,
         revision: str | None = None,
-        opened: Worlds | None = None,
     ) -> None:
-        """`opened`: worlds of the caller's; else processes of their own. Raises UserError as `rbtc live
-        run` does."""
+        """Raises UserError as `rbtc live run` does."""
         data = inputs.load(dataset, revision=revision)
         selection = Selection(
             types=inputs.codes(words(types)), ids=tuple(dict.fromkeys(words(ids))), limit=limit
@@ -47,7 +45,7 @@ class LiveRows:
         self._rows = {row.id: row for row in inputs.select(data, selection)}
         self._clean = data.clean()
         self._types = inputs.world_types(self._rows.values(), words(worlds), world_python)
-        self._worlds: Worlds = HostWorlds() if opened is None else opened
+        self._worlds = Worlds()
         self.mode = mode_of(mode)
         self._settings = Settings(
             fingerprint=data.fingerprint(),
@@ -64,8 +62,7 @@ class LiveRows:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if isinstance(self._worlds, HostWorlds):
-            await self._worlds.close()
+        self._worlds.close()
 
     def rows(self) -> list[dict[str, Json]]:
         found = []
@@ -116,7 +113,7 @@ class LiveDialogue:
     async def reply(self, answer: Answer) -> None:
         answer = bounded(answer)
         if answer.status != "ok":
-            self.so_far.fail(answer.status)
+            self.so_far.ended = answer.status
             self._error = answer.error
             return
         wanted = self.so_far.read(answer)
@@ -128,7 +125,7 @@ class LiveDialogue:
         """The episode, as the run's parquet has it."""
         if self.so_far.ended is None:
             self.so_far.ended = "too_many_steps"
-        return self._place.episode(self.so_far, self._error, self._worlds.isolation)
+        return self._place.episode(self.so_far, self._error)
 
     async def scored(self) -> LiveScore:
         """Our scorer's, as `rbtc live score` makes it, but for what it cost beyond the clean twin."""

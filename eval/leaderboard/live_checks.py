@@ -22,7 +22,7 @@ from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.record import Session, Settings
 from robustbench_tc.live import Episode
 from robustbench_tc.schema import Json
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from . import live_journal, names
 from .checks import LISTED, Trail, check_chain
@@ -103,7 +103,7 @@ def read_record(path: Path | None, limits: Limits) -> LiveRecord:
     try:
         text = path.read_bytes()
         run = msgspec.json.decode(text, type=LiveRecord)
-        if "isolation" not in msgspec.json.decode(text, type=dict[str, msgspec.Raw]):
+        if "flagged" in msgspec.json.decode(text, type=dict[str, msgspec.Raw]):
             raise ValueError("it is one of `rbtc eval`, whose predictions.parquet is submitted")
         if len(schema.dumps(run.settings)) > 20_000:
             raise ValueError("its settings are longer than any run's")
@@ -160,7 +160,7 @@ def _episodes(
     for row in asked.data.rows:
         for repeat in range(settings.repeat):
             try:
-                one = kept(Place.of(row, settings, repeat), journal, "")
+                one = kept(Place.of(row, settings, repeat), journal)
             except UserError as error:
                 raise Refused("journal", plain(str(error))) from None
             except Exception as error:  # whatever hostile lines make a reader raise
@@ -203,9 +203,7 @@ def replay(episodes: Sequence[Episode], asked: LiveAsked) -> list[LiveScore]:
     """Plays every episode again and scores it: the figures are these, whatever the run says. Raises Refused
     where a call is answered otherwise than the journal says."""
     try:
-        return asyncio.run(
-            score_episodes(episodes, asked.by_id, LocalWorlds(), world_of=asked.worlds.__getitem__)
-        )
+        return asyncio.run(score_episodes(episodes, asked.by_id, Worlds(), world_of=asked.worlds.__getitem__))
     except UserError as error:
         raise Refused("replay", plain(str(error))) from None
     except RecursionError:
@@ -239,7 +237,6 @@ def _public(run: LiveRecord, settings: Settings, asked: LiveAsked) -> LiveRecord
         dataset_version=asked.label,
         dataset_revision=None,
         settings=settings,
-        isolation=None,
         sessions=_requests(run),
         served_models=[],
         totals={},

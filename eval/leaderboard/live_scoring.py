@@ -17,7 +17,7 @@ from robustbench_tc.eval.live.show import Shown, shown
 from robustbench_tc.eval.record import Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
 from robustbench_tc.live import Episode
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from . import live_flags, stored
 from .live_checks import plain, replay, stored_episodes
@@ -77,7 +77,7 @@ def drawn(scores: Sequence[LiveScore], episodes: Sequence[Episode], asked: LiveA
         ]
         for one in there[:TRIED]:
             row = asked.by_id[one.id]
-            made = shown(asyncio.run(replayed(row, one, LocalWorlds(), world=asked.worlds[row.world])))
+            made = shown(asyncio.run(replayed(row, one, Worlds(), world=asked.worlds[row.world])))
             if len(msgspec.json.encode(made)) <= DRAWN_BYTES:
                 found.append(made)
                 break

@@ -7,7 +7,7 @@ from pathlib import Path
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import owned
 from robustbench_tc.worlds.handle import WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ..evaluate import check_thread
 from ..stats.live_defences import PlayedRun
@@ -62,7 +62,7 @@ def score_live(
     types = inputs.world_types(data.rows, worlds, world_python)
     rows = {row.id: row for row in data.rows}
     unedited.check_all(folder, rows)
-    return score_run(folder.path, rows, HostWorlds(), world_of=types.__getitem__)
+    return score_run(folder.path, rows, world_of=types.__getitem__)
 
 
 def show_episode(
@@ -84,7 +84,7 @@ def show_episode(
     world: WorldType = inputs.world_types([row], worlds, world_python)[row.world]
 
     async def replay() -> Replay:
-        async with HostWorlds() as hosted:
+        async with Worlds() as hosted:
             return await replayed(row, played, hosted, world=world)
 
     return shown(asyncio.run(replay()))

@@ -49,7 +49,8 @@ def upstream_verdict(model: Sequence[PlayedTurn], gold: Sequence[PlayedTurn]) ->
             continue
         if not played.steps or (len(played.steps) == 1 and not played.steps[0]):
             return Verdict(False, EMPTY_TURN)
-        if not _same_state(played.state, wanted.state):
+        # As Python compares: mappings regardless of order, and 1 equals 1.0 and True.
+        if played.state != wanted.state and _comparable(played.state) != _comparable(wanted.state):
             return Verdict(False, STATE)
         if Counter(wanted.results) - seen:  # matches are not used up: the next turn counts all of them again
             return Verdict(False, RESPONSE)
@@ -86,11 +87,6 @@ def gold_turns(results: Sequence[Sequence[str]], states: Sequence[Json]) -> list
 def _classes(state: Json) -> Json:
     """Without the working directory, which upstream does not compare."""
     return state["classes"] if isinstance(state, Mapping) and "classes" in state else state
-
-
-def _same_state(ours: Json, gold: Json) -> bool:
-    """As Python compares: mappings regardless of order, and 1 equals 1.0 and True."""
-    return bool(ours == gold) or bool(_comparable(ours) == _comparable(gold))
 
 
 def _comparable(state: Json) -> Json:

@@ -11,7 +11,7 @@ there is none, or one fails or changes by itself, nothing is repeated and the ag
 """
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -154,9 +154,10 @@ def _looks(so_far: Conversation, made: Sequence[Step], one: Wanted, tool: LiveTo
 def _given(read: LiveTool, write: LiveTool, arguments: Mapping[str, Json]) -> dict[str, Json] | None:
     """All required arguments of a read out of a write's, of which there is one at least; else None."""
     asked, known = _properties(read), _properties(write)
-    required = _required(read)
+    required = read.parameters.get("required")
+    names = [one for one in required if isinstance(one, str)] if isinstance(required, list | tuple) else []
     found: dict[str, Json] = {}
-    for name in required:
+    for name in names:
         same = (
             other
             for other in known
@@ -191,7 +192,8 @@ def _named(
         return []
     named = {read.name for read in reads if re.search(rf"(?<!\w){re.escape(read.name)}(?!\w)", said)}
     for call, text in reversed(seen):
-        if call.name in named and any(_is_part(at, name) and leaf == value for at, leaf in _leaves(text)):
+        found = leaves(parsed(text)) if call.name in named else ()
+        if any(_is_part(at, name) and leaf == value for at, leaf in found):
             return [Wanted(call.name, call.parameters)]
     return []
 
@@ -212,18 +214,9 @@ def _seen(so_far: Conversation, made: Sequence[Step]) -> list[tuple[Call, str]]:
     return [*so_far.history, *now]
 
 
-def _leaves(text: str) -> Iterator[tuple[tuple[str | int, ...], Json]]:
-    return leaves(parsed(text))
-
-
 def _properties(tool: LiveTool) -> dict[str, Any]:
     found = tool.parameters.get("properties")
     return found if isinstance(found, dict) else {}
-
-
-def _required(tool: LiveTool) -> list[str]:
-    found = tool.parameters.get("required")
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list | tuple) else []
 
 
 # --- what the agent is told ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@ So an episode can be taken up again from its journal, and requests can be compar
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -91,11 +91,6 @@ class Conversation:
             for reply in self.replies
             for step in reply.own_steps
         )
-
-    @property
-    def just_answered(self) -> bool:
-        """Whether PLEASE_DECIDE is the last that was said."""
-        return bool(self.replies) and self.replies[-1].answered
 
     def request(self, further: Sequence[base.Turn] = ()) -> Ask:
         """The next request. `further`: replies of this very moment that a defence sent back, with why."""
@@ -207,10 +202,6 @@ class Conversation:
     def _result(self, step: Step) -> prompts.Result:
         name = self.registry.name(self.turn, defended.Target(step.name, step.tool))
         return prompts.Result(name, self.registry.result(step.shown))
-
-    def fail(self, status: Literal["request_error", "rejected", "too_long"]) -> None:
-        """Ends the episode: no answer was had."""
-        self.ended = status
 
     def _next_turn(self) -> None:
         self.turn, self._steps, self._met, self.asked = self.turn + 1, 0, False, False

@@ -6,13 +6,11 @@ In this process, without a server; only bundled worlds are played.
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from robustbench_tc.live import KINDS, type_code
-from robustbench_tc.worlds.handle import LocalWorlds, Worlds
 
 from .. import defend
 from ..inputs import Selection
@@ -61,11 +59,6 @@ class Line(NamedTuple):
         return f"| {self.agent} | {self.defences or '–'} | {cells} | {self.repeated} | {self.requests:.2f} |"
 
 
-@asynccontextmanager
-async def _here() -> AsyncIterator[Worlds]:
-    yield LocalWorlds()
-
-
 def line(data: LiveData, agent: str, words: str) -> Line:
     """One agent behind one chain, over the rows of a live dataset that stand in a column."""
     codes = {code for column in COLUMNS.values() for code in column}
@@ -78,8 +71,8 @@ def line(data: LiveData, agent: str, words: str) -> Line:
     with tempfile.TemporaryDirectory() as place:
         folder = record.start(Path(place) / "run", data, settings, len(rows))
         cast = run.scripted(ScriptedSpeaker(agent, data.clean()))
-        run.run(folder, rows, cast, _here, world_types(rows), concurrency=1)
-        scores = score_run(folder.path, {row.id: row for row in rows}, LocalWorlds())
+        run.run(folder, rows, cast, world_types(rows), concurrency=1)
+        scores = score_run(folder.path, {row.id: row for row in rows})
         totals = folder.record.totals
     cells = {}
     for name, column in COLUMNS.items():

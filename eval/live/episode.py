@@ -16,7 +16,8 @@ from robustbench_tc.live import Episode, LiveRow, Step, row_hash
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import Snapshot, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from ..defend import chain
 from ..defend.base import Request, Said
@@ -140,7 +141,7 @@ class Place(msgspec.Struct, frozen=True):
             "begin again with --fresh"
         )
 
-    def episode(self, so_far: Conversation, error: str | None, isolation: str) -> Episode:
+    def episode(self, so_far: Conversation, error: str | None) -> Episode:
         """The finished episode."""
         assert so_far.ended is not None
         row, settings = self.row, self.settings
@@ -155,12 +156,11 @@ class Place(msgspec.Struct, frozen=True):
             row_hash=self.hash,
             ended=so_far.ended,
             replies=tuple(so_far.replies),
-            isolation=isolation,
             error=error,
         )
 
 
-def kept(place: Place, journal: Journal, isolation: str) -> Episode | None:
+def kept(place: Place, journal: Journal) -> Episode | None:
     """An episode as far as the journal has it to its end; None where it is not finished. No world runs."""
     so_far, error = place.conversation(), None
     while so_far.ended is None:
@@ -169,7 +169,7 @@ def kept(place: Place, journal: Journal, isolation: str) -> Episode | None:
             return None
         answer = found.answer
         if answer.status != "ok":
-            so_far.fail(answer.status)
+            so_far.ended = answer.status
             error = answer.error
             break
         wanted = so_far.read(answer)
@@ -177,7 +177,7 @@ def kept(place: Place, journal: Journal, isolation: str) -> Episode | None:
         if steps is None:
             return None
         so_far.add(answer, steps, found.requests)
-    return place.episode(so_far, error, isolation)
+    return place.episode(so_far, error)
 
 
 async def play(
@@ -201,7 +201,7 @@ async def play(
             found, new = await _replied(place, journal, speaker, so_far, asking)
             answer, asked = found.answer, asked or new
             if answer.status != "ok":
-                so_far.fail(answer.status)
+                so_far.ended = answer.status
                 error = answer.error
                 break
             steps: tuple[Step, ...] = ()
@@ -217,7 +217,7 @@ async def play(
             so_far.add(answer, steps, found.requests)
     finally:
         await stage.close()
-    return place.episode(so_far, error, worlds.isolation), asked
+    return place.episode(so_far, error), asked
 
 
 async def _replied(

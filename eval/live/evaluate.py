@@ -9,7 +9,6 @@ from typing import Unpack
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.worlds.handle import WorldType
-from robustbench_tc.worlds.host import HostWorlds
 
 from .. import models, request_settings
 from ..defend import names as defend_names
@@ -108,7 +107,8 @@ def run_live(
         **asked.identity,
     )
     types_of: dict[str, WorldType] = inputs.world_types(rows, worlds, world_python)
-    path = _default_place(name, settings) if out is None else Path(out)
+    usual = default_place(name, settings.mode)
+    path = usual.parent / "live" / usual.name if out is None else Path(out)
     if fresh and os.path.lexists(path):
         record.discard(path, discard_changes=discard_changes)
     folder = record.start(path, data, settings, len(rows) * repeat)
@@ -119,9 +119,7 @@ def run_live(
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
-    played.asked = run.run(
-        folder, rows, cast, HostWorlds, types_of, concurrency=at_once, selection=selection, progress=progress
-    )
+    played.asked = run.run(folder, rows, cast, types_of, concurrency=at_once, progress=progress)
     return played
 
 
@@ -143,8 +141,3 @@ def _who(
     if agent not in AGENTS:
         raise unknown("scripted agent", agent, AGENTS)
     return OWN_AGENT + agent, "agent", []
-
-
-def _default_place(name: str, settings: Settings) -> Path:
-    place = default_place(name, settings.mode)
-    return place.parent / "live" / place.name

@@ -120,6 +120,7 @@ def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undon
         None if one.prompt_tokens is None else one.prompt_tokens + (one.completion_tokens or 0)
         for one in replies
     ]
+    text = message(replay, turn)
     return Ledger(
         met=met,
         recovered=right if met else None,
@@ -136,7 +137,7 @@ def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undon
         used_false=len(marks.false & set(numbers)),
         undone=len(undone & set(numbers)),
         asked=sum(not one.steps and asks(one.text or "") for one in replies),
-        gave_up=int(right is False and _gives_up(message(replay, turn))),
+        gave_up=int(right is False and (claim(text) == "admits" or asks(text))),
     )
 
 
@@ -144,10 +145,6 @@ def message(replay: Replay, turn: int) -> str:
     """The text that ended a turn."""
     texts = [one.text or "" for one in replay.episode.replies if one.turn == turn and not one.steps]
     return texts[-1] if texts else ""
-
-
-def _gives_up(text: str) -> bool:
-    return claim(text) == "admits" or asks(text)
 
 
 def says(replay: Replay, rights: Sequence[bool | None]) -> Claim:

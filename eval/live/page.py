@@ -47,7 +47,6 @@ class LivePage(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     mode: str
     dataset: str
-    isolation: tuple[str, ...]
     finding: str
     tables: tuple[Table, ...]
     episodes: tuple[Shown, ...]
@@ -87,7 +86,11 @@ def html(page: LivePage) -> str:
     """The page. Texts of models are escaped, and what would steer a terminal or turn a line is spelled out
     (`_seen`); its policy lets these style sheets in and nothing else."""
     styles = [_file("../report/page.css"), _file("live.css")]
-    hashes = " ".join(f"'sha256-{_sha(text)}'" for text in styles)
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in styles]
+    tasks: dict[str, list[Shown]] = {}
+    for one in page.episodes:
+        tasks.setdefault(one.scores.clean_id, []).append(one)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         _environment()
         .get_template("live.html.j2")
@@ -95,7 +98,7 @@ def html(page: LivePage) -> str:
             page=page,
             styles=[Markup(text) for text in styles],
             policy=f"default-src 'none'; style-src {hashes}; base-uri 'none'; form-action 'none'",
-            tasks=_by_task(page.episodes),
+            tasks=tasks,
             **_DRAWING,
         )
     )
@@ -131,13 +134,6 @@ def happened(call: ShownCall) -> str:
     return f"met the fault: {times}"
 
 
-def _by_task(episodes: Sequence[Shown]) -> dict[str, list[Shown]]:
-    found: dict[str, list[Shown]] = {}
-    for one in episodes:
-        found.setdefault(one.scores.clean_id, []).append(one)
-    return found
-
-
 def _anchor(shown: Shown) -> str:
     """An id for the address of an episode: row ids may hold anything."""
     return "e" + hashlib.sha256(f"{shown.id} {shown.repeat}".encode()).hexdigest()[:12]
@@ -169,10 +165,6 @@ _DRAWING = {
 
 def _file(name: str) -> str:
     return Path(__file__).parent.joinpath(name).read_text(encoding="utf-8")
-
-
-def _sha(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _environment() -> jinja2.Environment:

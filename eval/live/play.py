@@ -10,7 +10,7 @@ from typing import Self
 from robustbench_tc.live import Ended, Episode, LiveRow, LiveTool, Step
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.handle import WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ..inputs import Selection
 from ..record import Answer, Settings
@@ -41,7 +41,7 @@ class Game:
         self._place = Place.of(row, settings, 0)
         self._so_far = self._place.conversation()
         self._runner = asyncio.Runner()
-        self._worlds = HostWorlds()
+        self._worlds = Worlds()
         self._stage = Stage(row, self._worlds, world)
 
     def __enter__(self) -> Self:
@@ -50,14 +50,8 @@ class Game:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            self._runner.run(self._close())
-        finally:
-            self._runner.close()
-
-    async def _close(self) -> None:
-        await self._stage.close()
-        await self._worlds.close()
+        self._worlds.close()
+        self._runner.close()
 
     @property
     def tools(self) -> tuple[LiveTool, ...]:
@@ -99,5 +93,5 @@ class Game:
 
     def verdict(self) -> Shown:
         """How it went, once it has ended."""
-        episode: Episode = self._place.episode(self._so_far, None, self._worlds.isolation)
+        episode: Episode = self._place.episode(self._so_far, None)
         return shown(self._runner.run(replayed(self.row, episode, self._worlds, world=self._world)))

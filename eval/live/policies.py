@@ -168,18 +168,15 @@ class VerifyingRetrier(GivesUp):
             seen = yield shown.read
             found = self.plan.without_ids(seen)
             if found == shown.once:
-                return self.reconstructed(number, seen)
+                # The lost result, with the ids that the read shows in place of those that gold's has.
+                lost = self.plan.results[number]
+                return lost if self.plan.without_ids(lost) == lost else self.plan.with_ids_of(lost, seen)
             if found != shown.none:
                 return None
             text = yield call
             if not looks_failed(text):
                 return text
         return None
-
-    def reconstructed(self, number: int, seen: str) -> str:
-        """The lost result, with the ids that the read shows in place of those that gold's result has."""
-        lost = self.plan.results[number]
-        return lost if self.plan.without_ids(lost) == lost else self.plan.with_ids_of(lost, seen)
 
 
 class Looper(Policy):

@@ -34,7 +34,7 @@ RECORD = "live_run.json"
 EPISODES = "episodes.parquet"
 SCORES = "scores.parquet"
 JOURNAL = "journal.jsonl"
-FORMAT = 1
+FORMAT = 2
 
 
 class LiveRecord(msgspec.Struct, kw_only=True):
@@ -46,8 +46,6 @@ class LiveRecord(msgspec.Struct, kw_only=True):
     dataset_version: str | None = None
     dataset_revision: str | None = None
     settings: Settings
-    isolation: str | None = None
-    """How worlds were kept apart; None before the first was opened."""
     expected: int
     """Episodes of a complete run."""
     sessions: list[Session] = []
@@ -62,14 +60,6 @@ class LiveFolder:
     def __init__(self, path: Path, record: LiveRecord) -> None:
         self.path = path
         self.record = record
-
-    @property
-    def episodes_path(self) -> Path:
-        return self.path / EPISODES
-
-    @property
-    def scores_path(self) -> Path:
-        return self.path / SCORES
 
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""
@@ -87,20 +77,15 @@ class LiveFolder:
             folder.grew(JOURNAL)
 
     def episodes(self) -> list[Episode]:
-        """The episodes that ended. Raises UserError where there are none yet, or the file is damaged."""
-        if not self.episodes_path.is_file():
-            raise UserError(f"{self.path} has no episodes yet: rbtc live run goes on in it")
-        try:
-            return [schema.record(row, Episode) for row in parquet.read_rows([self.episodes_path])]
-        except ValueError as error:
-            raise UserError(f"{self.episodes_path} is damaged: {error}") from None
+        """As `read_episodes`."""
+        return read_episodes(self.path)
 
     def leave(self, found: Iterable[Episode]) -> None:
         """Writes `episodes.parquet`, and the totals into the record."""
         episodes = list(found)
         arrow = arrow_schema(in_struct(Episode))
         tables = (parquet.table(schema.columns(batch, Episode), arrow) for batch in parquet.batches(episodes))
-        parquet.write_file(tables, self.episodes_path, arrow)
+        parquet.write_file(tables, self.path / EPISODES, arrow)
         replies = [reply for one in episodes for reply in one.replies]
         self.record.totals = {
             "episodes": len(episodes),
@@ -112,6 +97,18 @@ class LiveFolder:
             "completion_tokens": sum(reply.completion_tokens or 0 for reply in replies),
         }
         self.save()
+
+
+def read_episodes(folder: Path) -> list[Episode]:
+    """The episodes of a run folder that ended. Raises UserError where there are none yet, or the file is
+    damaged."""
+    path = folder / EPISODES
+    if not path.is_file():
+        raise UserError(f"{folder} has no {EPISODES} yet: rbtc live run goes on in it")
+    try:
+        return [schema.record(row, Episode) for row in parquet.read_rows([path])]
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
 
 
 def check_place(path: Path) -> None:
@@ -186,6 +183,6 @@ def open_run(path: Path) -> LiveFolder:
         raise UserError(f"{path} is not a live run: it has no {RECORD} (`rbtc live run` makes one)") from None
     except (msgspec.DecodeError, OSError) as error:
         raise UserError(f"{file} is damaged: {error}") from None
-    if record.format > FORMAT:
-        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
+    if record.format != FORMAT:
+        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
     return LiveFolder(path, record)

@@ -106,7 +106,9 @@ class Rehearsal:
         """Arguments of one of gold's calls that stand in no words of the user's and in an earlier result."""
         found = {}
         for path, value in leaves(self.calls[number].parameters):
-            if isinstance(value, bool) or value is None or _is_said(value, self._said[number]):
+            if isinstance(value, bool) or value is None:
+                continue
+            if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", self._said[number]):
                 continue
             for earlier, result in enumerate(self.results[:number]):
                 place = next((at for at, leaf in leaves(parsed(result)) if _same(leaf, value)), None)
@@ -214,7 +216,3 @@ def _world_class(name: str) -> Any:
 
 def _same(a: Json, b: Json) -> bool:
     return type(a) is type(b) and a == b
-
-
-def _is_said(value: Json, text: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", text) is not None

@@ -7,8 +7,9 @@
 Journaled results are not trusted: every call is made again, with the same fault in front of the world.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,11 +19,17 @@ from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, Worlds, WorldType
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import equal, id_pattern
 
 from .conversation import answered
 from .journaled import Journaled
+
+AT_ONCE = 16
+"""So many episodes are replayed at a time."""
+
+Made = TypeVar("Made")
 
 
 class Played(NamedTuple):
@@ -124,6 +131,31 @@ async def replayed(
     pairs = undone_pairs(row, steps, gold)
     repaired = await _repaired(row, steps, pairs, gold, worlds, world)
     return Replay(row, episode, begun, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
+
+
+async def replay_each(
+    episodes: Iterable[Episode],
+    rows: Mapping[str, LiveRow],
+    worlds: Worlds,
+    make: Callable[[Replay], Made],
+    *,
+    world_of: Callable[[str], WorldType] | None = None,
+) -> list[Made]:
+    """What `make` makes of each episode replayed, in their order; gold is played once a task. `rows` by id;
+    `world_of`: what `row.world` names."""
+    golds: dict[tuple[str, str], asyncio.Task[Gold]] = {}
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(episode: Episode) -> Made:
+        row = rows[episode.id]
+        world = world_of(row.world) if world_of is not None else None
+        async with gate:
+            key = (row.world, row.clean_id)
+            if key not in golds:
+                golds[key] = asyncio.create_task(gold_of(row, worlds, world))
+            return make(await replayed(row, episode, worlds, world=world, gold=await golds[key]))
+
+    return await asyncio.gather(*map(one, episodes))
 
 
 def _check(episode: Episode, step: Step, made: Step, number: int) -> None:

@@ -7,18 +7,15 @@ from pathlib import Path
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
-from robustbench_tc.live import KINDS, Episode, registry_types
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.live import KINDS, registry_types
+from robustbench_tc.worlds.host import Worlds
 
 from ..evaluate import check_thread
 from . import after, inputs, page, unedited
 from .page import LivePage, Table
-from .replay import Gold, gold_of, replayed
+from .replay import replay_each
 from .score import LiveScore, read_scores
 from .show import Shown, shown
-
-AT_ONCE = 16
-"""So many episodes are replayed at a time."""
 
 SIDE_EFFECTS = {
     "omitted": "writes missing",
@@ -61,20 +58,8 @@ def report_live(
     types = inputs.world_types([rows[one.id] for one in chosen], worlds, world_python)
 
     async def replay() -> list[Shown]:
-        gate = asyncio.Semaphore(AT_ONCE)
-        golds: dict[tuple[str, str], asyncio.Task[Gold]] = {}
-
-        async def one(episode: Episode) -> Shown:
-            row = rows[episode.id]
-            world = types[row.world]
-            async with gate:
-                key = (row.world, row.clean_id)
-                if key not in golds:
-                    golds[key] = asyncio.create_task(gold_of(row, hosted, world))
-                return shown(await replayed(row, episode, hosted, world=world, gold=await golds[key]))
-
-        async with HostWorlds() as hosted:
-            return list(await asyncio.gather(*map(one, chosen)))
+        async with Worlds() as hosted:
+            return await replay_each(chosen, rows, hosted, shown, world_of=types.__getitem__)
 
     drawn = asyncio.run(replay())
     found = lines(scores)
@@ -84,7 +69,6 @@ def report_live(
         model=settings.model,
         mode=settings.mode,
         dataset=f"{Path(data.name).name} {data.version or 'unversioned'}",
-        isolation=tuple(sorted({one.isolation for one in episodes})),
         finding=finding(found, scores),
         tables=(_costs(found, scores), _effects(scores)),
         episodes=tuple(drawn),

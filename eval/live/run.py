@@ -14,18 +14,15 @@ from robustbench_tc import __version__
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow
 from robustbench_tc.llm import Store
-from robustbench_tc.worlds.handle import Worlds, WorldType
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
-from ..inputs import Selection
 from ..record import Session
 from ..run import Progress
 from ..session import OpenBackend, spent
 from .episode import Place, Speaker, kept, play
 from .record import LiveFolder
 from .speakers import ModelSpeaker
-
-WEAKEST = ("none", "limits only", "seccomp")
-"""How worlds can be kept apart, from the weakest on: an episode bears the weakest of its run."""
 
 
 class Acting(NamedTuple):
@@ -40,8 +37,6 @@ class Acting(NamedTuple):
 
 Cast = Callable[[Store], AbstractAsyncContextManager[Acting]]
 """Opens whoever acts; is given the journal, whose answers were paid for."""
-
-OpenWorlds = Callable[[], AbstractAsyncContextManager[Worlds]]
 
 
 def model(open_backend: OpenBackend, workers: int) -> Cast:
@@ -82,11 +77,9 @@ def run(
     folder: LiveFolder,
     rows: Sequence[LiveRow],
     cast: Cast,
-    open_worlds: OpenWorlds,
     types: Mapping[str, WorldType],
     *,
     concurrency: int,
-    selection: Selection | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Plays every episode that has not ended yet. `types`: the world of each name in `rows`.
@@ -101,7 +94,7 @@ def run(
         endpoint="",
         package_version=__version__,
         concurrency=concurrency,
-        selection=selection,
+        selection=record.settings.selection,
         repeat=record.settings.repeat,
     )
     places = [Place.of(row, record.settings, n) for n in range(record.settings.repeat) for row in rows]
@@ -109,7 +102,7 @@ def run(
     served: set[str] = set(record.served_models)
 
     async def session() -> None:
-        async with cast(journal) as acting, open_worlds() as worlds:
+        async with cast(journal) as acting, Worlds() as worlds:
 
             def moved() -> None:
                 state.cost = acting.cost()
@@ -121,7 +114,6 @@ def run(
             finally:
                 served.update(acting.served_models())
                 acting.note(made)
-                record.isolation = _weaker(record.isolation, worlds.isolation)
 
     with folder.journal() as journal:
         record.sessions.append(made)
@@ -131,15 +123,15 @@ def run(
         finally:
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)
-            folder.leave(finished(places, journal, record.isolation or WEAKEST[0]))
+            folder.leave(finished(places, journal))
     return state
 
 
-def finished(places: Sequence[Place], journal: Store, isolation: str) -> Iterator[Episode]:
+def finished(places: Sequence[Place], journal: Store) -> Iterator[Episode]:
     """The episodes that the journal has to their end: rows in order, repeats of a row together."""
     order = {place.row.id: at for at, place in reversed(list(enumerate(places)))}
     for place in sorted(places, key=lambda one: (order[one.row.id], one.repeat)):
-        if (found := kept(place, journal, isolation)) is not None:
+        if (found := kept(place, journal)) is not None:
             yield found
 
 
@@ -169,7 +161,3 @@ async def _play_all(
                 group.create_task(work())
     except* UserError as errors:
         raise errors.exceptions[0] from None
-
-
-def _weaker(one: str | None, other: str) -> str:
-    return min((one or other, other), key=WEAKEST.index)

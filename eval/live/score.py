@@ -1,16 +1,14 @@
 """Scores of live episodes: one row each, from the worlds replayed.
 
     scores = await score_episodes(episodes, rows, worlds)
-    score_run(folder, rows, worlds)              # episodes.parquet → scores.parquet
+    score_run(folder, rows)                      # episodes.parquet → scores.parquet
 
 A clean episode of the same model, mode and repeat gives what a faulted one cost beyond it.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,15 +19,13 @@ from robustbench_tc.io.parquet import read_rows, table, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.claims import Claim
-from robustbench_tc.worlds.handle import Worlds, WorldType
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 from .ledger import harm, ledgers, rights_of, says, total
-from .replay import Gold, Replay, gold_of, replayed
+from .record import SCORES, read_episodes
+from .replay import Replay, replay_each
 from .success import information, success, upstream
-
-EPISODES, SCORES = "episodes.parquet", "scores.parquet"
-AT_ONCE = 16
-"""So many worlds are replayed at a time."""
 
 
 class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,24 +124,12 @@ async def score_episodes(
     Raises UserError for an episode whose row is not among them.
     """
     whole = list(episodes)
-    golds: dict[tuple[str, str], asyncio.Task[Gold]] = {}
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(episode: Episode) -> LiveScore:
-        row = rows.get(episode.id)
-        if row is None:
+    for episode in whole:
+        if episode.id not in rows:
             raise UserError(f"{episode.id}: no row of the dataset has this id: give the dataset of the run")
-        if episode.ended == "request_error":
-            return _unscored(row, episode)
-        world = world_of(row.world) if world_of is not None else None
-        async with gate:
-            key = (row.world, row.clean_id)
-            if key not in golds:
-                golds[key] = asyncio.create_task(gold_of(row, worlds, world))
-            replay = await replayed(row, episode, worlds, world=world, gold=await golds[key])
-            return score_one(replay)
-
-    scores = await asyncio.gather(*(one(episode) for episode in whole))
+    answered = [one for one in whole if one.ended != "request_error"]
+    made = iter(await replay_each(answered, rows, worlds, score_one, world_of=world_of))
+    scores = [_unscored(rows[one.id], one) if one.ended == "request_error" else next(made) for one in whole]
     clean = {_side(score): score for score in scores if score.type_code == "clean"}
     return [_beside(score, clean.get(_side(score))) for score in scores]
 
@@ -168,31 +152,19 @@ def _side(score: LiveScore) -> tuple[str, str, str, int]:
 def score_run(
     folder: Path,
     rows: Mapping[str, LiveRow],
-    worlds: "AbstractAsyncContextManager[Worlds] | Worlds",
     *,
     world_of: Callable[[str], WorldType] | None = None,
 ) -> list[LiveScore]:
-    """Scores the episodes of a run folder and writes its scores.parquet. `worlds`: `LocalWorlds()`, or a
-    `HostWorlds` that has not been entered yet."""
+    """Scores the episodes of a run folder and writes its scores.parquet."""
     episodes = read_episodes(folder)
 
     async def run() -> list[LiveScore]:
-        if isinstance(worlds, AbstractAsyncContextManager):
-            async with worlds as entered:
-                return await score_episodes(episodes, rows, entered, world_of=world_of)
-        return await score_episodes(episodes, rows, worlds, world_of=world_of)
+        async with Worlds() as worlds:
+            return await score_episodes(episodes, rows, worlds, world_of=world_of)
 
     scores = asyncio.run(run())
     write_scores(scores, folder / SCORES)
     return scores
-
-
-def read_episodes(folder: Path) -> list[Episode]:
-    """The episodes of a run folder. Raises UserError where it has none that can be read."""
-    path = folder / EPISODES
-    if not path.is_file():
-        raise UserError(f"{folder} has no {EPISODES}: run `rbtc live run` first")
-    return _records(path, Episode)
 
 
 def read_scores(folder: Path) -> list[LiveScore]:
@@ -200,17 +172,10 @@ def read_scores(folder: Path) -> list[LiveScore]:
     path = folder / SCORES
     if not path.is_file():
         raise UserError(f"{folder} has no {SCORES}: run `rbtc live score {folder}` first")
-    return _records(path, LiveScore)
-
-
-def _records(path: Path, kind: type[Any]) -> list[Any]:
-    found = []
-    for number, row in enumerate(read_rows([path]), 1):
-        try:
-            found.append(schema.record(row, kind))
-        except ValueError as error:
-            raise UserError(f"{path}, row {number}: {str(error)[:300]}") from None
-    return found
+    try:
+        return [schema.record(row, LiveScore) for row in read_rows([path])]
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
 
 
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.live import Episode, Fault, LiveRow, Reply
+from robustbench_tc.live import Episode, Fault, LiveRow
 from robustbench_tc.schema import Json
 
 from .replay import Played, Replay
@@ -83,7 +83,8 @@ def shown(replay: Replay) -> Shown:
     steps = iter(replay.steps)
     turns: list[list[ShownReply]] = [[] for _ in row.turns]
     for reply in episode.replies:
-        turns[reply.turn].append(_reply(reply, steps))
+        calls = tuple(_call(next(steps)) for _ in reply.steps)
+        turns[reply.turn].append(ShownReply(reply.text, calls, reply.answered))
     reached = max((reply.turn for reply in episode.replies), default=-1)
     return Shown(
         id=episode.id,
@@ -101,10 +102,6 @@ def shown(replay: Replay) -> Shown:
         ),
         scores=score_one(replay),
     )
-
-
-def _reply(reply: Reply, steps: Iterator[Played]) -> ShownReply:
-    return ShownReply(reply.text, tuple(_call(next(steps)) for _ in reply.steps), reply.answered)
 
 
 def _call(played: Played) -> ShownCall:

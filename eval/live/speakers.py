@@ -41,7 +41,8 @@ class ScriptedSpeaker:
 
     async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
         player = self._make(self._clean[so_far.row.clean_id])
-        said = player.reply(View(so_far.turn, so_far.history, so_far.just_answered, so_far.shown_tools))
+        asked = bool(so_far.replies) and so_far.replies[-1].answered
+        said = player.reply(View(so_far.turn, so_far.history, asked, so_far.shown_tools))
         return answered(base, said, so_far)
 
 

@@ -5,25 +5,17 @@ information  every result of gold's reads was seen
 upstream     what the benchmark that the task comes from would say; null where it says nothing
 """
 
-from collections.abc import Iterable
-
 from robustbench_tc.worlds.find import BFCL
-from robustbench_tc.worlds.handle import Snapshot
 from robustbench_tc.worlds.same_state import equal, same
 
 from .bfcl_check import gold_turns, turns_of, upstream_verdict
-from .replay import GoldCall, Played, Replay, without_ids
+from .replay import Replay, without_ids
 
 
 def success(replay: Replay) -> bool | None:
     """Whether the world in the end equals gold's, or gold's with calls that the agent made and undid.
     Generated ids are renamed one to one. Null where that cannot be decided."""
-    return any_same(replay.end, [replay.gold.turns[-1], *replay.repaired])
-
-
-def any_same(state: Snapshot, allowed: Iterable[Snapshot]) -> bool | None:
-    """Whether a state is one of those allowed; null where it is none and one could not be compared."""
-    found = [same(state, one) for one in allowed]
+    found = [same(replay.end, one) for one in (replay.gold.turns[-1], *replay.repaired)]
     return True if True in found else None if None in found else False
 
 
@@ -45,16 +37,11 @@ def information(replay: Replay) -> bool | None:
     shown = {
         (one.step.name, without_ids(one.step.shown, mine)) for one in replay.steps if one.step.defence is None
     }
+    met = [one.step for one in replay.steps if one.step.met]
     return all(
-        (read.call.name, without_ids(read.text, theirs)) in shown or _met(read, replay.steps)
+        (read.call.name, without_ids(read.text, theirs)) in shown
+        or any(s.name == read.call.name and equal(s.arguments, read.call.parameters) for s in met)
         for read in reads
-    )
-
-
-def _met(read: GoldCall, steps: Iterable[Played]) -> bool:
-    return any(
-        one.step.met and one.step.name == read.call.name and equal(one.step.arguments, read.call.parameters)
-        for one in steps
     )
 
 

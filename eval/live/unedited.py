@@ -42,11 +42,15 @@ def check(folder: LiveFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Ep
     with folder.journal() as journal:
         for one in found:
             try:
-                played = kept(Place.of(rows[one.id], settings, one.repeat), journal, one.isolation)
+                played = kept(Place.of(rows[one.id], settings, one.repeat), journal)
             except (ValueError, AssertionError) as error:
                 raise UserError(f"{path} is damaged at {one.id}: {str(error)[:200]}") from None
+            if played is None:
+                raise _differs(folder, one, "its end")
             if played != one:
-                raise _differs(folder, one, _field(one, played))
+                names = Episode.__struct_fields__
+                first = next(name for name in names if getattr(one, name) != getattr(played, name))
+                raise _differs(folder, one, first)
 
 
 def _of_row(folder: LiveFolder, rows: Mapping[str, LiveRow], one: Episode) -> None:
@@ -65,14 +69,6 @@ def _of_row(folder: LiveFolder, rows: Mapping[str, LiveRow], one: Episode) -> No
             raise _differs(folder, one, name)
     if not 0 <= one.repeat < settings.repeat:
         raise _differs(folder, one, "repeat")
-
-
-def _field(one: Episode, played: Episode | None) -> str:
-    """Which field differs first."""
-    if played is None:
-        return "its end"
-    names = Episode.__struct_fields__
-    return next(name for name in names if getattr(one, name) != getattr(played, name))
 
 
 def _differs(folder: LiveFolder, one: Episode, what: str) -> UserError:

@@ -10,7 +10,7 @@ from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_verdict
 from robustbench_tc.live import LiveRow, state_hash
 from robustbench_tc.schema import Call, Json
 from robustbench_tc.worlds.handle import Start, WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .rows import AGREED, UNLISTED, Row, calls_of
 
@@ -31,14 +31,14 @@ class MultiTurn:
 
     def __enter__(self) -> "MultiTurn":
         self._runner = asyncio.Runner()
-        self._worlds = HostWorlds()
+        self._worlds = Worlds()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._runner.run(self._worlds.close())
+            self._worlds.close()
         finally:
             self._runner.close()
 

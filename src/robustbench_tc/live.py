@@ -246,8 +246,6 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     row_hash: str
     ended: Ended
     replies: tuple[Reply, ...]
-    isolation: str
-    """How its world was kept apart: `seccomp`, `limits only`, `none`."""
     error: str | None = None
 
 

@@ -23,7 +23,8 @@ from robustbench_tc.train_recipes.retry_live.rollout import (
     play_gold,
     share_reached,
 )
-from robustbench_tc.worlds.handle import LocalWorlds, Snapshot
+from robustbench_tc.worlds.handle import Snapshot
+from robustbench_tc.worlds.host import Worlds
 
 KINDS = ("timeout_after_effect", "transient_timeout", "silent_no_op")
 DONE = "<think> So. </think>\n<response> I have done it. </response>"
@@ -45,7 +46,7 @@ def play(row: LiveRow, repeat: int) -> tuple[list[str], Outcome]:
     """Gold's calls, the one that meets the fault made so many times, and a claim at every turn's end."""
 
     async def run() -> tuple[list[str], Outcome]:
-        rollout = await Rollout.begin(row, LocalWorlds())
+        rollout = await Rollout.begin(row, Worlds())
         texts = []
         for turn in row.golden_calls:
             for call in turn:
@@ -101,7 +102,7 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
     )  # fmt: skip
 
     async def run() -> str | None:
-        rollout = await Rollout.begin(row, LocalWorlds())
+        rollout = await Rollout.begin(row, Worlds())
         calls = [PlainCall("nothing", "{}"), PlainCall("nothing", "[]"), PlainCall("nothing", "null")] * 9
         return await rollout.answer("", calls)
 

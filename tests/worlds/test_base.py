@@ -71,9 +71,10 @@ def test_a_copy_has_met_the_same_calls_and_is_another_world() -> None:
 
 
 def test_a_file_without_a_world_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "empty.py").write_text("x = 1\n")
-    with pytest.raises(UserError, match="has no WORLD"):
-        load_file(tmp_path / "empty.py")
+    for text in ("x = 1\n", "WORLD = dict\n", "WORLD = {}\n"):
+        (tmp_path / "empty.py").write_text(text)
+        with pytest.raises(UserError, match="has no WORLD that is a class and inherits from World"):
+            load_file(tmp_path / "empty.py")
 
 
 def test_a_fault_is_placed_by_exactly_one_count() -> None:

@@ -1,6 +1,8 @@
 """BFCL's classes as a world, in the other Python: skipped where `make env-live` was not run."""
 
+import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds import find
+from robustbench_tc.worlds.handle import Start
+from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
 
 from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
 
@@ -132,6 +136,50 @@ def test_worlds_share_nothing(bfcl_python: str) -> None:
 def test_a_class_that_does_not_exist_is_an_error(bfcl_python: str) -> None:
     with pytest.raises(json.JSONDecodeError):
         ran(bfcl_python, {"involved_classes": ["WebSearchAPI"], "initial_config": {}, "long_context": False})
+
+
+def nested(levels: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
+HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "it hangs": ("square_root", {"number": 2, "precision": 10**7}, TIMED_OUT),
+    "it is huge": ("square_root", {"number": 2, "precision": 10**13}, "Error during execution: "),
+    "a number of 4,000 digits": ("add", {"a": 10**4000, "b": 1}, "0001"),
+    "a number of 5,000 digits": ("add", {"a": 10**5000, "b": 1}, NOT_JSON),
+    "two megabytes": ("mean", {"numbers": [1] * 10**6}, TOO_LARGE),
+    "it is nested": ("mean", {"numbers": nested(900)}, "Error during execution: "),
+    "it is nested deeper": ("mean", {"numbers": nested(50_000)}, NOT_JSON),
+    "a dunder": ("__init__", {}, "is not defined"),
+}
+"""What a call does, the call, and a part of the result."""
+
+
+def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_python: str) -> None:
+    world = find.find(find.BFCL, python=bfcl_python)
+    begin = Start(start("MathAPI", {}))
+
+    async def told(worlds: Worlds, name: str, arguments: dict[str, Any]) -> str:
+        handle = await worlds.open(world, begin)
+        answered = await handle.call(name, arguments)
+        assert (await handle.call("add", {"a": 1, "b": 2})).text == '{"result": 3}'
+        await handle.close()
+        return answered.text
+
+    async def all_at_once() -> None:
+        async with Worlds(seconds=1.0) as worlds:
+            found = await asyncio.gather(
+                *(told(worlds, name, arguments) for name, arguments, _ in HOSTILE.values())
+            )
+        for (what, (_, _, said)), text in zip(HOSTILE.items(), found, strict=True):
+            assert said in text, (what, text[:200])
+
+    begun = time.monotonic()
+    asyncio.run(all_at_once())
+    assert time.monotonic() - begun < 60
 
 
 @LONG

@@ -1,5 +1,6 @@
 """`check`: each mistake of an author in one line that names the file, the place and what to do."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import load_file
+
+from ..conftest import Done
 
 LAMP = '''
 from typing import Annotated, Any, Literal
@@ -61,7 +64,6 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("WORLD = Lamp\n", "WORLD = Lamp({})\n", "WORLD must be the world's class"),
         (NAMED, "", "Lamp needs a name"),
         ('name = "lamp"', 'name = "a lamp"', "Lamp needs a name"),
         ('        """Shows the lamp."""\n', "", "tool 'look': it has no docstring"),
@@ -113,6 +115,18 @@ def test_gold_that_names_a_made_id_wrongly_is_shown_the_ids(tmp_path: Path) -> N
     found = problems(tmp_path, LAMP.replace('call("switch", on=True)', second))
     made = [line for line in found if "ids made before it: L-" in line]
     assert len(made) == 1
+
+
+def test_the_command_says_each_mistake_and_ends_with_1(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
+    file = tmp_path / "lamp.py"
+    file.write_text(LAMP)
+    done = rbtc("live", "check", file)
+    assert done.code == 0 and done.out.replace("\n", "").endswith("no mistake was found"), done
+    file.write_text(LAMP.replace('        """Shows the lamp."""\n', "").replace('"lamp"', '"a lamp"'))
+    done = rbtc("live", "check", file)
+    assert done.code == 1 and "2 mistakes" in done.err and "it has no docstring" in done.out, done
+    done = rbtc("live", "check", tmp_path / "none.py")
+    assert done.code == 1 and done.err.count("\n") == 1, done
 
 
 def test_write_without_brackets_is_a_write(tmp_path: Path) -> None:

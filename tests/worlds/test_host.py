@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -18,34 +17,47 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
-from robustbench_tc.worlds.handle import Answered, LocalWorlds, Snapshot, Start, Worlds, WorldType, load_file
-from robustbench_tc.worlds.host import DIED, TIMED_OUT, HostWorlds, WorldLost
+from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import DIED, NOT_JSON, TIMED_OUT, TOO_LARGE, WorldLost, Worlds
+
+from . import purse
 
 HERE = Path(__file__).parent
 PURSE = WorldType("purse", HERE / "purse.py")
-RECKLESS = WorldType("reckless", HERE / "reckless.py")
-WORLDS = [PURSE, *(find.find(name) for name in find.BUNDLED if find.find(name).file.is_file())]
+RECKLESS = WorldType("reckless", HERE / "reckless.py", sys.executable)
 
 
-def run(of: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(of())
+def run(of: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    return asyncio.run(of())
 
 
-def gone(pid: int) -> bool:
-    """Whether a process ended; one that nobody waited for yet did."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+def group(pid: int) -> set[int]:
+    """The living processes of a group; one that ended and that nobody waited for yet is none."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of = place.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(of) == pid and state != "Z":
+            found.add(int(place.parent.name))
+    return found
 
 
-def all_gone(pids: list[int], seconds: float = 10) -> bool:
+def ends(pid: int, seconds: float = 10) -> bool:
+    """Whether all processes of a group end."""
     until = time.monotonic() + seconds
-    while not all(map(gone, pids)):
+    while group(pid):
         if time.monotonic() > until:
             return False
         time.sleep(0.01)
     return True
+
+
+def parent(worlds: Worlds) -> int:
+    """The process that forks; its group is that of all its children."""
+    [server] = worlds.servers.values()
+    return server.process.pid
 
 
 async def played(worlds: Worlds, world: WorldType, task: Task) -> tuple[list[str], Snapshot]:
@@ -58,44 +70,136 @@ async def played(worlds: Worlds, world: WorldType, task: Task) -> tuple[list[str
     return said, found
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_gold_has_the_same_results_as_in_this_process_in_any_order(world: WorldType) -> None:
-    tasks = list(load_file(world.file).TASKS)
+@pytest.mark.parametrize("world", [PURSE, *map(find.find, find.BUNDLED)], ids=lambda world: world.name)
+def test_gold_has_the_same_results_in_another_process_in_any_order(world: WorldType) -> None:
+    tasks = list(find.tasks(world))
 
     async def compared() -> None:
-        expected = {task.id: await played(LocalWorlds(), world, task) for task in tasks}
-        shuffled = random.Random(7).sample(tasks, len(tasks))
-        async with HostWorlds() as worlds:
-            found = await asyncio.gather(*(played(worlds, world, task) for task in shuffled))
+        async with Worlds() as worlds:
+            expected = {task.id: await played(worlds, world, task) for task in tasks}
+            forked = world._replace(python=sys.executable)
+            shuffled = random.Random(7).sample(tasks, len(tasks))
+            found = await asyncio.gather(*(played(worlds, forked, task) for task in shuffled))
         for task, one in zip(shuffled, found, strict=True):
             assert json.dumps(one) == json.dumps(expected[task.id])
 
     run(compared)
 
 
-def test_a_lost_world_is_what_a_replay_of_its_calls_is() -> None:
-    async def lost() -> None:
-        async with HostWorlds(seconds=1.0) as worlds:
-            handle = await worlds.open(RECKLESS, Start({"count": 0}))
-            await handle.call("add", {"amount": 3})
-            for code, text in (
-                ("world.data['count'] = 77\nwhile True: pass", TIMED_OUT),
-                ("world.data['count'] = 78\nimport os; os._exit(1)", DIED),
-            ):
-                assert (await handle.call("run", {"code": code})).text == text
-                assert await handle.snapshot() == Snapshot({"count": 3})
-            await handle.call("add", {"amount": 1})
-            other = await handle.copy()
-            await other.call("add", {"amount": 10})
-            assert (await other.snapshot()).state == {"count": 14}
-            assert (await handle.snapshot()).state == {"count": 4}
+CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a dunder": ("__init__", {"state": {}}, "there is no tool"),
+    "a method that is not a tool": ("call", {"name": "add_coins"}, "there is no tool"),
+    "a name with a null byte": ("add_coins\0", {"amount": 1}, "there is no tool"),
+    "globals as a parameter": ("add_coins", {"__globals__": {}, "amount": 1}, "unknown parameter"),
+    "a name of two megabytes": ("x" * 2_000_000, {}, "there is no tool"),
+    "an argument of two megabytes": ("add_coins", {"amount": "9" * 2_000_000}, "is longer than"),
+    "a number that is not finite": ("add_coins", {"amount": float("inf")}, "not finite"),
+    "a number of 5,000 digits": ("take_coins", {"amount": 10**5000}, "beyond 64 bits"),
+    "60,000 parameters": ("add_coins", {f"p{n}": n for n in range(60_000)}, "unknown parameter"),
+    "half a surrogate pair": ("whisper", {"text": "\ud800"}, "not valid Unicode"),
+    "bytes": ("add_coins", {"amount": b"2"}, "is not JSON"),
+}
+"""What a model can say, and how a world of ours refuses it."""
 
-    run(lost)
+
+def nested() -> list[dict[str, Any]]:
+    deep: dict[str, Any] = {}
+    for _ in range(50_000):
+        deep = {"amount": deep}
+    cyclic: dict[str, Any] = {}
+    cyclic["amount"] = [cyclic]
+    return [deep, cyclic]
+
+
+def test_what_a_model_says_reaches_tools_only() -> None:
+    calls = list(CALLS.values())
+    calls += [("add_coins", arguments, "is nested deeper than") for arguments in nested()]
+    border = (TOO_LARGE, NOT_JSON)
+
+    async def refused(handle: Handle, name: str, arguments: dict[str, Any], said: tuple[str, ...]) -> None:
+        answered = await handle.call(name, arguments)
+        assert answered.problem is None and any(one in answered.text for one in said), (name, answered)
+        assert json.loads(answered.text).keys() == {"error"} and len(answered.text) < 2_000
+
+    async def both() -> None:
+        start = Start(purse.TASKS[0].state)
+        async with Worlds() as worlds:
+            here = await worlds.open(PURSE, start)
+            apart = await worlds.open(PURSE._replace(python=sys.executable), start)
+            for name, arguments, said in calls:
+                await refused(here, name, arguments, (said,))
+                await refused(apart, name, arguments, (said, *border))
+            assert (await here.snapshot()).state == (await apart.snapshot()).state == start.state
+
+    run(both)
+
+
+def to_every_descriptor(data: str) -> str:
+    """Code that writes past the world to the host."""
+    return f"import os\nfor n in range(20):\n  try: os.write(n, {data})\n  except OSError: pass\n"
+
+
+LOST: dict[str, tuple[str, str]] = {
+    "an endless loop": ("while True: pass", TIMED_OUT),
+    "a number that takes minutes": ("found = 7 ** 10**9", TIMED_OUT),
+    "a long sleep": ("import time; time.sleep(1000)", TIMED_OUT),
+    "a state that is half changed": ("world.data['count'] = 77\nwhile True: pass", TIMED_OUT),
+    "exit": ("import sys; sys.exit(0)", DIED),
+    "a hard exit": ("import os; os._exit(0)", DIED),
+    "a null pointer": ("import ctypes; ctypes.string_at(0)", DIED),
+    "its sockets closed": ("import os; os.closerange(0, 100)", DIED),
+    "garbage on its socket": (to_every_descriptor("b'garbage\\n' * 100"), DIED),
+    "20 MB of answer": ("found = 'x' * 20_000_000", DIED),
+}
+"""The world is lost with the call, and comes back without it."""
+
+HARMLESS: dict[str, tuple[str, str]] = {
+    "ten gigabytes": ("found = bytearray(10**10)", "MemoryError"),
+    "recursion": ("def f(): return f()\nf()", "RecursionError"),
+    "printing": ("import os; print('x'); os.write(1, b'x'); os.write(2, b'x'); found = 'printed'", "printed"),
+    "an empty environment": ("import os; found = sorted(os.environ)", ""),
+}
+"""Answered by the world itself."""
+
+
+def test_a_lost_world_costs_a_tool_error_and_comes_back_and_others_go_on() -> None:
+    async def told(worlds: Worlds, code: str) -> Answered:
+        """What a world answers to code, between two counts."""
+        handle = await worlds.open(RECKLESS, Start({"count": 0}))
+        await handle.call("add", {"amount": 5})
+        answered = await handle.call("run", {"code": code})
+        copied = await handle.copy()
+        for one in (handle, copied):
+            assert await one.snapshot() == Snapshot({"count": 5})
+            assert (await one.call("add", {"amount": 1})).text == "6"
+            await one.close()
+        return answered
+
+    async def all_at_once() -> tuple[int, int]:
+        cases = {**LOST, **HARMLESS}
+        async with Worlds() as worlds, Worlds(seconds=0.5) as hurried:
+            other = await worlds.open(RECKLESS, Start({"count": 100}))
+            making = [
+                asyncio.create_task(told(hurried if text == TIMED_OUT else worlds, code))
+                for code, text in cases.values()
+            ]
+            for number in range(101, 200):
+                assert (await other.call("add", {"amount": 1})).text == str(number)
+            found = dict(zip(cases, await asyncio.gather(*making), strict=True))
+            for name, (_, text) in LOST.items():
+                assert found[name] == (text, "timeout" if text == TIMED_OUT else "died"), name
+            for name, (_, text) in HARMLESS.items():
+                assert found[name].problem is None and text in found[name].text, (name, found[name])
+            return parent(worlds), parent(hurried)
+
+    begun = time.monotonic()
+    assert all(ends(pid) for pid in run(all_at_once))
+    assert time.monotonic() - begun < 60  # the loops would run for ever
 
 
 def test_a_cancelled_call_did_not_happen() -> None:
     async def cancelled() -> None:
-        async with HostWorlds() as worlds:
+        async with Worlds() as worlds:
             handle = await worlds.open(RECKLESS, Start({"count": 0}))
             code = "world.data['count'] = 5\nimport time; time.sleep(3)"
             with pytest.raises(TimeoutError):
@@ -105,143 +209,46 @@ def test_a_cancelled_call_did_not_happen() -> None:
     run(cancelled)
 
 
-def test_calls_to_one_world_at_the_same_time_come_one_after_the_other() -> None:
-    async def together() -> None:
-        async with HostWorlds() as worlds:
-            handle = await worlds.open(RECKLESS, Start({"count": 0}))
-            said = await asyncio.gather(*(handle.call("add", {"amount": 1}) for _ in range(20)))
-            assert sorted(int(one.text) for one in said) == list(range(1, 21))
-
-    run(together)
-
-
-def test_a_world_that_depends_on_more_than_its_calls_is_found_out(tmp_path: Path) -> None:
-    (tmp_path / "moody.py").write_text(
-        "import os\n"
-        "class WORLD:\n"
-        "    def __init__(self, state, seed): pass\n"
-        "    def call(self, name, arguments): return str(os.getpid())\n"
-        "    def state(self): return {}\n"
-        "    def generated(self): return []\n"
-    )
-
+def test_a_world_that_depends_on_more_than_its_calls_is_found_out() -> None:
     async def moody() -> None:
-        async with HostWorlds() as worlds:
-            handle = await worlds.open(WorldType("moody", tmp_path / "moody.py"), Start({}))
-            await handle.call("mood", {})
+        async with Worlds() as worlds:
+            handle = await worlds.open(RECKLESS, Start({}))
+            await handle.call("run", {"code": "import os; found = os.getpid()"})
             with pytest.raises(WorldLost, match="another result when it is repeated"):
                 await handle.copy()
 
     run(moody)
 
 
-def test_a_handle_goes_on_in_another_event_loop() -> None:
-    worlds = HostWorlds()
-    handle = asyncio.run(worlds.open(RECKLESS, Start({"count": 0})))
-    for number in range(1, 4):
-        assert asyncio.run(handle.call("add", {"amount": 1})).text == str(number)
-    parents = list(worlds.parents.values())
-    asyncio.run(worlds.close())
-    assert all_gone(parents)
-
-
-def test_a_dead_parent_is_started_again_and_its_episodes_go_on() -> None:
-    async def orphaned() -> list[int]:
-        async with HostWorlds(seconds=1.0) as worlds:
-            first, second = [await worlds.open(RECKLESS, Start({"count": 0})) for _ in range(2)]
-            parent, pid = worlds.parents["reckless"], first.pid
-            os.kill(parent, signal.SIGKILL)
-            assert (await first.call("add", {"amount": 1})).text == "1" and first.pid == pid
-            third = await worlds.open(RECKLESS, Start({"count": 5}))
-            assert (await third.call("add", {"amount": 1})).text == "6"
-            assert worlds.parents["reckless"] != parent
-            hangs = await second.call("run", {"code": "while True: pass"})
-            assert hangs.problem == "timeout"
-            assert (await second.call("add", {"amount": 2})).text == "2"
-            assert pid is not None and first.pid == pid
-            return [parent, pid, *worlds.parents.values()]
-
-    assert all_gone(asyncio.run(orphaned()))
-
-
 def test_a_hundred_and_fifty_worlds_at_once_and_none_stays() -> None:
-    async def many() -> list[int]:
-        async with HostWorlds() as worlds:
-            opened = await asyncio.gather(*(worlds.open(PURSE, Start({"coins": n})) for n in range(150)))
-            said = await asyncio.gather(*(handle.call("count_coins", {}) for handle in opened))
-            assert [json.loads(one.text)["coins"] for one in said] == list(range(150))
+    async def many() -> int:
+        async with Worlds() as worlds:
+            opened = await asyncio.gather(*(worlds.open(RECKLESS, Start({"count": n})) for n in range(150)))
+            said = await asyncio.gather(*(handle.call("add", {"amount": 0}) for handle in opened))
+            assert [int(one.text) for one in said] == list(range(150))
+            assert len(group(parent(worlds))) == 151
             for handle in opened[::2]:
                 await handle.close()
-            assert all_gone([handle.pid for handle in opened[::2] if handle.pid])
-            return [handle.pid for handle in opened if handle.pid] + list(worlds.parents.values())
+            until = time.monotonic() + 10
+            while len(group(parent(worlds))) > 76 and time.monotonic() < until:
+                await asyncio.sleep(0.01)
+            assert len(group(parent(worlds))) == 76
+            return parent(worlds)
 
-    assert all_gone(asyncio.run(many()), 0)
-
-
-def test_a_child_has_its_two_pipes_and_nothing_else() -> None:
-    async def looked_at() -> None:
-        async with HostWorlds() as worlds:
-            handle = await worlds.open(RECKLESS, Start({"count": 0}))
-            child = Path(f"/proc/{handle.pid}")
-            assert [str(one.readlink())[:5] for one in (child / "fd").iterdir()] == ["pipe:", "pipe:"]
-            assert (child / "environ").read_bytes() == b""
-            status = dict(line.split(":\t", 1) for line in (child / "status").read_text().splitlines())
-            assert status["NoNewPrivs"] == "1" and status["Threads"] == "1"
-            assert status["Seccomp"] == ("2" if worlds.isolation == "seccomp" else "0")
-            limits = (child / "limits").read_text()
-            for name, most in (
-                ("address space", 2**29),
-                ("file size", 0),
-                ("open files", 16),
-                ("core file", 0),
-            ):
-                found = next(line for line in limits.splitlines() if f"ax {name}" in line)
-                assert found.split()[-3:-1] == [str(most)] * 2
-
-    if not Path("/proc/self/limits").exists():
-        pytest.skip("there is no /proc")
-    run(looked_at)
-
-
-def test_closing_ends_calls_that_run_and_those_that_come() -> None:
-    async def closing() -> list[int]:
-        worlds = HostWorlds()
-        opened = [await worlds.open(RECKLESS, Start({"count": 0})) for _ in range(20)]
-        pids = [handle.pid for handle in opened if handle.pid] + list(worlds.parents.values())
-        calls = [asyncio.create_task(one.call("run", {"code": "while True: pass"})) for one in opened]
-        await asyncio.sleep(0.2)
-        start = time.monotonic()
-        await worlds.close()
-        ended = await asyncio.gather(*calls, return_exceptions=True)
-        assert time.monotonic() - start < 30  # the calls would run for ever
-        assert all(isinstance(one, RuntimeError) or one == Answered(DIED, "died") for one in ended)
-        with pytest.raises(RuntimeError, match="closed"):
-            await worlds.open(RECKLESS, Start({"count": 0}))
-        await opened[0].close()
-        with pytest.raises(RuntimeError, match="closed"):
-            await opened[0].snapshot()
-        with pytest.raises(RuntimeError, match="closed"):
-            await opened[0].copy()
-        return pids
-
-    assert all_gone(asyncio.run(closing()), 0)
+    assert ends(run(many))
 
 
 HOST = """
-import asyncio, os, sys, time
+import asyncio, sys
 from pathlib import Path
 from robustbench_tc.worlds.handle import Start, WorldType
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 async def main():
-    async with HostWorlds() as worlds:
-        world = WorldType("reckless", Path(sys.argv[1]))
+    async with Worlds() as worlds:
+        world = WorldType("reckless", Path(sys.argv[1]), sys.executable)
         opened = [await worlds.open(world, Start({"count": 0})) for _ in range(3)]
-        print(*worlds.parents.values(), *(one.pid for one in opened), flush=True)
-        if sys.argv[2] == "SIGKILL, forked" and os.fork() == 0:
-            os.close(1)
-            time.sleep(3)  # holds every descriptor open
-            os._exit(0)
+        print(worlds.servers[world].process.pid, flush=True)
         if sys.argv[2] == "raises":
             raise ValueError("the host's own")
         await opened[0].call("run", {"code": "while True: pass"})
@@ -250,145 +257,72 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("end", ["raises", "SIGINT", "SIGKILL", "SIGTERM", "SIGKILL, forked"])
-def test_no_process_outlives_the_host(end: str) -> None:
-    host = subprocess.Popen(
-        [sys.executable, "-c", HOST, str(RECKLESS.file), end],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert host.stdout is not None
-    with host.stdout as stdout:
-        pids = [int(pid) for pid in stdout.readline().split()]
-    assert len(pids) == 4
-    if end != "raises":
-        time.sleep(0.1)
-        assert not any(map(gone, pids))
-        host.send_signal(signal.Signals[end.partition(",")[0]])
-    host.wait()
-    assert all_gone(pids, 4)
+def test_no_process_outlives_the_host() -> None:
+    ways = ("raises", "SIGINT", "SIGKILL", "SIGTERM")
+    hosts = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOST, str(RECKLESS.file), way],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for way in ways
+    ]
+    for way, host in zip(ways, hosts, strict=True):
+        assert host.stdout is not None
+        with host.stdout as stdout:
+            pid = int(stdout.readline())
+        if way != "raises":
+            assert len(group(pid)) == 4
+            host.send_signal(signal.Signals[way])
+        host.wait()
+        assert ends(pid, 4), way
 
 
-def test_worlds_that_are_closed_while_they_start_leave_nothing(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(
-        "import os, pathlib, time\n"
-        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
-        "time.sleep(0.5)\nWORLD = dict\n"
-    )
-
-    async def closed_early() -> None:
-        worlds = HostWorlds()
-        opening = asyncio.create_task(worlds.open(WorldType("slow", tmp_path / "slow.py"), Start({})))
-        while not (tmp_path / "pid").exists():
-            await asyncio.sleep(0.01)
-        await worlds.close()
-        with pytest.raises(RuntimeError, match="closed"):
-            await opening
-
-    run(closed_early)
-    assert all_gone([int((tmp_path / "pid").read_text())], 0)
-
-
-def failing(tmp_path: Path, text: str) -> WorldType:
-    (tmp_path / "failing.py").write_text(text)
-    return WorldType("failing", tmp_path / "failing.py")
-
-
-def script(path: Path, text: str) -> str:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
+OURS = "from robustbench_tc.worlds.base import World\n\nclass WORLD(World):\n    name = 'w'\n    "
 
 
 def test_a_start_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
-    fine = "class WORLD:\n    def __init__(self, state, seed): self.x = state['x']\n"
-    other = script(tmp_path / "other", "echo 'no such module: encodings' >&2; echo more >&2; exit 3")
-    silent = script(tmp_path / "silent", "exit 3")
-    cases = [
-        (failing(tmp_path, fine)._replace(python="/no/python"), "/no/python does not start: No such file"),
-        (failing(tmp_path, fine)._replace(python=other), "no such module: encodings"),
-        (failing(tmp_path, fine)._replace(python=silent), "it ended with code 3"),
-        (failing(tmp_path, fine), "cannot start from this state: KeyError: 'x'"),
-        (WorldType("nothing", tmp_path / "nothing.py"), "No such file or directory"),
-    ]
-    for number, (text, why) in enumerate(
-        [
-            ("def (:\n", "SyntaxError"),
-            ("import nonsense_of_nobody\n", "No module named 'nonsense_of_nobody'"),
-            ("x = 1\n", "it has no WORLD"),
-            ("import sys; sys.exit('on purpose')\n", "SystemExit: on purpose"),
-            ("import os; os._exit(4)\n", "it ended with code 4"),
-        ]
-    ):
-        (tmp_path / f"w{number}.py").write_text(text)
-        cases.append((WorldType(f"w{number}", tmp_path / f"w{number}.py"), why))
+    starts = {
+        "def (:\n": "SyntaxError",
+        "import nonsense_of_nobody\n": "No module named 'nonsense_of_nobody'",
+        "import sys; sys.exit('on purpose')\n": "on purpose",
+        "import os; os._exit(4)\n": "it ended",
+        "class WORLD:\n    def __init__(self, state, seed): state['x']\n": "KeyError: 'x'",
+        "class WORLD:\n    def __init__(self, state, seed):\n        while True: pass\n": "takes too long",
+        "import os\nclass WORLD:\n    def __init__(self, state, seed): os._exit(1)\n": "ends its process",
+    }
+    refused = {
+        "import sys; sys.exit('on purpose')\n": "cannot be imported: SystemExit: on purpose",
+        OURS + "def __init__(self, state, seed): state[1]\n": "cannot start from this state: KeyError",
+        OURS + "def state(self): return {1, 2}\n": "does not say its state: TypeError",
+        OURS + "def state(self): return 1 / 0\n": "does not say its state: ZeroDivisionError",
+    }
 
-    async def starts() -> None:
-        async with HostWorlds() as worlds:
-            for world, why in cases:
-                with pytest.raises(UserError) as failed:
-                    await worlds.open(world, Start({}))
-                assert why in str(failed.value) and "\n" not in str(failed.value)
-                assert world.name in str(failed.value)
-
-    run(starts)
-
-
-def test_a_state_that_is_not_json_is_one_line(tmp_path: Path) -> None:
-    world = failing(
-        tmp_path,
-        "class WORLD:\n"
-        "    def __init__(self, state, seed): pass\n"
-        "    def state(self): return {1, 2}\n"
-        "    def generated(self): return []\n",
-    )
-
-    async def says() -> None:
-        async with HostWorlds() as worlds:
-            handle = await worlds.open(world, Start({}))
-            with pytest.raises(UserError, match="its state is not JSON: TypeError"):
-                await handle.snapshot()
-            with pytest.raises(UserError, match="cannot start from this state"):
-                await worlds.open(world, Start({1, 2}))
-
-    run(says)
-
-
-def test_too_many_worlds_for_the_open_files_is_one_line(tmp_path: Path) -> None:
-    code = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n" + HOST.replace(
-        "range(3)", "range(40)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(RECKLESS.file), "raises"], capture_output=True, text=True
-    )
-    last = done.stderr.strip().splitlines()[-1]
-    assert "UserError: too many open files for another world" in last and "lower the concurrency" in last
-
-
-def test_without_seccomp_limits_are_left_and_said(tmp_path: Path) -> None:
-    pretend = tmp_path / "pretend.py"
-    pretend.write_text(
-        "import platform, runpy, sys\n"
-        "platform.machine = lambda: 'riscv64'\n"
-        "sys.argv = sys.argv[3:]\n"
-        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
-    )
-    python = script(tmp_path / "python", f'exec {sys.executable} {pretend} "$@"')
-
-    async def limited() -> None:
-        async with HostWorlds(seconds=1.0) as worlds:
-            handle = await worlds.open(RECKLESS._replace(python=python), Start({"count": 1}))
-            assert worlds.isolation == "limits only"
-            for code, text in (
-                ("found = bytearray(10**10)", "MemoryError"),
-                (f"open({str(tmp_path / 'big')!r}, 'wb').write(b'x' * 10_000_000)", "Error"),
-                ("while True: pass", TIMED_OUT),
+    async def started() -> None:
+        async with Worlds(seconds=0.3) as worlds:
+            for number, (text, why, python) in enumerate(
+                [(*one, sys.executable) for one in starts.items()] + [(*one, None) for one in refused.items()]
             ):
-                assert text in (await handle.call("run", {"code": code})).text
-            assert not (tmp_path / "big").exists() or not (tmp_path / "big").stat().st_size
-            assert (await handle.call("add", {"amount": 1})).text == "2"
-            await worlds.open(RECKLESS, Start({"count": 1}))
-            assert worlds.isolation == "limits only"
+                file = tmp_path / f"w{number}.py"
+                file.write_text(text)
+                with pytest.raises(UserError) as failed:
+                    await (await worlds.open(WorldType(file.stem, file, python), Start({}))).snapshot()
+                assert why in str(failed.value) and "\n" not in str(failed.value), failed.value
+                assert file.stem in str(failed.value)
 
-    run(limited)
+    run(started)
+
+
+def test_a_dead_parent_is_one_line() -> None:
+    async def orphaned() -> int:
+        async with Worlds() as worlds:
+            handle = await worlds.open(RECKLESS, Start({"count": 0}))
+            os.kill(parent(worlds), signal.SIGKILL)
+            worlds.servers[RECKLESS].process.wait()
+            assert (await handle.call("add", {"amount": 1})).text == "1"
+            with pytest.raises(UserError, match="no process for another one: Broken pipe"):
+                await worlds.open(RECKLESS, Start({"count": 0}))
+            return parent(worlds)
+
+    assert ends(run(orphaned))

@@ -8,11 +8,11 @@ from verl.experimental.agent_loop.agent_loop import register
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import loads, record
 from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .rollout import Rollout
 
-_WORLDS = LocalWorlds()
+_WORLDS = Worlds()
 """The bundled worlds evaluate nothing of what a model says, so they run in the rollout worker's process."""
 
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, LiveTool
+from robustbench_tc.live import LiveRow
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
-from robustbench_tc.worlds.handle import Handle, LocalWorlds, Snapshot, Start
+from robustbench_tc.worlds.handle import Handle, Snapshot, Start
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
 MAX_CALLS = 8
@@ -65,7 +66,7 @@ class Rollout:
         self._finished = False
 
     @classmethod
-    async def begin(cls, row: LiveRow, worlds: LocalWorlds) -> "Rollout":
+    async def begin(cls, row: LiveRow, worlds: Worlds) -> "Rollout":
         """A rollout in a fresh world."""
         return cls(row, await worlds.open(find(row.world), Start(**row.initial_state)))
 
@@ -114,15 +115,12 @@ class Rollout:
         self._calls += 1
         if step.met and self.met < 0:
             self.met = self._answers - 1
-        if step.executed and self._pays_twice(call.name):
+        tool = next((one for one in self._row.tools if one.name == call.name), None)
+        if step.executed and tool is not None and tool.writes and not tool.idempotent:
             key = json.dumps([call.name, arguments], sort_keys=True)
             self._unsafe += int(self._done.get(key, 0) > 0)
             self._done[key] = self._done.get(key, 0) + step.executed
         return step.text
-
-    def _pays_twice(self, name: str) -> bool:
-        tool = next((one for one in self._row.tools if one.name == name), None)
-        return isinstance(tool, LiveTool) and tool.writes and not tool.idempotent
 
 
 def _as_json(text: str) -> str:
@@ -136,7 +134,7 @@ def _as_json(text: str) -> str:
 async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
     """The texts of a model that makes gold's calls, and what they come to; the row's fault is left out."""
     plain = msgspec.structs.replace(row, fault=None, label=None)
-    rollout = await Rollout.begin(plain, LocalWorlds())
+    rollout = await Rollout.begin(plain, Worlds())
     texts = []
     for turn in row.golden_calls:
         for call in turn:
@@ -150,7 +148,7 @@ async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
 
 async def gold_states(row: LiveRow) -> tuple[Snapshot, Snapshot]:
     """The world before anything happened, and after gold's calls."""
-    handle = await LocalWorlds().open(find(row.world), Start(**row.initial_state))
+    handle = await Worlds().open(find(row.world), Start(**row.initial_state))
     start = await handle.snapshot()
     for turn in row.golden_calls:
         for call in turn:

@@ -20,7 +20,8 @@ from robustbench_tc import schema
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import dumps, loads
 from robustbench_tc.worlds.find import BUNDLED, find
-from robustbench_tc.worlds.handle import LocalWorlds, load_file
+from robustbench_tc.worlds.handle import load_file
+from robustbench_tc.worlds.host import Worlds
 
 from ..retry_live import rows as live_rows
 from ..retry_live.reward import compute_score
@@ -30,7 +31,7 @@ from .data import text_of
 LAST = "The user has nothing more to say. End with a reply in plain words, without a call."
 """What `answer_user` gives after the last turn."""
 
-_WORLDS = LocalWorlds()
+_WORLDS = Worlds()
 """The bundled worlds evaluate nothing of what a model says, so they run in the trainer's process."""
 
 

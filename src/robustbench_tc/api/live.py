@@ -1,7 +1,6 @@
 """The live verbs of `api`, which takes them from here: what the command line does, as functions."""
 
-import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from ..builders.live.report import LiveReport
     from ..eval.stats.live_defences import LiveDefenceTable
     from ..release.freeze import Facts
-    from ..worlds.handle import Worlds, WorldType
+    from ..worlds.handle import WorldType
 
 
 def build_live(
@@ -104,7 +103,6 @@ def audit_live(
     return gate.audit_live(
         folder,
         rebuild=rebuild_live_of(folder, sources, worlds, world_python),
-        open_worlds=_apart,
         types=types,
         progress=progress,
         files=files,
@@ -163,15 +161,6 @@ def _world_types(build: "Folder", worlds: Sequence[str], python: str | None) -> 
     own = [find(name, python=python) for name in worlds]
     ours = [find(name, python=python) for name in _worlds_of(build) if name in (*BUNDLED, BFCL)]
     return {world.name: world for world in (*ours, *own)}
-
-
-@contextlib.asynccontextmanager
-async def _apart() -> "AsyncIterator[Worlds]":
-    """Where the gate opens worlds: each in a process of its own."""
-    from ..worlds.host import HostWorlds
-
-    async with HostWorlds() as worlds:
-        yield worlds
 
 
 def render_live(folder: Path, facts: "Facts") -> Mapping[str, bytes]:

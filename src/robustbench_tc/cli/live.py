@@ -111,7 +111,7 @@ def run(
         )
     record = done.folder.record
     ends = ", ".join(f"{how} {count:,}" for how, count in record.totals["ended"].items())
-    _console.out.print(f"{_how_far(done)} ({ends}; worlds: {record.isolation})")
+    _console.out.print(f"{_how_far(done)} ({ends})")
     if left_out := record.sessions[-1].left_out:
         _console.note(f"the endpoint does not take {', '.join(left_out)}: left out of the requests")
     if failed := record.totals["ended"].get("request_error"):
@@ -146,19 +146,15 @@ def _playing(
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python file of a world of your own.")],
 ) -> None:
-    """Look for mistakes in the file of a world of your own (docs/worlds.md); its tasks' gold is tried, in a
-    process of its own with the limits of a run.
+    """Look for mistakes in the file of a world of your own (docs/worlds.md); its tasks' gold is tried.
 
     Example: rbtc live check my_world.py
     """
-    import asyncio
+    from ..worlds.check import check as mistakes
+    from ..worlds.handle import load_file
 
-    from ..worlds.check_apart import check_apart
-
-    if file.suffix != ".py":
-        raise UserError(f"{file} is not a world: give a Python file (docs/worlds.md)")
     with _console.keeping("nothing was written"), _console.working("trying its tasks"):
-        found = asyncio.run(check_apart(file))
+        found = mistakes(load_file(file))
     for line in found:
         _console.echo(line)
     if found:

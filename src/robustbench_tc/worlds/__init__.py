@@ -6,7 +6,7 @@
     orders      a shop (bundled), with its orders_shop and orders_tasks
     calendar    appointments (bundled), with its calendar_week and calendar_tasks
     handle      a world as an episode holds it: call, snapshot, copy, close
-    host        worlds in processes of their own (processes: the host's ends of them; worker: what runs there)
+    host        where worlds are opened: in this process, BFCL's in forks of another one (fork_server)
     faults      a handle with a fault in front of it
 
 Builders probe them, episodes and training rollouts run in them: so they belong to no room.

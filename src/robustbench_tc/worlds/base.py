@@ -18,8 +18,6 @@
     TASKS = [Task("purse_1", {"coins": 3}, [Turn("Put two coins in.", [call("add_coins", amount=2)])])]
 
 Schemas come from signatures (`signatures`), descriptions from docstrings; `check` finds an author's mistakes.
-The standard library only: worlds are imported by processes of their own (`worker`), which start and fork
-quickly.
 """
 
 import copy
@@ -192,7 +190,9 @@ class World:
                 self.data = json.loads(after)
             elif (after, self.random.getstate()) != (before, drawn):
                 raise TypeError("a tool that is declared as a read has changed the world")
-            return Outcome(_bounded(text))
+            if len(text) > MAX_RESULT_CHARACTERS:
+                text = f"{text[:MAX_RESULT_CHARACTERS]}\n[cut: the result has {len(text)} characters]"
+            return Outcome(text)
         except Failure as failure:
             said = str(failure) or "the call failed"
         except (Exception, SystemExit) as error:  # a bug of the world must not end the episode
@@ -233,12 +233,6 @@ def _failed(text: str) -> Outcome:
         text = f"{text[:MAX_ERROR_CHARACTERS]}…"
     readable = text.encode("utf-8", "backslashreplace").decode()
     return Outcome(json.dumps({"error": readable}, ensure_ascii=False), failed=True)
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= MAX_RESULT_CHARACTERS:
-        return text
-    return f"{text[:MAX_RESULT_CHARACTERS]}\n[cut: the result has {len(text)} characters]"
 
 
 _REGISTRIES: dict[type, dict[str, Callable[..., Any]]] = {}

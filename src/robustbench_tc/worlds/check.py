@@ -4,9 +4,9 @@ import difflib
 import inspect
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from .base import GoldCall, Task, ToolFacts, Turn, World
 from .signatures import parameters, shortened
@@ -15,37 +15,20 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a tool, a world and a task can be called: names that every provider's interface takes."""
 
 
-class At(NamedTuple):
-    """What is tried next: who watches from outside can name it if it never comes back."""
-
-    place: str
-
-
 def check(module: ModuleType) -> list[str]:
     """The mistakes in a world's file, in the order of the file; [] where it can be built and run.
 
     Gold is replayed, each of its calls repeated: so a call that fails, a tool that is wrongly declared as
-    idempotent and a world that reads a clock are found here. The file's code runs in this process:
-    `check_apart` keeps it in one of its own.
+    idempotent and a world that reads a clock are found here. The file's code runs in this process.
     """
-    return [one for one in steps(module) if isinstance(one, str)]
-
-
-def steps(module: ModuleType) -> Iterator[str | At]:
-    """As `check`, one after the other: each mistake, and before code of the world runs what is tried."""
-    where = getattr(module, "__file__", None) or module.__name__
-    world = getattr(module, "WORLD", None)
-    if not (isinstance(world, type) and issubclass(world, World)):
-        yield f"{where}: WORLD must be the world's class, which inherits from World"
-        return
+    world: type[World] = module.WORLD
     found = list(_of_world(world))
-    yield from (f"{where}: {one}" for one in found)
     tasks = getattr(module, "TASKS", None)
     if not isinstance(tasks, list | tuple) or not tasks:
-        yield f"{where}: TASKS must be a list with at least one Task"
+        found.append("TASKS must be a list with at least one Task")
     elif not found:  # gold cannot be replayed with tools that cannot be offered
-        for one in _of_tasks(world, tasks):
-            yield f"{where}: {one}" if isinstance(one, str) else one
+        found += _of_tasks(world, tasks)
+    return [f"{module.__file__}: {one}" for one in found]
 
 
 def _of_world(world: type[World]) -> Iterator[str]:
@@ -85,7 +68,7 @@ def _of_tool(name: str, method: Any, methods: Mapping[str, Any]) -> Iterator[str
         yield f"undo names {facts.undo!r}, which is not a tool that writes{_near(facts.undo, methods)}"
 
 
-def _of_tasks(world: type[World], tasks: list[Any] | tuple[Any, ...]) -> Iterator[str | At]:
+def _of_tasks(world: type[World], tasks: list[Any] | tuple[Any, ...]) -> Iterator[str]:
     seen: set[str] = set()
     for number, task in enumerate(tasks, 1):
         if not isinstance(task, Task) or not isinstance(task.id, str):
@@ -96,9 +79,8 @@ def _of_tasks(world: type[World], tasks: list[Any] | tuple[Any, ...]) -> Iterato
         seen.add(task.id)
         if not NAME.fullmatch(task.id):
             yield f"task {shortened(task.id)}: its id must be at most 64 letters, digits, _ and -"
-        shape = _shape(task)
         try:
-            problem = shape or (yield from _replay(world, task))
+            problem = _shape(task) or _replay(world, task)
         except Exception as error:  # of state() or generated(), which an author may override
             problem = f"replaying gold raises {_raised(error)}"
         if problem is not None:
@@ -125,10 +107,8 @@ def _shape(task: Task) -> str | None:
     return None
 
 
-def _replay(world: type[World], task: Task) -> Generator[At, None, str | None]:
+def _replay(world: type[World], task: Task) -> str | None:
     """What goes wrong when gold's calls are made, twice over."""
-    at = f"task {shortened(task.id)}"
-    yield At(f"{at}: opening the world in its state")
     try:
         first, second = (world(task.state, task.seed) for _ in range(2))
     except Exception as error:
@@ -139,7 +119,6 @@ def _replay(world: type[World], task: Task) -> Generator[At, None, str | None]:
             where = f"turn {turn_number}, call {number} ({gold.name})"
             if gold.name not in methods:
                 return f"{where}: there is no such tool{_near(gold.name, methods)}"
-            yield At(f"{at}: {where}")
             outcome = first.attempt(gold.name, gold.arguments)
             if outcome.failed:
                 return f"{where} fails: {_reason(outcome.text)}{_made(first)}: correct the call or the state"

@@ -51,17 +51,15 @@ def bfcl_python(given: str | None = None) -> str:
     """The Python that has BFCL's classes: `given` (--world-python), else that of .venv-live in this folder or
     in the checkout. Raises UserError where there is none, and for one with another version of them."""
     needed = f"bfcl-eval=={BFCL_VERSION} and mpmath"
-    python = Path(given).expanduser().absolute() if given else _made()
-    if python is None:
+    # In this folder, or in the checkout that this package lies in.
+    made = [place / BFCL_PYTHON for place in (Path.cwd(), Path(__file__).resolve().parents[3])]
+    named = [Path(given).expanduser().absolute()] if given else [one for one in made if one.is_file()]
+    if not named:
         raise UserError(
             f"BFCL's world needs a Python with {needed}: run `make env-live`, or name one with --world-python"
         )
-    try:
-        asked = [str(python), "-I", "-c", _WHICH]
-        found = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise UserError(f"{python} does not run ({reason}): run `make env-live`, or name another") from None
+    python = named[0]
+    found = _said_by(str(python), _WHICH)
     if found != BFCL_VERSION:
         said = f"has bfcl-eval {found[:40]}" if found[:1].isdigit() else f"lacks it: {found[:80]}"
         raise UserError(f"BFCL's world needs {needed}; {python} {said}: run `make env-live`")
@@ -70,18 +68,17 @@ def bfcl_python(given: str | None = None) -> str:
 
 def bfcl_data(python: str) -> Path:
     """Where that Python's bfcl-eval has its data files: the same bytes as those of the sources."""
-    asked = [python, "-I", "-c", "import bfcl_eval; print(bfcl_eval.__path__[0])"]
+    return Path(_said_by(python, "import bfcl_eval; print(bfcl_eval.__path__[0])")) / "data"
+
+
+def _said_by(python: str, code: str) -> str:
+    """What a few lines of code print in another Python. Raises UserError."""
+    asked = [python, "-I", "-c", code]
     try:
-        found = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
-        raise UserError(f"{python} cannot import bfcl_eval ({error}): run `make env-live`") from None
-    return Path(found) / "data"
-
-
-def _made() -> Path | None:
-    """The environment of `make env-live`, in this folder or in the checkout that this package lies in."""
-    places = (Path.cwd(), Path(__file__).resolve().parents[3])
-    return next((place / BFCL_PYTHON for place in places if (place / BFCL_PYTHON).is_file()), None)
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise UserError(f"{python} does not run ({reason}): run `make env-live`, or name another") from None
 
 
 def tasks(world: WorldType) -> tuple[Task, ...]:

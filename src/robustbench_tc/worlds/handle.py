@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import UserError
 from ..schema import Json
+from .base import World
 
 
 class Snapshot(NamedTuple):
@@ -57,17 +58,6 @@ class Handle(Protocol):
         ...
 
 
-class Worlds(Protocol):
-    """Where worlds are opened: `LocalWorlds` here, or processes of their own (`host`)."""
-
-    isolation: str
-    """As `Episode.isolation`."""
-
-    async def open(self, world: "WorldType", start: Start) -> Handle:
-        """A fresh world. Raises UserError where it cannot be started at all."""
-        ...
-
-
 class WorldType(NamedTuple):
     """A kind of world: the file that it is written in, and the Python that runs it."""
 
@@ -78,7 +68,7 @@ class WorldType(NamedTuple):
 
 
 def load_file(path: Path) -> ModuleType:
-    """A world's file as a module. Raises UserError for one without WORLD."""
+    """A world's file as a module. Raises UserError for one without a WORLD that inherits from World."""
     spec = importlib.util.spec_from_file_location(f"rbtc_world_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise UserError(f"{path} is not a world: give a Python file (docs/worlds.md)")
@@ -87,17 +77,21 @@ def load_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}") from None
-    if not hasattr(module, "WORLD"):
-        raise UserError(f"{path} has no WORLD: a world's file names its class so (docs/worlds.md)")
+    world = getattr(module, "WORLD", None)
+    if not (isinstance(world, type) and issubclass(world, World)):
+        raise UserError(f"{path} has no WORLD that is a class and inherits from World (docs/worlds.md)")
     return module
 
 
 class LocalHandle:
-    """A world in this process, without isolation: for tests, probing and worlds of one's own choice."""
+    """A world in this process."""
 
     def __init__(self, module: ModuleType, start: Start) -> None:
         self._module, self._start = module, start
-        self._world = module.WORLD(start.state, start.seed)
+        try:
+            self._world: World = module.WORLD(start.state, start.seed)
+        except Exception as error:
+            raise _broken(module, "cannot start from this state", error) from None
         self._calls: list[tuple[str, dict[str, Json]]] = []
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
@@ -105,7 +99,11 @@ class LocalHandle:
         return Answered(self._world.call(name, arguments))
 
     async def snapshot(self) -> Snapshot:
-        return Snapshot(json.loads(json.dumps(self._world.state())), tuple(self._world.generated()))
+        try:
+            state = json.loads(json.dumps(self._world.state()))
+            return Snapshot(state, tuple(self._world.generated()))
+        except Exception as error:
+            raise _broken(self._module, "does not say its state", error) from None
 
     async def copy(self) -> "LocalHandle":
         made = LocalHandle(self._module, self._start)
@@ -117,15 +115,7 @@ class LocalHandle:
         self._calls = []
 
 
-class LocalWorlds:
-    """Worlds in this process."""
-
-    isolation = "none"
-
-    def __init__(self) -> None:
-        self._modules: dict[Path, ModuleType] = {}
-
-    async def open(self, world: WorldType, start: Start) -> LocalHandle:
-        if world.file not in self._modules:
-            self._modules[world.file] = load_file(world.file)
-        return LocalHandle(self._modules[world.file], start)
+def _broken(module: ModuleType, what: str, error: Exception) -> UserError:
+    """What an author's own code does, in one line."""
+    said = " ".join(str(error).split())
+    return UserError(f"world {module.__file__} {what}: {type(error).__name__}: {said[:300]}")

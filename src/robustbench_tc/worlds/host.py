@@ -1,34 +1,40 @@
-"""Worlds in processes of their own: a call that hangs, dies or does harm costs its episode a tool error.
+"""Where worlds are opened: bundled ones and a user's own in this process, BFCL's in processes of its Python.
 
-    async with HostWorlds() as worlds:
+    async with Worlds() as worlds:
         handle = await worlds.open(find("orders"), Start(task.state, task.seed))
         answered = await handle.call("list_orders", {})
 
-A lost world is brought back by repeating the calls that it answered in a fresh process, so a world must be a
-function of its start and its calls. One that is not raises WorldLost when a result differs.
+Upstream's classes share tables and default arguments, so every episode of BFCL's is a fork of a process that
+has imported them (`fork_server`). A call that hangs or ends it costs a tool error, and the world is brought
+back by repeating the calls that it answered in a fresh fork.
 """
 
-import hashlib
+import asyncio
+import contextlib
 import json
 import os
-import platform
+import signal
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import NamedTuple
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, Self
 
 from ..errors import UserError
 from ..schema import Json
-from .handle import Answered, Snapshot, Start, WorldType
-from .processes import Child, Lost, Parent, PerLoop
+from .handle import Answered, Handle, LocalHandle, Snapshot, Start, WorldType, load_file
+
+SERVER = Path(__file__).with_name("fork_server.py")
 
 CALL_SECONDS = 5.0
-OPEN_SECONDS = 30.0
+"""Of processor time, for one call in a process of its own."""
+
 ARGUMENT_BYTES = 1_000_000
-NESTING = 100
-FORKS_AT_ONCE = 16
-CALLS_AT_ONCE = 8
-"""At least; more where there are many processors."""
+ANSWER_BYTES = 16_000_000
+"""A longer answer counts as a dead world: nothing that a world says can fill this process's memory."""
 
 TIMED_OUT = json.dumps({"error": "The call took too long and was stopped. Nothing was changed."})
 DIED = json.dumps({"error": "The tool failed unexpectedly. Nothing was changed."})
@@ -40,249 +46,186 @@ class WorldLost(UserError):
     """A world that cannot be brought back after it was lost."""
 
 
-class Done(NamedTuple):
-    """A call that was carried out."""
+class Lost(Exception):
+    """A process gave no usable answer."""
 
-    request: str
-    result: bytes
-    """A digest of what was answered."""
+    def __init__(self, why: Literal["timeout", "died"]) -> None:
+        super().__init__(why)
+        self.why = why
 
 
-class HostHandle:
-    """One world in one episode."""
+class Child:
+    """The process of one episode."""
 
-    def __init__(self, worlds: "HostWorlds", world: WorldType, start: str, child: Child) -> None:
-        self._worlds, self._world, self._start = worlds, world, start
-        self._child: Child | None = child
-        self._done: list[Done] = []
-        self._turn = PerLoop(1)
-        self._closed = False
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
+        self._reader, self._writer, self._seconds = reader, writer, seconds
+        self.ended = False
+
+    async def ask(self, request: str) -> dict[str, Json]:
+        """The answer to a request. After Lost, or cancelled, the child has ended: nobody knows how far it
+        came."""
+        begun, answer = time.monotonic(), None
+        try:
+            self._writer.write(request.encode() + b"\n")
+            await self._writer.drain()
+            answer = json.loads(await self._reader.readline())
+        except (OSError, ValueError):  # it is gone, or its line is none, or too long
+            # Its own clock ended it, if so much time went by.
+            raise Lost("timeout" if time.monotonic() - begun >= self._seconds else "died") from None
+        finally:
+            if answer is None:
+                self.end()
+        return dict(answer)
+
+    def end(self) -> None:
+        """Ends the process; one that is in a call ends with that."""
+        self.ended = True
+        self._writer.close()
+
+
+class ForkServer:
+    """The process that has imported a world's file in another Python; it forks a child for every episode."""
+
+    def __init__(self, world: WorldType, seconds: float) -> None:
+        """Raises UserError, one line, where its Python or its file does not work."""
+        self.name, self._seconds = world.name, seconds
+        self._control, theirs = socket.socketpair()
+        command = [world.python or sys.executable, "-I", "-B", str(SERVER), str(theirs.fileno())]
+        with theirs:
+            self.process = subprocess.Popen(
+                [*command, str(world.file), str(seconds)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+                env={},
+                start_new_session=True,
+            )
+        ready = self._control.recv(5)
+        stderr = self.process.stderr
+        assert stderr is not None
+        with stderr:
+            if not ready:
+                said = stderr.read().decode(errors="replace").split("\n")
+                self.stop()
+                why = next((line.strip() for line in reversed(said) if line.strip()), "it ended")
+                raise UserError(f"world {world.name} does not start in {world.python}: {why[:300]}")
+
+    async def fork(self, start: str) -> Child:
+        """A child with a fresh world. Raises UserError where there is none."""
+        try:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+        except OSError as error:
+            raise UserError(f"world {self.name}: no process for another one: {error.strerror}") from None
+        reader, writer = await asyncio.open_connection(sock=ours, limit=ANSWER_BYTES)
+        child = Child(reader, writer, self._seconds)
+        try:
+            opened = await child.ask(start)
+        except Lost as lost:
+            why = "takes too long" if lost.why == "timeout" else "ends its process"
+            raise UserError(f"world {self.name} cannot start from this state: it {why}") from None
+        if "error" in opened:
+            child.end()
+            raise UserError(f"world {self.name} cannot start from this state: {opened['error']}")
+        return child
+
+    def stop(self) -> None:
+        """Ends it with all its children."""
+        self._control.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class ForkedHandle:
+    """One world in a process of its own. Calls come one after the other."""
+
+    def __init__(self, server: ForkServer, start: str, child: Child) -> None:
+        self._server, self._start, self._child = server, start, child
+        self._done: list[tuple[str, str]] = []
+        """Requests that were answered, and the results."""
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
         try:
-            request = _request(name, arguments)
-        except ValueError as error:
-            return Answered(str(error))
-        async with self._turn():
-            child = await self._living()
-            try:
-                text = await self._text(child, request, self._worlds.seconds)
-            except Lost as lost:
-                self._drop()
-                return Answered(TIMED_OUT if lost.why == "timeout" else DIED, lost.why)
-            except BaseException:  # cancelled: nobody knows how far the call came
-                self._drop()
-                raise
-            self._done.append(Done(request, _digest(text)))
-            return Answered(text)
+            request = json.dumps([name, dict(arguments)])
+        except (ValueError, TypeError, RecursionError):
+            return Answered(NOT_JSON)
+        if len(request) > ARGUMENT_BYTES:
+            return Answered(TOO_LARGE)
+        child = await self._living()
+        try:
+            text = (await child.ask(request))["text"]
+        except Lost as lost:
+            return Answered(TIMED_OUT if lost.why == "timeout" else DIED, lost.why)
+        self._done.append((request, text))
+        return Answered(text)
 
     async def snapshot(self) -> Snapshot:
-        async with self._turn():
-            for _ in range(2):
-                child = await self._living()
-                try:
-                    found = await self._worlds.ask(child, "null", self._worlds.seconds)
-                except Lost:
-                    found = {}
-                except BaseException:
-                    self._drop()
-                    raise
-                match found:
-                    case {"state": state, "generated": [*generated]}:
-                        return Snapshot(state, tuple(generated))
-                    case {"error": error}:
-                        raise UserError(f"world {self._world.name}: its state is not JSON: {error}")
-                self._drop()
-            raise WorldLost(f"world {self._world.name} does not say its state: its process ends, twice")
+        child = await self._living()
+        try:
+            found = await child.ask("[]")
+        except Lost:
+            raise WorldLost(f"world {self._server.name} does not say its state: its process ends") from None
+        return Snapshot(found["state"], tuple(found["generated"]))
 
-    async def copy(self) -> "HostHandle":
-        async with self._turn():
-            self._must_be_open()
-            child = await self._replayed()
-            made = HostHandle(self._worlds, self._world, self._start, child)
-            made._done = list(self._done)
-            return made
+    async def copy(self) -> "ForkedHandle":
+        made = ForkedHandle(self._server, self._start, await self._replayed())
+        made._done = list(self._done)
+        return made
 
     async def close(self) -> None:
-        self._closed = True
-        self._done = []
-        self._drop()
-
-    @property
-    def pid(self) -> int | None:
-        """Of its process; none between a lost world and the next call."""
-        return None if self._child is None else self._child.pid
-
-    def _drop(self) -> None:
-        if self._child is not None:
-            self._child.close()
-            self._child = None
-
-    async def _text(self, child: Child, request: str, seconds: float) -> str:
-        found = await self._worlds.ask(child, request, seconds)
-        if not isinstance(text := found.get("text"), str):
-            raise Lost("died")
-        return text
+        self._child.end()
 
     async def _living(self) -> Child:
-        self._must_be_open()
-        if self._child is None:
+        if self._child.ended:
             self._child = await self._replayed()
         return self._child
 
-    def _must_be_open(self) -> None:
-        if self._closed:
-            raise RuntimeError("this world was closed")
-
     async def _replayed(self) -> Child:
         """A fresh process in which everything that was done so far was done."""
-        for attempt in (1, 2):
-            child = await self._worlds.fork(self._world, self._start)
+        child = await self._server.fork(self._start)
+        for number, (request, text) in enumerate(self._done, 1):
             try:
-                for number, done in enumerate(self._done, 1):
-                    # A call that took almost all its time is not to fail because the machine is busy.
-                    text = await self._text(child, done.request, 2 * self._worlds.seconds)
-                    if _digest(text) != done.result:
-                        raise WorldLost(
-                            f"world {self._world.name} cannot be brought back: call {number}, "
-                            f"{done.request[:80]}, has another result when it is repeated; "
-                            "a world may depend on its start and its calls only"
-                        )
-                return child
-            except Lost as lost:
-                child.close()
-                if attempt == 2:
-                    raise WorldLost(
-                        f"world {self._world.name} cannot be brought back: call {number}, "
-                        f"{done.request[:80]}, which worked before, "
-                        + ("took too long" if lost.why == "timeout" else "ended its process")
-                    ) from None
-            except BaseException:
-                child.close()
-                raise
-        raise AssertionError("unreachable")
+                again = (await child.ask(request))["text"]
+            except Lost:
+                again = None
+            if again != text:
+                child.end()
+                raise WorldLost(
+                    f"world {self._server.name} cannot be brought back: call {number}, {request[:80]}, has "
+                    "another result when it is repeated; a world may depend on its start and its calls only"
+                )
+        return child
 
 
-class HostWorlds:
-    """Worlds in processes of their own. Not for several threads at the same time."""
+class Worlds:
+    """Worlds of every type. A context manager, since those of BFCL are processes, of one event loop."""
 
     def __init__(self, *, seconds: float = CALL_SECONDS) -> None:
-        self.seconds = seconds
-        """How long a call may take."""
-        known = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-        self.isolation = "seccomp" if known else "limits only"
-        """Certain once a world was opened; "limits only" as soon as one of them had no more."""
-        self._parents: dict[WorldType, Parent] = {}
-        self._former: list[Parent] = []
-        self._starting, self._forking = PerLoop(1), PerLoop(FORKS_AT_ONCE)
-        self._running = PerLoop(max(CALLS_AT_ONCE, 2 * (os.cpu_count() or 1)))
-        self._closed = False
+        self._seconds = seconds
+        self._modules: dict[Path, ModuleType] = {}
+        self.servers: dict[WorldType, ForkServer] = {}
 
-    async def __aenter__(self) -> "HostWorlds":
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Ends every process, those of handles that were not closed too."""
-        self._closed = True
-        parents = [*self._parents.values(), *self._former]
-        self._parents, self._former = {}, []
-        for parent in parents:
-            await parent.stop()
+        while self.servers:
+            self.servers.popitem()[1].stop()
 
-    @property
-    def parents(self) -> dict[str, int]:
-        """The pid of the process that forks, by the world's name."""
-        return {world.name: parent.pid for world, parent in self._parents.items()}
-
-    async def open(self, world: WorldType, start: Start) -> HostHandle:
-        try:
-            text = json.dumps([start.state, start.seed, 4 * self.seconds])
-        except (ValueError, TypeError, RecursionError) as error:
-            raise UserError(f"world {world.name} cannot start from this state: {error}") from None
-        return HostHandle(self, world, text, await self.fork(world, text))
-
-    async def ask(self, child: Child, request: str, seconds: float) -> dict[str, Json]:
-        """As the child's own. Time runs from when it has a place, so that many episodes are not time-outs."""
-        async with self._running():
-            return await child.ask(request, seconds)
-
-    async def fork(self, world: WorldType, start: str) -> Child:
-        """A process with a fresh world in it. Raises UserError where there is none, tried twice."""
-        async with self._forking():
-            for _ in range(2):
-                parent = await self._parent(world)
-                child: Child | None = None
-                try:
-                    child = parent.fork()
-                    hello = await child.ask(start, OPEN_SECONDS)
-                except Lost as lost:
-                    why = "takes too long" if lost.why == "timeout" else "ends"
-                    if child is not None:
-                        child.close()
-                    continue
-                except BaseException:
-                    if child is not None:
-                        child.close()
-                    raise
-                if "error" in hello:
-                    child.close()
-                    raise UserError(f"world {world.name} cannot start from this state: {hello['error']}")
-                child.pid = hello["pid"]
-                return child
-        raise UserError(f"world {world.name} cannot be started: its process {why}, twice")
-
-    async def _parent(self, world: WorldType) -> Parent:
-        if self._closed:
-            raise RuntimeError("these worlds were closed")
-        if not hasattr(os, "fork"):
-            raise UserError("worlds need an operating system with fork: Linux, macOS, or WSL on Windows")
-        async with self._starting():
-            found = self._parents.get(world)
-            if found is None or not found.alive:
-                # Children of a dead parent live on: their episodes keep them.
-                fresh = await Parent.start(world)
-                if self._closed:  # in the meantime
-                    await fresh.stop()
-                    raise RuntimeError("these worlds were closed")
-                if found is not None:
-                    self._former.append(found)
-                found = self._parents[world] = fresh
-                if found.isolation != "seccomp":
-                    self.isolation = found.isolation
-            return found
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _request(name: str, arguments: Mapping[str, Json]) -> str:
-    """A call as JSON. Raises ValueError with what the agent is answered where that is not possible."""
-    try:
-        text = json.dumps([name, dict(arguments)])
-    except (ValueError, TypeError, RecursionError):
-        raise ValueError(NOT_JSON) from None
-    if len(text) > ARGUMENT_BYTES:
-        raise ValueError(TOO_LARGE)
-    if _depth([arguments]) > NESTING:
-        raise ValueError(NOT_JSON)
-    return text
-
-
-def _depth(value: Json) -> int:
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        inner: list[Json] = []
-        for one in level:
-            if isinstance(one, Mapping):
-                inner += one.values()
-            elif isinstance(one, list | tuple):
-                inner += one
-        level = [one for one in inner if isinstance(one, Mapping | list | tuple)]
-    return depth
+    async def open(self, world: WorldType, start: Start) -> Handle:
+        """A fresh world. Raises UserError where it cannot be started at all."""
+        if world.python is None:
+            if world.file not in self._modules:
+                self._modules[world.file] = load_file(world.file)
+            return LocalHandle(self._modules[world.file], start)
+        if world not in self.servers:
+            self.servers[world] = ForkServer(world, self._seconds)
+        line = json.dumps([start.state, start.seed])
+        return ForkedHandle(self.servers[world], line, await self.servers[world].fork(line))

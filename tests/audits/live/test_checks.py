@@ -2,8 +2,6 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.live import registry, texts
 from robustbench_tc.audits.live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan, scan
 from robustbench_tc.worlds import find
-from robustbench_tc.worlds.handle import LocalWorlds, Worlds
 
 from . import planting
 
@@ -20,14 +17,9 @@ CHECKS = {*OF_A_ROW, *texts.PROTECTS, *OF_THE_REPLAY} - {*registry.PROTECTS, "go
 """Those of rows with more tools have a build of their own (test_registry_types)."""
 
 
-@asynccontextmanager
-async def here() -> AsyncIterator[Worlds]:
-    yield LocalWorlds()
-
-
 def scanned(folder: Path) -> LiveScan:
     types = {name: find.find(name) for name in find.BUNDLED}
-    return asyncio.run(scan(Folder(folder), here, types, None))
+    return asyncio.run(scan(Folder(folder), types, None))
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,14 @@ import pytest
 from robustbench_tc.audits.live.replay import Replay
 from robustbench_tc.live import At, Fault, Kind, Label, LiveRow, LiveTool, Turn
 from robustbench_tc.schema import Call, Message
-from robustbench_tc.worlds.handle import LocalWorlds, WorldType
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
 DESK = """
-class WORLD:
+from robustbench_tc.worlds.base import World
+
+
+class WORLD(World):
     def __init__(self, state, seed):
         self.sent = 0
 
@@ -71,5 +75,5 @@ def test_a_lost_result_helps_nobody_who_has_to_report_and_is_tried_for_a_repair(
 ) -> None:
     file = tmp_path / "desk.py"
     file.write_text(DESK, "utf-8")
-    replay = Replay(LocalWorlds(), {"desk": WorldType("desk", file)})
+    replay = Replay(Worlds(), {"desk": WorldType("desk", file)})
     assert asyncio.run(replay.verdicts(row(kind, label)))["label_holds"] == said

@@ -172,12 +172,12 @@ FOLDERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 
 @pytest.fixture(scope="module")
 def light() -> Callable[[Path], LiveScan]:
-    """A pass that replays nothing: the suites of the folder do not look at it."""
+    """A pass that knows no world and replays nothing: the suites of the folder do not look at it."""
     import asyncio
 
     from robustbench_tc.audits.live.scan import scan
 
-    return lambda folder: asyncio.run(scan(Folder(folder), None, {}, None))
+    return lambda folder: asyncio.run(scan(Folder(folder), {}, None))
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -208,10 +208,10 @@ def test_a_row_that_fails_is_named_by_its_check(live: Path, tmp_path: Path) -> N
     assert failed.status == "failed" and failed.failures[0].where == row["id"]
 
 
-def test_without_worlds_nothing_counts_as_replayed(live: Path, light: Callable[[Path], LiveScan]) -> None:
+def test_without_its_world_no_row_counts_as_replayed(live: Path, light: Callable[[Path], LiveScan]) -> None:
     checks = suites._replay_suite(light(live))
-    assert all(check.blocks for check in checks)
-    assert "a way to open worlds" in by_id(checks, "replay.gold_state").reason
+    assert by_id(checks, "replay.world_is_known").status == "failed"
+    assert all(check.status == "not_run" for check in checks if check.id != "replay.world_is_known")
 
 
 # --- worlds of one's own ------------------------------------------------------------------------------

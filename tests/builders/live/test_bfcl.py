@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from robustbench_tc.builders.live import bfcl, bfcl_tools
+from robustbench_tc.builders.live.trace import with_gold
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow, state_hash
 from robustbench_tc.schema import Call, dumps
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Snapshot, Start
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ...worlds.bfcl_replays import LONG, Answer, Job, gold, replays
 
@@ -130,7 +131,7 @@ def test_what_the_world_hosts_agrees_with_a_plain_replay(bfcl_python: str, rows:
 
     async def hosted() -> list[tuple[LiveRow, Snapshot, list[str]]]:
         found = []
-        async with HostWorlds() as worlds:
+        async with Worlds() as worlds:
             for row in some:
                 handle = await worlds.open(world, Start(**row.initial_state))
                 texts = [
@@ -138,7 +139,7 @@ def test_what_the_world_hosts_agrees_with_a_plain_replay(bfcl_python: str, rows:
                 ]
                 copied = await handle.copy()
                 assert await copied.snapshot() == await handle.snapshot()
-                found.append((await bfcl.with_gold(row, world, worlds), await copied.snapshot(), texts))
+                found.append((await with_gold(worlds, world, row), await copied.snapshot(), texts))
         return found
 
     plain = replays(bfcl_python, map(gold, some))

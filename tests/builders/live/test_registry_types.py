@@ -17,7 +17,8 @@ from robustbench_tc.live import LiveRow, LiveTool, Turn, registry_types, state_h
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld, meant
-from robustbench_tc.worlds.handle import LocalWorlds, Start
+from robustbench_tc.worlds.handle import Start
+from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT
 
@@ -46,7 +47,7 @@ def _gold(row: LiveRow) -> list[Call]:
 
 
 async def _world(row: LiveRow) -> FaultedWorld:
-    handle = await LocalWorlds().open(find.find(row.world), msgspec.convert(row.initial_state, Start))
+    handle = await Worlds().open(find.find(row.world), msgspec.convert(row.initial_state, Start))
     return FaultedWorld(handle, row.tools, row.fault)
 
 

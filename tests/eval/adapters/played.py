@@ -24,7 +24,7 @@ from robustbench_tc.eval.record import Answer
 from robustbench_tc.live import LiveRow
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, dumps
-from robustbench_tc.worlds.host import HostWorlds
+from robustbench_tc.worlds.host import Worlds
 from tests.conftest import ROOT
 
 from .episodes import Played, completion
@@ -56,12 +56,12 @@ def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """As `rbtc live run` plays and scores them."""
     data = inputs.load(str(dataset))
     rows = {row.id: row for row in data.rows}
-    settings = LiveRows(str(dataset), opened=HostWorlds())._settings
+    settings = LiveRows(str(dataset))._settings
     types = inputs.world_types(data.rows)
 
     async def run() -> list[Record]:
         found, one_at_a_time = [], asyncio.Semaphore(1)
-        async with HostWorlds() as worlds:
+        async with Worlds() as worlds:
             with Store(place / "journal.jsonl") as journal:
                 for repeat, one in enumerate(played):
                     row = rows[one.row]

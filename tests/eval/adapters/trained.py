@@ -14,7 +14,7 @@ from robustbench_tc.schema import dumps
 from robustbench_tc.train_recipes.retry_live.reward import compute_score
 from robustbench_tc.train_recipes.retry_live.rollout import PlainCall, Rollout
 from robustbench_tc.train_recipes.trl import live
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .episodes import Played, Reply
 
@@ -28,7 +28,7 @@ def by_retry_live(dataset: Path, played: Sequence[Played]) -> list[Parts]:
 
 
 async def _rolled_out(row: LiveRow, played: Played) -> Parts:
-    rollout, going_on = await Rollout.begin(row, LocalWorlds()), True
+    rollout, going_on = await Rollout.begin(row, Worlds()), True
     texts: list[str] = []
     while going_on:
         one = played.reply(len(texts))

@@ -1,8 +1,7 @@
 """Live runs for the board's tests: a small bundled dataset, and scripted agents who play it."""
 
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from robustbench_tc.eval.leaderboard.live_data import LiveAsked
 from robustbench_tc.eval.live import inputs, prompts, record, run
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Settings
-from robustbench_tc.worlds.handle import LocalWorlds, Worlds
 
 from ..live import purses
 
@@ -46,13 +44,8 @@ def played(
         repeat=repeat,
     )
     made = record.start(folder, asked.data, settings, len(asked.data.rows) * repeat)
-
-    @asynccontextmanager
-    async def local() -> AsyncIterator[Worlds]:
-        yield LocalWorlds()
-
     cast = run.scripted(ScriptedSpeaker(agent, asked.clean))
-    run.run(made, asked.data.rows, cast, local, asked.worlds, concurrency=4)
+    run.run(made, asked.data.rows, cast, asked.worlds, concurrency=4)
     return folder
 
 

@@ -58,13 +58,12 @@ def test_an_honest_run_passes_every_check(live_run: Path, live_asked: LiveAsked,
 def test_what_the_run_says_of_itself_changes_nothing(
     live_run: Path, live_asked: LiveAsked, tmp_path: Path
 ) -> None:
-    """Totals, isolation, sessions and places are the submitter's words; a scores.parquet is not even sent."""
+    """Totals, sessions and places are the submitter's words; a scores.parquet is not even sent."""
     boasting = said(
         live_run,
         tmp_path / "boasting",
         totals={"success": 1.0, "episodes": 10**6},
         dataset="/home/ann/secret/data",
-        isolation="none",
         served_models=["something-else"],
     )
     honest, made = (
@@ -237,7 +236,7 @@ def test_records_of_other_runs_are_refused(live_run: Path, live_asked: LiveAsked
     failed = looked(run, tmp_path / "job-none", live_asked).refused
     assert failed is not None and "attach live_run.json" in failed.text
     found = schema.loads((live_run / "live_run.json").read_bytes())
-    found.pop("isolation")
+    found["flagged"] = {}
     run = copied(live_run, tmp_path / "core")
     (run / "live_run.json").write_bytes(msgspec.json.encode(found))
     failed = looked(run, tmp_path / "job-core", live_asked).refused

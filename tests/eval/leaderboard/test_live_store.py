@@ -28,7 +28,7 @@ from robustbench_tc.eval.leaderboard.store import FILES, Store
 from robustbench_tc.eval.leaderboard.worker import Job, Pool
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.stats.live import clean_success, lines
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 pytest.importorskip("fastapi", reason="the board is served with the extra leaderboard (make env-leaderboard)")
 
@@ -87,9 +87,9 @@ def test_the_figures_are_those_of_the_run_itself(site: Site, live_asked: LiveAsk
     run = open_run(live_run)
     with run.journal() as journal:
         places = [Place.of(row, run.record.settings, 0) for row in live_asked.data.rows]
-        episodes = [one for place in places if (one := kept(place, journal, "none")) is not None]
+        episodes = [one for place in places if (one := kept(place, journal)) is not None]
     scores = asyncio.run(
-        score_episodes(episodes, live_asked.by_id, LocalWorlds(), world_of=live_asked.worlds.__getitem__)
+        score_episodes(episodes, live_asked.by_id, Worlds(), world_of=live_asked.worlds.__getitem__)
     )
     entry = served.store.live_entry(ids["live"])
     assert entry is not None

@@ -1,8 +1,6 @@
 """Rows in the purse world: its tasks, and faults that they can meet."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -14,10 +12,10 @@ from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.wire import Ask
 from robustbench_tc.live import At, Fault, LiveRow, LiveTool
-from robustbench_tc.schema import Call, Json, Message
+from robustbench_tc.schema import Call, Message
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds, Start, Worlds, WorldType, load_file
+from robustbench_tc.worlds.handle import Start, WorldType, load_file
 
 FILE = Path(__file__).parents[2] / "worlds" / "purse.py"
 PURSE = find(str(FILE))
@@ -35,16 +33,11 @@ FAULTS = (
 
 def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
     """The clean row of a task; gold is carried out for the hash of its state."""
-    tools = tuple(msgspec.convert(tool, LiveTool) for tool in load_file(world.file).WORLD.tools())
-    start = Start(dict(task.state), task.seed)
+    module, start = load_file(world.file), Start(dict(task.state), task.seed)
+    played = module.WORLD(start.state, start.seed)
     golden = tuple(tuple(Call(one.name, dict(one.arguments)) for one in turn.gold) for turn in task.turns)
-
-    async def end() -> Json:
-        handle = await LocalWorlds().open(world, start)
-        for call in (one for turn in golden for one in turn):
-            await handle.call(call.name, call.parameters)
-        return (await handle.snapshot()).state
-
+    for call in (one for turn in golden for one in turn):
+        played.call(call.name, call.parameters)
     return LiveRow(
         id=f"{task.id}::clean",
         clean_id=task.id,
@@ -52,10 +45,10 @@ def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
         world=world.name,
         category=world.name,
         turns=tuple(live.Turn((Message("user", turn.says),)) for turn in task.turns),
-        tools=tools,
+        tools=tuple(msgspec.convert(tool, LiveTool) for tool in module.WORLD.tools()),
         initial_state=msgspec.to_builtins(start),
         golden_calls=golden,
-        gold_state_sha256=live.state_hash(asyncio.run(end())),
+        gold_state_sha256=live.state_hash(played.state()),
     )
 
 
@@ -87,12 +80,12 @@ def write(folder: Path, found: Iterable[LiveRow]) -> Path:
     return folder
 
 
-def settings(mode: str = "fc", **more: object) -> Settings:
+def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Settings:
     from robustbench_tc.eval.inputs import Selection
 
     return Settings(
         fingerprint="f" * 32,
-        model="scripted",
+        model=model,
         mode=mode,  # type: ignore[arg-type]
         backend="agent",
         decoding={},
@@ -101,12 +94,6 @@ def settings(mode: str = "fc", **more: object) -> Settings:
         repeat=1,
         **more,  # type: ignore[arg-type]
     )
-
-
-@contextlib.asynccontextmanager
-async def local() -> AsyncIterator[Worlds]:
-    """Worlds in this process."""
-    yield LocalWorlds()
 
 
 def requests(row: LiveRow, mode: str, replies: Iterable[live.Reply]) -> list[Ask]:

@@ -12,7 +12,7 @@ from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, groups, lines
 from robustbench_tc.live import LiveRow
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .playing import play
 
@@ -42,7 +42,7 @@ def scores(whole: Sequence[LiveRow], agent: str) -> list[LiveScore]:
     clean = {row.clean_id: row for row in whole if row.clean}
 
     async def run() -> list[LiveScore]:
-        worlds = LocalWorlds()
+        worlds = Worlds()
         played = [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in whole]
         return await score_episodes(played, {row.id: row for row in whole}, worlds)
 

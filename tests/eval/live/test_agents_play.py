@@ -12,11 +12,11 @@ from robustbench_tc.eval.live.agents import AGENTS, View
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import read_scores, score_run
 from robustbench_tc.eval.stats.live import summary_lines
-from robustbench_tc.io.parquet import write_file
+from robustbench_tc.io.parquet import table, write_file
 from robustbench_tc.live import Episode
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .playing import play, row_of
 from .test_ledger import _rows
@@ -42,7 +42,7 @@ def test_there_are_fifteen_and_each_ends_every_bundled_task_with_golds_world() -
     row = row_of(world, tasks(world)[1])
 
     async def run() -> list[Episode]:
-        return [await play(row, make(row), LocalWorlds()) for make in AGENTS.values()]
+        return [await play(row, make(row), Worlds()) for make in AGENTS.values()]
 
     for episode in asyncio.run(run()):
         assert episode.ended == "done"
@@ -62,39 +62,33 @@ def test_values_that_gold_copies_are_known_with_their_place() -> None:
 
 
 def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
-    import pyarrow as pa
 
     rows = {row.id: row for row in _rows().values()}
     clean = {row.clean_id: row for row in rows.values() if row.clean}
 
     async def run() -> list[Episode]:
         agent = AGENTS["blind-retrier"]
-        return [await play(row, agent(clean[row.clean_id]), LocalWorlds()) for row in rows.values()]
+        return [await play(row, agent(clean[row.clean_id]), Worlds()) for row in rows.values()]
 
     episodes = asyncio.run(run())
     arrow = arrow_schema(in_struct(Episode))
-    data = schema.columns(episodes, Episode)
-    write_file(
-        [pa.table([pa.array(data[one.name], one.type) for one in arrow], schema=arrow)],
-        tmp_path / "episodes.parquet",
-        arrow,
-    )
-    scores = score_run(tmp_path, rows, LocalWorlds())
+    write_file([table(schema.columns(episodes, Episode), arrow)], tmp_path / "episodes.parquet", arrow)
+    scores = score_run(tmp_path, rows)
     assert read_scores(tmp_path) == scores and len(scores) == len(rows)
     before = (tmp_path / "scores.parquet").read_bytes()
     (tmp_path / "scores.parquet").unlink()
-    score_run(tmp_path, rows, LocalWorlds())
+    score_run(tmp_path, rows)
     assert (tmp_path / "scores.parquet").read_bytes() == before
     summary = summary_lines(scores)
     assert {line.name for line in summary["scripted", "fc"]} >= {"timeout_after_effect", "all"}
     del rows["purse_1::clean"]
     with pytest.raises(UserError, match="purse_1::clean: no row of the dataset"):
-        score_run(tmp_path, rows, LocalWorlds())
+        score_run(tmp_path, rows)
 
 
 def test_a_folder_without_episodes_or_scores_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no episodes\.parquet"):
-        score_run(tmp_path, {}, LocalWorlds())
+        score_run(tmp_path, {})
     with pytest.raises(UserError, match=r"no scores\.parquet"):
         read_scores(tmp_path)
 

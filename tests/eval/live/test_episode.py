@@ -25,7 +25,7 @@ from robustbench_tc.live import At, Episode, Fault, LiveRow
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Message
 from robustbench_tc.worlds.find import tasks
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from . import purses
 
@@ -62,11 +62,9 @@ def calls(*given: tuple[str, Any], text: str = "") -> dict[str, Any]:
 def played(row: LiveRow, speaker: Any, folder: Path, mode: str = "fc") -> Episode:
     place = Place.of(row, purses.settings(mode), 0)
     with Store(folder / "journal.jsonl") as journal:
-        episode, _ = asyncio.run(
-            play(place, journal, speaker, LocalWorlds(), purses.PURSE, asyncio.Semaphore(1))
-        )
+        episode, _ = asyncio.run(play(place, journal, speaker, Worlds(), purses.PURSE, asyncio.Semaphore(1)))
         if episode.ended != "request_error":
-            assert kept(place, journal, "none") == episode  # the journal alone says the same
+            assert kept(place, journal) == episode  # the journal alone says the same
     return episode
 
 

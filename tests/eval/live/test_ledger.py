@@ -12,7 +12,7 @@ from robustbench_tc.eval.live.ledger import Ledger
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.live import At, LiveRow
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from .playing import PURSE, faulted, play, row_of
 
@@ -39,7 +39,7 @@ def _scores() -> dict[tuple[str, str], LiveScore]:
     rows = _rows()
 
     async def run() -> list[LiveScore]:
-        worlds = LocalWorlds()
+        worlds = Worlds()
         episodes = []
         for agent, make in AGENTS.items():
             for row in rows.values():

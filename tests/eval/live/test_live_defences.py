@@ -31,7 +31,7 @@ from robustbench_tc.eval.wire import Ask
 from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
 from robustbench_tc.llm import Store
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT
 from ..test_eval_command import Rbtc, rbtc
@@ -77,9 +77,9 @@ def played(row: LiveRow, speaker: Any, folder: Path, *words: str, mode: str = "f
     place = Place.of(row, purses.settings(mode, defend=words), 0)
     world = purses.PURSE if row.world == "purse" else find(row.world)
     with Store(folder / "journal.jsonl") as journal:
-        one, _ = asyncio.run(play(place, journal, speaker, LocalWorlds(), world, asyncio.Semaphore(1)))
+        one, _ = asyncio.run(play(place, journal, speaker, Worlds(), world, asyncio.Semaphore(1)))
         if one.ended != "request_error":
-            assert kept(place, journal, "none") == one
+            assert kept(place, journal) == one
     return one
 
 
@@ -108,7 +108,7 @@ def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
         async def again() -> tuple[bool, int]:
             from robustbench_tc.eval.live.success import success
 
-            replay = await replayed(row, one, LocalWorlds())
+            replay = await replayed(row, one, Worlds())
             return bool(success(replay)), harm(replay).repeated
 
         return asyncio.run(again())
@@ -250,7 +250,7 @@ def test_no_budget_is_exceeded_and_every_episode_replays(
     chain = defended.parse(words, "fc")
     one = played(row, Says(*said), tmp_path_factory.mktemp("hostile"), *words)
     assert all(reply.requests <= budget(chain) for reply in one.replies)
-    asyncio.run(replayed(row, one, LocalWorlds(), world=purses.PURSE))
+    asyncio.run(replayed(row, one, Worlds(), world=purses.PURSE))
 
 
 def test_a_chain_asks_and_shows_as_its_parts_do(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
         assert old in text
         path.write_text(text.replace(old, new), "utf-8")
         with Store(path) as journal, pytest.raises(UserError, match="changed by hand"):
-            kept(place, journal, "none")
+            kept(place, journal)
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow]) -> None:

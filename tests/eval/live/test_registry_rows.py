@@ -21,7 +21,7 @@ from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.live import At, Fault, LiveRow
 from robustbench_tc.schema import Message, loads
 from robustbench_tc.sql.query import Inputs, query
-from robustbench_tc.worlds.handle import LocalWorlds
+from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import Done
 from . import purses
@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _played(rows: list[LiveRow], clean: dict[str, LiveRow], agent: str) -> dict[str, LiveScore]:
     async def run() -> list[LiveScore]:
-        worlds = LocalWorlds()
+        worlds = Worlds()
         played = [await play(row, AGENTS[agent](clean[row.clean_id]), worlds, model=agent) for row in rows]
         return await score_episodes(played, {row.id: row for row in rows}, worlds)
 

@@ -64,7 +64,7 @@ def test_what_models_write_stays_text(run: Path) -> None:
         "t" + hostile, ("a", hostile), ((hostile, "\x00\ud800".encode("utf-8", "replace").decode()),)
     )
     made = LivePage(
-        run=hostile, model=hostile, mode="fc", dataset=hostile, isolation=(hostile,), finding=hostile,
+        run=hostile, model=hostile, mode="fc", dataset=hostile, finding=hostile,
         tables=(table,), episodes=tuple(shown),
     )  # fmt: skip
     html = page.html(made)
@@ -94,7 +94,7 @@ def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Pa
         turns = (msgspec.structs.replace(turn, replies=tuple(replies)), *one.turns[1:])
         episodes.append(msgspec.structs.replace(one, turns=turns, error=evil))
     made = LivePage(
-        run=evil, model=evil, mode="fc", dataset=evil, isolation=(evil,), finding=evil,
+        run=evil, model=evil, mode="fc", dataset=evil, finding=evil,
         tables=(Table(evil, (evil,), ((evil,),), evil),), episodes=tuple(episodes),
     )  # fmt: skip
     page.write(made, tmp_path / "out")
@@ -118,7 +118,7 @@ def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
     episodes = [
         Episode(
             id=one.id, clean_id=one.clean_id, type_code=one.type_code, world="orders", model="m", mode="fc",
-            row_hash="", ended="done", replies=(), isolation="none",
+            row_hash="", ended="done", replies=(),
         )
         for one in scores
     ]  # fmt: skip

@@ -35,7 +35,6 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
     assert (done.ended, done.asked.total) == (16, 16)
     episodes = done.folder.episodes()
     assert [one.id for one in episodes] == [row.id for row in purses.rows()]
-    assert {one.isolation for one in episodes} == {done.folder.record.isolation}
     scores = score_live(tmp_path / "run", worlds=[WORLD])
     assert all(one.success for one in scores if one.type_code == "clean")
     found = show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
@@ -96,7 +95,7 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     def played(out: Path) -> bytes:
         folder = record.start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        state = run.run(folder, data.rows, run.scripted(agent), purses.local, types, concurrency=3)
+        state = run.run(folder, data.rows, run.scripted(agent), types, concurrency=3)
         assert state.done == len(folder.episodes()) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 

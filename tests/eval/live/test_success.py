@@ -15,7 +15,8 @@ from robustbench_tc.live import At, Episode, LiveRow, Reply, Step, row_hash
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find, tasks
-from robustbench_tc.worlds.handle import LocalWorlds, Snapshot, Start
+from robustbench_tc.worlds.handle import Snapshot, Start
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import STEPS, equal, same
 
 from .playing import PURSE, faulted, row_of
@@ -99,7 +100,7 @@ def played(row: LiveRow, *calls: Call) -> Replay:
     """The replay of an episode with these calls in its first turn."""
 
     async def run() -> Replay:
-        worlds = LocalWorlds()
+        worlds = Worlds()
         world = FaultedWorld(
             await worlds.open(find(row.world), Start(**row.initial_state)), row.tools, row.fault
         )
@@ -123,7 +124,6 @@ def episode(row: LiveRow, *steps: Step) -> Episode:
         row_hash=row_hash(row),
         ended="done",
         replies=tuple(replies),
-        isolation="none",
     )
 
 
@@ -162,15 +162,15 @@ def test_information_asks_whether_results_of_golds_reads_were_seen() -> None:
 def test_what_was_not_played_with_this_row_or_world_is_refused() -> None:
     row = purse(1)
     with pytest.raises(UserError, match="another row"):
-        asyncio.run(replayed(faulted(row, "stale_read", At(write=1)), episode(row), LocalWorlds()))
+        asyncio.run(replayed(faulted(row, "stale_read", At(write=1)), episode(row), Worlds()))
     forged = Step(name="add_coins", arguments={"amount": 2}, text='{"receipt": "R-1", "amount": 2}')
     with pytest.raises(UserError, match=r"call 1 \(add_coins\) is answered differently"):
-        asyncio.run(replayed(row, episode(row, forged), LocalWorlds()))
+        asyncio.run(replayed(row, episode(row, forged), Worlds()))
 
 
 def test_a_call_that_was_cut_off_is_not_made_again() -> None:
     cut = Step(
         name="add_coins", arguments={"amount": 2}, text='{"error": "too long"}', executed=0, problem="timeout"
     )
-    replay = asyncio.run(replayed(purse(1), episode(purse(1), cut), LocalWorlds()))
+    replay = asyncio.run(replayed(purse(1), episode(purse(1), cut), Worlds()))
     assert replay.end.state["coins"] == 3 and success(replay) is False

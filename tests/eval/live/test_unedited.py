@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,6 +15,7 @@ from robustbench_tc.eval.live import record
 from robustbench_tc.eval.live.after import score_live, show_episode
 from robustbench_tc.eval.live.evaluate import run_live
 from robustbench_tc.eval.live.report import report_live
+from robustbench_tc.io import parquet
 from robustbench_tc.live import Episode, Reply, Step
 
 from . import purses
@@ -57,8 +57,6 @@ STEP: dict[str, Any] = {
     "defence": "look",
     "told": "other",
 }
-UNNOTICED = {"isolation"}
-"""What only says how worlds were kept apart; no figure is made of it."""
 
 
 def _reply(one: Episode, **changes: Any) -> Episode:
@@ -92,7 +90,7 @@ EDITS: dict[str, Callable[[Episode], Episode]] = {
 
 
 def test_every_field_is_edited() -> None:
-    assert {*OTHER, "replies", *UNNOTICED} == set(Episode.__struct_fields__)
+    assert {*OTHER, "replies"} == set(Episode.__struct_fields__)
     assert {*REPLY, "steps"} == set(Reply.__struct_fields__) and set(STEP) == set(Step.__struct_fields__)
 
 
@@ -108,9 +106,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _leave(run: Path, episodes: list[Episode]) -> None:
     """The file as anybody can write it."""
-    kinds = arrow_schema(in_struct(Episode))
-    data = schema.columns(episodes, Episode)
-    table = pa.table([pa.array(data[field.name], field.type) for field in kinds], schema=kinds)
+    table = parquet.table(schema.columns(episodes, Episode), arrow_schema(in_struct(Episode)))
     pq.write_table(table, run / record.EPISODES)
 
 

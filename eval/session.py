@@ -12,7 +12,6 @@ from typing import NamedTuple
 from robustbench_tc import __version__
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.io import owned
 from robustbench_tc.llm import (
     Client,
     Endpoint,
@@ -111,8 +110,6 @@ def batch(
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
         with Store(folder / BATCHES) as book:
-            if (ours := owned.owner(folder)) is not None:
-                ours.grew(BATCHES)
             wire = BatchTransport(resolved, book, timeout_s=timeout_s, note=note)
             async with Client(
                 resolved,

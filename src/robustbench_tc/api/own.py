@@ -90,7 +90,7 @@ def init(folder: Path | str, framework: str | None = None) -> tuple[str, ...]:
     `framework`: langgraph, openai-agents or pydantic-ai, for an agent of it beside the plain one. Raises
     UserError where something is there already; then, and where a file cannot be written, nothing is.
     """
-    from ..io.new_folder import write_new
+    from ..io.folders import write_new
     from ..own import desk as example
 
     files = example.desk()
@@ -222,8 +222,7 @@ def import_cases(
     same pseudonyms; no file of it is replaced. Raises UserError.
     """
     from ..io.files import atomic_file, check_file
-    from ..io.new_folder import check_new, write_new
-    from ..io.places import real
+    from ..io.folders import check_new, real, write_new
     from ..own.logs import secret
     from ..own.logs.importing import make
 

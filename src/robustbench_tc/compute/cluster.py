@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from .. import __version__
 from ..errors import UserError, need_extra
-from ..io import scratch
-from ..io.files import atomic_file
+from ..io import files
 from .parallel import Workers, collect_rarely
 
 Item = TypeVar("Item")
@@ -82,8 +81,8 @@ def unseal(data: bytes) -> pa.Table:
 
 def is_part(path: Path) -> bool:
     """Whether a file is a finished part with its checksum, or one that a killed run was writing."""
-    if scratch.is_ours(path.name):
-        return not scratch.is_written(path)
+    if files.is_ours(path.name):
+        return not files.is_held(path)
     if not _PART.fullmatch(path.name):
         return False
     with path.open("rb") as file:
@@ -114,7 +113,7 @@ class Parts:
         except ValueError:
             raise UserError(f"part {number} was damaged on its way from a worker: run again") from None
         if (path := self._path(number)) is not None:
-            with atomic_file(path, replace=True) as beside:
+            with files.atomic_file(path, replace=True) as beside:
                 beside.write_bytes(data)
         return table
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -20,7 +20,6 @@ import msgspec
 from .. import __version__
 from ..errors import UserError
 from ..io.files import named
-from ..io.removal import remove_files
 from ..schema import Json, dumps
 
 if TYPE_CHECKING:
@@ -128,7 +127,11 @@ def remove_checkpoints(out: Path) -> None:
         if wanted.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
             from .cluster import is_part
 
-            remove_files(folder, lambda name, found, folder=folder: is_part(folder / name))  # type: ignore[misc]
+            for part in folder.iterdir():
+                if part.is_file() and not part.is_symlink() and is_part(part):
+                    part.unlink()
+            with suppress(OSError):  # something else is in it
+                folder.rmdir()
 
 
 def cores() -> int:

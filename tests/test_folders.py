@@ -659,17 +659,6 @@ def test_an_audit_replaces_no_strangers_report(
         assert tree(tmp_path) == before, out
 
 
-def test_an_audits_report_that_names_other_places_deletes_nothing_there(
-    rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
-) -> None:
-    out = Path(shutil.copytree(made["build"], tmp_path / "out"))
-    named = {"../mine": marker.sha256_of(b"mine"), "audit/../../mine": marker.sha256_of(b"mine")}
-    report = marker.sealed(marker.Marker(kind="robustbench-tc", files=named, own_sha256=""))
-    write(tmp_path, {"mine": "mine", "out/audit_report.json": report})
-    rbtc("audit", out)
-    assert (tmp_path / "mine").read_text() == "mine"
-
-
 def test_a_release_is_never_replaced(
     rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
 ) -> None:

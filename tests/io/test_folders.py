@@ -195,10 +195,9 @@ def test_a_foreign_marker_makes_nothing_ours(tmp_path: Path) -> None:
 
 def test_a_marker_that_names_other_places_moves_nothing_there(tmp_path: Path) -> None:
     write(tmp_path, {"victim/a.txt": "one"})
-    names = ("../victim/a.txt", "/etc/hostname", "sub/../../victim/a.txt", "./a.txt", "")
-    write(tmp_path / "out", {marker.OWN: sealed(files=dict.fromkeys(names, "0" * 64))})
-    remove_dir(tmp_path / "out", kind=KIND, discard_changes=True)
-    assert set(tree(tmp_path)) == {"victim", "victim/a.txt"} and Path("/etc/hostname").exists()
+    for name in ("../victim/a.txt", "/etc/hostname", "sub/../../victim/a.txt"):
+        write(tmp_path / "out", {marker.OWN: sealed(files={name: hashlib.sha256(b"one").hexdigest()})})
+        refused(tmp_path / "out", "outside its folder", discard_changes=True)
 
 
 def test_a_marker_that_is_a_pipe_a_link_or_a_folder_is_none(tmp_path: Path) -> None:

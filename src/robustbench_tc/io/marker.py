@@ -131,4 +131,6 @@ def read(path: Path) -> Marker:
         raise NotOurs(f"it is of version {version}, which this rbtc does not write")
     if not is_sealed(data, found.own_sha256):
         raise NotOurs("it was changed since rbtc wrote it")
+    if any(name.startswith("/") or ".." in name.split("/") for name in found.files):
+        raise NotOurs("it names files outside its folder")
     return found

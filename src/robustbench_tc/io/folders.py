@@ -139,6 +139,7 @@ def write_new(path: Path, contents: Mapping[str, bytes]) -> None:
 
     What is there already is never replaced; where a file cannot be written, nothing stays.
     """
+    path = real(path)
     check_new(path)
     was_there = path.exists()
     written: list[str] = []
@@ -156,7 +157,8 @@ def write_new(path: Path, contents: Mapping[str, bytes]) -> None:
 
 def check_new(path: Path) -> None:
     """UserError unless nothing is at `path`, or an empty folder that is not a link."""
-    for parent in real(path).parents:
+    path = real(path)
+    for parent in path.parents:
         if parent.exists() and not parent.is_dir():
             raise UserError(f"{parent} is not a folder: choose another name")
     if not new_or_empty(path):

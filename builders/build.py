@@ -24,7 +24,7 @@ from robustbench_tc.column_types import ColumnTypes, arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.io.errata import NAME as ERRATA
 from robustbench_tc.io.errata import Erratum
 from robustbench_tc.io.errata import write as write_errata
@@ -185,7 +185,7 @@ def build(
     pool: Pool | None = None,
     beside: Mapping[str, bytes] | None = None,
 ) -> BuildReport:
-    """Writes the release folder `out` and returns its report. All or nothing: see `files.atomic_dir`.
+    """Writes the release folder `out` and returns its report. All or nothing: see `folders.atomic_dir`.
 
     `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
     with translated values. With `check`, every row
@@ -194,7 +194,9 @@ def build(
     """
     with (
         parallel.on_ray(spec.workers),
-        files.atomic_dir(out, kind="robustbench-tc", force=force, discard_changes=discard_changes) as folder,
+        folders.atomic_dir(
+            out, kind="robustbench-tc", force=force, discard_changes=discard_changes
+        ) as folder,
     ):
         plan, issues, recordings = prepare(
             spec, accept=accept, taken=taken, progress=progress, generators=generators, pool=pool
@@ -229,7 +231,6 @@ def build(
             pyarrow=pa.__version__,
         )
         beside = beside or {}
-        files.claim(folder, generations.NAME, ERRATA, *beside, "build_report.md", "README.md", marker.BUILD)
         for name, content in beside.items():
             (folder / name).write_bytes(content)
         generations.write(folder / generations.NAME, recordings)

@@ -23,7 +23,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import files, marker
+from robustbench_tc.io import folders, marker
 
 from . import generations
 from .build import select_types
@@ -144,10 +144,9 @@ def build(
     }
     with (
         parallel.on_ray(spec.workers),
-        files.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
+        folders.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
     ):
         scratch = folder / "scratch.parquet"
-        files.claim(folder, scratch.name)
         maker = VersionMaker(
             source, codes, spec.seed, spec.copies, used, checks, spec.counterbalance, validation_codes
         )
@@ -170,7 +169,6 @@ def build(
             rows[config] = writer.write(config, folder / config)
         scratch.unlink()
         report = _report(spec, source.form, sources, checks, leak_note, maker, writer, rows, used)
-        files.claim(folder, generations.NAME, "build_report.md", "README.md", marker.BUILD)
         generations.write(folder / generations.NAME, used.values())
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))

@@ -5,7 +5,7 @@
       journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
       predictions.parquet   one row per (row, repeat)                    (Prediction)
       scores.parquet        the same rows with their verdicts            (`rbtc score`)
-      rbtc.json             names these files: what of the folder is ours (`io.owned`)
+      rbtc.json             names these files: what of the folder is ours (`io.folders`)
 
 The journal is the truth: the parquet files are made from it and can be made again.
 """
@@ -21,9 +21,8 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker, owned
-from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
-from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.io import folders, marker
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
@@ -36,6 +35,9 @@ from .stats.blind import TypeFigures
 RECORD = "run.json"
 FORMAT = 2
 """Of the run record. 1: a run had one selection, and its `limit` chose rows without regard to clean rows."""
+JOURNAL = "journal.jsonl"
+LIVING = (RECORD, JOURNAL)
+"""The files that are written again and again while a run goes on."""
 
 Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
@@ -220,18 +222,12 @@ class RunFolder:
 
     @property
     def journal_path(self) -> Path:
-        return self.path / "journal.jsonl"
+        return self.path / JOURNAL
 
     def save(self) -> None:
-        """Writes `run.json`, and names it and the journal in the folder's marker."""
-        folder = owned.owner(self.path)
-        data = msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n"
+        """Writes `run.json`."""
         with atomic_file(self.path / RECORD, replace=True) as beside:
-            beside.write_bytes(data)
-            if folder is not None:
-                folder.announce(RECORD, marker.sha256_of(data))
-        if folder is not None:
-            folder.grew(self.journal_path.name)
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
 
     def journal(self) -> Store:
         """The journal, locked for this process; a torn last line is cut off."""
@@ -241,26 +237,22 @@ class RunFolder:
         """Sees to it that `paths`, made from the journal, may be written again; a line for each set aside.
 
         UserError for a file that was changed since we wrote it, or that we did not write. A damaged one is
-        kept under another name. A run from before folders had markers gets one, for the files that show by
-        their form that they are a run's.
+        kept under another name.
         """
-        derived = (self.predictions_path, self.scores_path)
-        folder = owned.owner(self.path)
-        if folder is None:
-            ours = [path.name for path in (self.path / RECORD, self.journal_path) if path.is_file()]
-            folder = owned.create(self.path, "run", ours + [p.name for p in derived if _is_ours(p)])
-        if folder.kind != "run":
+        folder = folders.owner(self.path)
+        if folder is None:  # a copy of a run's own files
+            folders.begin(self.path, "run", *LIVING)
+        elif folder.kind != "run":
             raise UserError(f"{self.path} holds {folder.kind}, not a run: choose another folder")
-        return [note for path in paths if (note := self._make_way(folder, path))]
-
-    def _make_way(self, folder: owned.Owned, path: Path) -> str | None:
-        try:
-            folder.refuse_foreign(path.name)
-        except UserError:
-            if path.is_symlink() or not path.is_file() or _columns(path):
-                raise
-            return f"{path} is damaged: kept as {set_aside(path).name}"
-        return None
+        notes = []
+        for path in paths:
+            try:
+                folders.refuse_foreign(path)
+            except UserError:
+                if path.is_symlink() or not path.is_file() or _columns(path):
+                    raise
+                notes.append(f"{path} is damaged: kept as {set_aside(path).name}")
+        return notes
 
 
 def set_aside(path: Path) -> Path:
@@ -272,9 +264,9 @@ def set_aside(path: Path) -> Path:
 
 
 def discard(path: Path, *, discard_changes: bool = False) -> None:
-    """Removes a run. UserError where the folder holds anything else, or was changed (`folders.check`)."""
+    """Removes a run. UserError where the folder holds anything else, or was changed (`io.folders`)."""
     open_run(path)  # says what it is instead
-    remove_dir(path, kind="run", discard_changes=discard_changes)
+    folders.remove_dir(path, kind="run", discard_changes=discard_changes)
 
 
 def default_place(model: str, mode: Mode, suffix: str = "") -> Path:
@@ -291,7 +283,7 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path} is a link: name the folder itself")
     if (path / RECORD).exists():
         open_run(path)
-    elif not new_or_empty(path) and not _is_begun(path):
+    elif not folders.new_or_empty(path) and not _is_begun(path):
         raise UserError(f"{path} is there and is not a run: take another --out")
 
 
@@ -319,7 +311,7 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
         notes = folder.make_way(folder.predictions_path, folder.scores_path)
     else:
         path.mkdir(parents=True, exist_ok=True)
-        owned.create(path, "run")
+        folders.begin(path, "run", *LIVING)
         notes = []
     folder = RunFolder(
         path,
@@ -339,8 +331,8 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
 
 def _is_begun(path: Path) -> bool:
     """Whether a start that was killed at once left the folder: it holds a run's marker only."""
-    folder = owned.owner(path) if path.is_dir() else None
-    return folder is not None and folder.kind == "run" and not is_more_than(path, marker.OWN)
+    folder = folders.owner(path) if path.is_dir() else None
+    return folder is not None and folder.kind == "run" and not folders.is_more_than(path, marker.OWN)
 
 
 def _columns(path: Path) -> list[str]:
@@ -351,12 +343,6 @@ def _columns(path: Path) -> list[str]:
         return list(pq.read_schema(path).names)
     except (OSError, ValueError):
         return []
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file has the columns of predictions or scores."""
-    expected = [name for name in schema.Prediction.__struct_fields__ if name != "attempts"]  # a later column
-    return path.is_file() and not path.is_symlink() and _columns(path)[: len(expected)] == expected
 
 
 def _has_answers(folder: RunFolder) -> bool:

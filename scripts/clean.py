@@ -56,7 +56,7 @@ def outputs() -> Iterator[str]:
     if there:
         try:
             from robustbench_tc.errors import UserError
-            from robustbench_tc.io.files import remove_dir
+            from robustbench_tc.io.folders import remove_dir
         except ImportError:
             yield f"{', '.join(there)}: without the package nobody can tell whose files these are"
             return

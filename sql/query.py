@@ -3,13 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -61,7 +58,8 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
 
 def query(name: str, inputs: Inputs) -> "pa.Table":
     """The rows of a mart, or of a .sql file of your own over the same views. Raises UserError."""
-    duckdb = _duckdb()
+    import duckdb
+
     sql = text_of(name, inputs)
     with connect(inputs) as connection:
         try:
@@ -89,13 +87,6 @@ def views() -> dict[str, dict[str, str]]:
     return columns
 
 
-@cache
-def _duckdb() -> ModuleType:
-    """DuckDB, imported in a thread, where no signal is handled: Ctrl-C in its import aborts the process."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(import_module, "duckdb").result()
-
-
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Ctrl-C while DuckDB is at a query is a KeyboardInterrupt: DuckDB makes a RuntimeError of it."""
@@ -114,7 +105,8 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
     Never shared: DuckDB refuses a connection that is in use by another request. `check` looks for rows that
     were answered twice.
     """
-    duckdb = _duckdb()
+    import duckdb
+
     scored = [(_scored(run), _is_live(run)) for run in inputs.runs]
     if twice := [run for (run, _), times in Counter(scored).items() if times > 1]:
         raise UserError(f"{twice[0]} is given twice")

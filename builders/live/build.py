@@ -21,7 +21,7 @@ from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.live import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
@@ -122,7 +122,7 @@ def build(
     Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
     """
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
-    with files.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
+    with folders.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, progress=progress)
         tally, checksums = Tally(), dict[str, str]()
         for code in ("clean", *map(live.type_code, (*kinds, *types))):
@@ -146,7 +146,6 @@ def build(
             pins=tuple(row for row in pins().rows() if row["source"] == LIVE_SOURCE) if of_bfcl else (),
             pyarrow=pa.__version__,
         )
-        files.claim(folder, "build_report.md", "README.md", marker.BUILD)
         (folder / "build_report.md").write_text(report.markdown())
         (folder / "README.md").write_text(card(report))
         # The marker comes last: it names every file that lies in the folder now.

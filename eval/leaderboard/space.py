@@ -14,8 +14,7 @@ from pathlib import Path
 
 import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
-from robustbench_tc.io import marker
-from robustbench_tc.io.files import atomic_dir, claim
+from robustbench_tc.io.folders import atomic_dir
 
 from . import pages
 
@@ -64,7 +63,6 @@ def export_space(
         rendered = ("app.py", "requirements.txt", "README.md")
         copies = {path: f"robustbench_tc/{path.relative_to(package).as_posix()}" for path in sorted(copied)}
         stated = f"robustbench_tc-{robustbench_tc.__version__}.dist-info/METADATA"
-        claim(made, *rendered, *copies.values(), stated, marker.OWN)
         for name in rendered:
             (made / name).write_text(pages.render(f"space/{name}.j2", **values), encoding="utf-8")
         for path, name in copies.items():
@@ -74,7 +72,6 @@ def export_space(
         (made / stated).write_text(
             f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {robustbench_tc.__version__}\n"
         )
-        marker.describe(made, "space")
         return sum(path.is_file() for path in made.rglob("*"))
 
 

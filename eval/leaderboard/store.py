@@ -30,10 +30,8 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import owned, scratch
-from robustbench_tc.io.files import atomic_file
-from robustbench_tc.io.folders import is_more_than
-from robustbench_tc.io.removal import remove_files
+from robustbench_tc.io import folders
+from robustbench_tc.io.files import atomic_file, is_ours
 
 from . import moderation, stored
 from .live_records import LIVE_VERSION, LiveEntry
@@ -115,18 +113,12 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise UserError(f"{self.folder} is not a folder: name one for the results") from None
-        folder = owned.owner(self.folder)
-        if folder is None and (not is_more_than(self.folder) or self._is_unmarked()):
-            folder = owned.create(self.folder, "leaderboard")
+        folder = folders.owner(self.folder)
+        if folder is None and not folders.is_more_than(self.folder):
+            folders.begin(self.folder, "leaderboard")
+            folder = folders.owner(self.folder)
         if folder is None or folder.kind != "leaderboard":
             raise UserError(f"{self.folder} is not a results folder: name another, or a new one")
-
-    def _is_unmarked(self) -> bool:
-        """Whether it is one from before folders had markers: all of its parts, and nothing else."""
-        there = {path.name for path in self.folder.iterdir()} - {".lock"}
-        return there | {"moderation"} == set(PARTS) and all(
-            (self.folder / part).is_dir() and not (self.folder / part).is_symlink() for part in there
-        )
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -323,11 +315,10 @@ class Store:
         return folder / f"{submission_id}.json"
 
     def _take_entry(self, source: Path, target: Path) -> None:
-        """An entry from elsewhere, without waiting for the disk: one that a crash tears is made again."""
+        """An entry from elsewhere."""
         if source.is_file():
-            with scratch.beside(target) as beside:
+            with atomic_file(target, replace=True) as beside:
                 shutil.copyfile(source, beside)
-                beside.replace(target)
 
     def publish_entries(self, ids: Sequence[str]) -> None:
         """Where results also go elsewhere: entries that were computed again. Raises UserError."""
@@ -363,8 +354,12 @@ class Store:
 
     def throw_away(self, path: Path) -> None:
         """Removes an upload, file by file; anything else that lies among them stays."""
-        if _TICKET.fullmatch(path.name):
-            remove_files(path, lambda name, found: name in UPLOADED or scratch.is_ours(Path(name).name))
+        if _TICKET.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            for file in path.iterdir():
+                if file.is_file() and (file.name in UPLOADED or is_ours(file.name)):
+                    file.unlink()
+            with suppress(OSError):  # something else lies among them
+                path.rmdir()
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         """Where results also go elsewhere (`hub`): all of `files` at once, before they count here."""

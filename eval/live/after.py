@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import owned
+from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -58,7 +58,7 @@ def score_live(
     check_thread()
     folder, data = opened(run, dataset)
     for name in (record.EPISODES, record.SCORES):
-        owned.Owned(folder.path, record.KIND).refuse_foreign(name)
+        folders.refuse_foreign(folder.path / name)
     types = inputs.world_types(data.rows, worlds, world_python)
     rows = {row.id: row for row in data.rows}
     unedited.check_all(folder, rows)

@@ -15,8 +15,8 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from robustbench_tc.io import marker, templates
-from robustbench_tc.io.files import atomic_dir, claim
+from robustbench_tc.io import templates
+from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.live import EXPLICIT, Episode
 from robustbench_tc.safe_text import safe, safe_json
 from robustbench_tc.schema import Json, dumps
@@ -74,11 +74,9 @@ def write(page: LivePage, folder: Path, *, discard_changes: bool = False) -> Pat
     UserError for a folder that holds anything else.
     """
     with atomic_dir(folder, kind="live-report", force=True, discard_changes=discard_changes) as made:
-        claim(made, "live.html", "live.json", marker.OWN)
         (made / "live.html").write_text(html(page), encoding="utf-8")
         found = msgspec.json.format(msgspec.json.encode(page), indent=1).decode()
         (made / "live.json").write_text(f"{safe_json(found)}\n", encoding="utf-8")
-        marker.describe(made, "live-report")
     return folder / "live.html"
 
 

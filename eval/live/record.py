@@ -5,7 +5,7 @@
       journal.jsonl      one line per answer, one per reply's results     (Answer, Results)
       episodes.parquet   one row per (row, repeat) that ended             (live.Episode)
       scores.parquet     their scores                                     (`rbtc live score`)
-      rbtc.json          names these files: what of the folder is ours    (`io.owned`)
+      rbtc.json          names these files: what of the folder is ours    (`io.folders`)
 
 The journal is the truth: episodes are made from it.
 """
@@ -19,9 +19,8 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker, owned, parquet
-from robustbench_tc.io.files import atomic_file, new_or_empty, remove_dir
-from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.io import folders, marker, parquet
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.live import Episode
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json
@@ -66,15 +65,9 @@ class LiveFolder:
         return Store(self.path / JOURNAL)
 
     def save(self) -> None:
-        """Writes the record, and names it and the journal in the folder's marker."""
-        folder = owned.owner(self.path)
-        data = msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n"
+        """Writes the record."""
         with atomic_file(self.path / RECORD, replace=True) as beside:
-            beside.write_bytes(data)
-            if folder is not None:
-                folder.announce(RECORD, marker.sha256_of(data))
-        if folder is not None:
-            folder.grew(JOURNAL)
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
 
     def episodes(self) -> list[Episode]:
         """As `read_episodes`."""
@@ -117,14 +110,14 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path} is a link: name the folder itself")
     if (path / RECORD).exists():
         open_run(path)
-    elif not new_or_empty(path) and not _is_begun(path):
+    elif not folders.new_or_empty(path) and not _is_begun(path):
         raise UserError(f"{path} is there and is not a live run: take another --out")
 
 
 def _is_begun(path: Path) -> bool:
     """Whether a start that was killed at once left the folder: it holds a live run's marker only."""
-    folder = owned.owner(path) if path.is_dir() else None
-    return folder is not None and folder.kind == KIND and not is_more_than(path, marker.OWN)
+    folder = folders.owner(path) if path.is_dir() else None
+    return folder is not None and folder.kind == KIND and not folders.is_more_than(path, marker.OWN)
 
 
 def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:
@@ -141,14 +134,14 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             raise UserError(
                 f"{path} is a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
-        marked = owned.owner(path)
+        marked = folders.owner(path)
         if marked is None or marked.kind != KIND:
             raise UserError(f"{path} has lost its {marker.OWN}: take another --out")
         for name in (EPISODES, SCORES):
-            marked.refuse_foreign(name)
+            folders.refuse_foreign(path / name)
         return folder
     path.mkdir(parents=True, exist_ok=True)
-    owned.create(path, KIND)
+    folders.begin(path, KIND, RECORD, JOURNAL)
     folder = LiveFolder(
         path,
         LiveRecord(
@@ -171,7 +164,7 @@ def _short(value: Json) -> str:
 def discard(path: Path, *, discard_changes: bool = False) -> None:
     """Removes a live run. UserError where the folder holds anything else, or was changed."""
     open_run(path)  # says what it is instead
-    remove_dir(path, kind=KIND, discard_changes=discard_changes)
+    folders.remove_dir(path, kind=KIND, discard_changes=discard_changes)
 
 
 def open_run(path: Path) -> LiveFolder:

@@ -20,8 +20,8 @@ from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
-from robustbench_tc.io import marker, templates
-from robustbench_tc.io.files import atomic_dir, claim
+from robustbench_tc.io import templates
+from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.schema import ERROR_MODES, STAGES
 
 from . import drawings, latex
@@ -62,7 +62,7 @@ def write(
 ) -> list[Path]:
     """The folder with `report.html`, `.md`, `.csv` and `.json`, all or nothing. `samples`: rows to browse.
 
-    An earlier report is replaced; UserError for a folder that holds anything else (`io.folders.check`).
+    An earlier report is replaced; UserError for a folder that holds anything else (`io.folders`).
     """
     texts = {
         "report.html": html(report, samples),
@@ -71,10 +71,8 @@ def write(
         "report.json": as_json(report),
     }
     with atomic_dir(folder, kind="report", force=True, discard_changes=discard_changes) as made:
-        claim(made, *texts, marker.OWN)
         for name, text in texts.items():
             (made / name).write_text(text, encoding="utf-8")
-        marker.describe(made, "report")
     return [folder / name for name in texts]
 
 

@@ -255,7 +255,7 @@ def on_a_terminal(*commands: list[object]) -> str:
 
 # --- nothing goes around the edge -----------------------------------------------------------------------
 
-EDGE = {"_tables.py", "_console.py", "_ends.py", "_interrupts.py"}
+EDGE = {"_tables.py", "_console.py"}
 PRINTS = {
     "print",
     "echo",

@@ -216,7 +216,6 @@ def as_format_1(folder: record.RunFolder) -> None:
     selection["limit"] = selection.pop("limit_1") or selection["limit"]
     del selection["samples"]
     path.write_text(json.dumps(found))
-    (folder.path / "rbtc.json").unlink()  # older than markers
 
 
 @pytest.mark.parametrize("options", [{}, {"types": "clean,CD", "repeat": 2}])

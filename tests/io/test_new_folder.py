@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.new_folder import write_new
+from robustbench_tc.io.folders import write_new
 
 from ..trees import tree, write
 

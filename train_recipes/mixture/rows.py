@@ -22,7 +22,7 @@ import msgspec
 
 from robustbench_tc import column_types, schema, seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.schema import TrainingRow
 from robustbench_tc.train_recipes.dataset import locate
 
@@ -87,7 +87,7 @@ def write(dataset: str, out: Path, share: float, seed: int = 0, *, rows: int | N
     counts["left out: validation of retry, no error to meet"] = len(validation[RETRY]) - len(met)
     validation[RETRY] = met
     arrow = column_types.arrow_schema({**schema.training_columns(), "agent_name": "string"})
-    with files.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
+    with folders.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, by_recipe in (("train", train), ("validation", validation)):
             pairs = [(row, recipe) for recipe, taken in by_recipe.items() for row in taken]
             if split == "train":  # so that no batch is of one recipe, whoever reads the file
@@ -97,7 +97,6 @@ def write(dataset: str, out: Path, share: float, seed: int = 0, *, rows: int | N
             table = parquet.table({**schema.columns(named, TrainingRow), "agent_name": agents}, arrow)
             parquet.write_shards([table], folder / CONFIG, split, arrow)
             counts.update(f"{split}: {CONFIGS[recipe]}" for _, recipe in pairs)
-        files.claim(folder, NUMBERS, marker.OWN)
         read = {
             f"{path.parent.name}/{path.name}": marker.sha256(path)
             for found in shards.values()
@@ -105,7 +104,6 @@ def write(dataset: str, out: Path, share: float, seed: int = 0, *, rows: int | N
         }
         about = {"share": share, "seed": seed, "rows": dict(counts), "sha256": read}
         (folder / NUMBERS).write_text(json.dumps(about, indent=1) + "\n")
-        marker.describe(folder, "training-rows")
     return dict(counts)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from robustbench_tc import schema, seeding
 from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import files, marker, parquet
+from robustbench_tc.io import folders, parquet
 from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.live import DATASET, LiveRow, LiveTool
 from robustbench_tc.schema import Message, TrainingRow, dumps
@@ -107,15 +107,13 @@ def write(dataset: str, out: Path) -> dict[str, int]:
             continue
         rows[split_of(row.clean_id)].append(training_row(row))
     arrow = arrow_schema(schema.training_columns())
-    with files.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
+    with folders.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, found in rows.items():
             if not found:
                 raise UserError(f"{dataset} gives no row for {split}: it has too few tasks of its own")
             table = parquet.table(schema.columns(found, TrainingRow), arrow)
             parquet.write_shards([table], folder / CONFIG, split, arrow)
             counts[split] = len(found)
-        files.claim(folder, marker.OWN)
-        marker.describe(folder, "training-rows")
     return counts
 
 

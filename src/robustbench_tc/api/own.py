@@ -90,7 +90,7 @@ def init(folder: Path | str, framework: str | None = None) -> tuple[str, ...]:
     `framework`: langgraph, openai-agents or pydantic-ai, for an agent of it beside the plain one. Raises
     UserError where something is there already; then, and where a file cannot be written, nothing is.
     """
-    from ..io.new_folder import write_new
+    from ..io.folders import write_new
     from ..own import desk as example
 
     files = example.desk()
@@ -222,8 +222,7 @@ def import_cases(
     `redact`: a file of patterns of what is to be replaced too. Names of people are not found, so without
     it a folder in a git work tree is refused, unless `names_ok`. Raises UserError.
     """
-    from ..io.new_folder import check_new, write_new
-    from ..io.places import real
+    from ..io.folders import check_new, real, write_new
     from ..own.logs.importing import make
 
     folder = real(Path(out))

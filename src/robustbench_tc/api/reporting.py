@@ -38,7 +38,7 @@ def report(
     """
     from ..eval.adapters.logs import opened
     from ..eval.report import content
-    from ..io.files import check_dir
+    from ..io.folders import check_dir
 
     folder = None if out is None else Path(out)
     if folder is not None:  # before minutes of work

@@ -6,14 +6,20 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from ..errors import UserError
-from . import _ends, _interrupts
 
 if TYPE_CHECKING:
     import typer
     from typer._click import Command
+    from typer.exceptions import TyperException
+
+INTERRUPTED = 130
+"""What a shell expects of a command that Ctrl-C ended, and what typer makes of one."""
+
+AGAIN = "files are written whole or not at all; run the same command again"
+"""What is said after Ctrl-C where no block of work says more (`_console.keeping`)."""
 
 
 def main() -> None:
@@ -23,10 +29,9 @@ def main() -> None:
     """
     try:
         _open_closed_streams()
-        _interrupts.watch()
         _run()
     except KeyboardInterrupt:
-        _interrupts.interrupted_anywhere()
+        _fail(f"interrupted: {AGAIN}", INTERRUPTED)
 
 
 def _open_closed_streams() -> None:
@@ -37,11 +42,7 @@ def _open_closed_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            handle = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so the stream's own
-            os.set_inheritable(handle, True)  # for worker processes
-            stream = os.fdopen(handle, mode, encoding="utf-8")
-            setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (it stays open)
 
 
 def _run() -> None:
@@ -52,17 +53,23 @@ def _run() -> None:
             stream.reconfigure(errors="backslashreplace")
     from typer.exceptions import TyperException
 
+    from ._console import Interrupted
+
     command = _command(_app())
     try:
-        code = _called(command)
+        code = command(_with_home(sys.argv[1:]), standalone_mode=False)
+        sys.stdout.flush()  # while an error can still be said
     except TyperException as error:
-        _ends.usage(error, command)
+        _usage(error, command)
     except UserError as error:
-        _ends.fail(str(error))
-    except _interrupts.Interrupted as error:
-        _interrupts.interrupted(error)
+        _fail(str(error))
+    except Interrupted as error:
+        _fail(f"interrupted: {error}", INTERRUPTED)
+    except BrokenPipeError:  # `| head` has seen enough; Python would flush once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except UnicodeEncodeError as error:  # half of a surrogate pair: how Python reads a name that is not UTF-8
-        _ends.fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
+        _fail(f"{error.object}: the name is not valid UTF-8, which Parquet files need: choose another")
     except OSError as error:
         advice = {
             errno.ENOSPC: "free some space",
@@ -73,23 +80,33 @@ def _run() -> None:
         name = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
         where = f"{name}: " if name else ""
         hint = advice.get(error.errno or 0)
-        _ends.fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
-    if code == _interrupts.INTERRUPTED:  # typer makes this of a KeyboardInterrupt
-        _interrupts.interrupted_anywhere()
+        _fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     sys.exit(code)
 
 
-def _called(command: "Command") -> Any:
-    try:
-        code = command(_with_home(sys.argv[1:]), standalone_mode=False)
-        sys.stdout.flush()  # while an error can still be said
-    except _interrupts.Interrupted:
-        raise
-    except Exception as error:
-        if _interrupts.is_interrupt(error):
-            raise KeyboardInterrupt from error
-        raise
-    return code
+def _fail(line: str, code: int = 1) -> NoReturn:
+    """Prints the one line and ends with the exit code."""
+    from . import _console
+
+    _console.echo(f"rbtc: {line.strip()}", stderr=True)
+    sys.exit(code)
+
+
+def _usage(error: "TyperException", command: "Command") -> NoReturn:
+    """Wrong words on the command line: what is wrong, and where the right ones are listed."""
+    path = ["rbtc"]
+    for word in sys.argv[1:]:
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is None:
+            break
+        command, path = inner, [*path, word]
+    said = " ".join(error.format_message().split())
+    if not said:  # a group without a command: its help is printed, which is an answer
+        sys.exit(error.exit_code)
+    # Status 2 of `rbtc gate` is a verdict, which a mistyped option must not pass for.
+    _fail(f"{said} (see {' '.join(path)} --help)", 1 if path == ["rbtc", "gate"] else error.exit_code)
 
 
 def _with_home(words: list[str]) -> list[str]:

@@ -21,8 +21,6 @@ from rich.text import Text
 
 from ..safe_text import safe, safe_json
 from ..sources import in_tables
-from ._interrupts import Kept, later
-from ._interrupts import keeping as keeping  # the verbs find it beside `status`
 from ._tables import UNBOUNDED, fitted
 
 if TYPE_CHECKING:
@@ -136,6 +134,23 @@ def ask(question: str) -> str | None:
     return line.strip().lower() if line else None
 
 
+class Interrupted(Exception):
+    """Ctrl-C, with what was kept and how to go on."""
+
+
+Kept = str | Callable[[], str]
+"""What to say after Ctrl-C: what was kept and how to go on. A function finds it out when it is asked."""
+
+
+@contextmanager
+def keeping(kept: Kept) -> Iterator[None]:
+    """Says after Ctrl-C in this block what was kept and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(kept if isinstance(kept, str) else kept()) from None
+
+
 @contextmanager
 def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
     """A spinner with a changing line on standard error; without a terminal at most a line per LINE_S.
@@ -144,8 +159,7 @@ def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
     """
     again = f"stopped while {what}; what is on disk is whole, run the same command again"
     last = time.monotonic()
-    spinner = err.status(styled(one_line(what)))
-    with keeping(kept or again):
+    with keeping(kept or again), err.status(styled(one_line(what))) as spinner:
 
         def tell(line: str) -> None:
             nonlocal last
@@ -154,13 +168,7 @@ def status(what: str, kept: Kept = "") -> Iterator[Callable[[str], None]]:
                 err.print(f"{what}: {line}", markup=False, soft_wrap=True)
                 last = time.monotonic()
 
-        with later():  # half begun or half ended it would go on drawing
-            spinner.start()
-        try:
-            yield tell
-        finally:
-            with later():
-                spinner.stop()
+        yield tell
 
 
 @contextmanager

@@ -211,7 +211,7 @@ def _asking(
 
     Before the error that ends the block come the reasons why requests failed.
     """
-    from ._interrupts import AGAIN
+    from . import AGAIN
 
     begun: list[Evaluated] = []
 

@@ -131,7 +131,7 @@ def _playing(
     progress: bool,
 ) -> "Iterator[tuple[Callable[[Played], None], Callable[[Progress], None]]]":
     """Yields what gets the run, and what gets each state; after Ctrl-C says what was kept."""
-    from ._interrupts import AGAIN
+    from . import AGAIN
 
     begun: list[Played] = []
 

@@ -78,7 +78,7 @@ def llm(
         _console.out.print(styled(f"base URL of a session: {url.removesuffix('/v1')}/s/CASE.REPEAT/v1"))
         _console.out.print(styled(f"without a session:     {url}"))
         _console.out.print(styled(f"journal: {journal}; nothing but {upstream} is asked"))
-        _until_interrupted()
+        threading.Event().wait()  # until Ctrl-C
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -117,13 +117,7 @@ def mcp(
         _console.out.print(styled(f"address of a session: {address.removesuffix('/mcp')}/s/CASE.REPEAT/mcp"))
         _console.out.print(styled(f"without a session:    {address}"))
         _console.out.print(styled(f"journal: {journal}; nothing but {url} is asked"))
-        _until_interrupted()
-
-
-def _until_interrupted() -> None:
-    ended = threading.Event()
-    while not ended.wait(0.5):  # a Ctrl-C just before a wait without an end would go unseen
-        pass
+        threading.Event().wait()  # until Ctrl-C
 
 
 @app.command()

@@ -1,147 +1,63 @@
-"""Files and folders that are either wholly there or not: write beside, then rename.
+"""Files that are either wholly there or not: write beside, then rename. Whole folders are in `folders`.
 
-What is there already is replaced only where it is provably ours: see `folders` for whole folders, `owned` for
-single files.
+What is written beside a place has a name of ours, `.NAME.ID.rbtc-partial`, and one process at a time holds
+`.NAME.rbtc-lock`. A killed process leaves both; the kernel has dropped its locks, and the next one tidies up.
 """
 
 import errno
+import fcntl
 import os
+import re
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from ..errors import UserError
-from . import folders, marker, owned, scratch
-from .lock import locked
-from .places import real
-from .removal import some
-from .unfinished import Unfinished, claim
 
+LOCK, PARTIAL, OLD = ".rbtc-lock", ".rbtc-partial", ".rbtc-old"
+"""How names end that only this package gives: a lock, what is being written, the folder that it replaces."""
+
+_OURS = re.compile(rf"\.(?P<name>.+?)(?:{LOCK}|\.[0-9a-f]{{16}}(?:{PARTIAL}|{OLD}))", re.DOTALL)
 _NAMELESS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
-__all__ = [
-    "atomic_dir",
-    "atomic_file",
-    "check_dir",
-    "check_file",
-    "claim",
-    "locked",
-    "named",
-    "new_or_empty",
-    "remove_dir",
-]
-
 
 @contextmanager
-def atomic_file(path: Path, *, replace: bool = False, own: bool = False) -> Iterator[Path]:
+def atomic_file(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yields a path beside `path` to write; it is synced and renamed into place if the block succeeds.
 
-    A file that is there already is refused with a UserError. With `own` the file belongs to its folder: the
-    folder's `rbtc.json`, if there is one, names it, and what is named there as it is may be replaced. With
-    `replace` the caller knows that whatever is there is ours.
+    A file that is there already is refused with a UserError, unless the caller knows that it may be replaced.
     """
     with named(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folder = owned.owner(path.parent) if own else None
-        if folder is not None:
-            folder.refuse_foreign(path.name)
-        elif not replace:
-            check_file(path)
         if not replace:
-            scratch.sweep(path)
-        with scratch.beside(path) as beside:
-            yield beside
-            with beside.open("rb") as file:
-                os.fsync(file.fileno())
-            if folder is not None:
-                folder.refuse_foreign(path.name)
-                folder.announce(path.name, marker.sha256(beside))
-            if folder is not None or replace:
-                beside.replace(path)
-            else:
-                _place(beside, path)
-
-
-@contextmanager
-def atomic_dir(
-    path: Path,
-    *,
-    kind: str = "",
-    force: bool = False,
-    discard_changes: bool = False,
-    hint: str = "--force replaces it if rbtc made it and nothing else is in it",
-) -> Iterator[Path]:
-    """Yields a new folder beside `path`; renamed into place if the block succeeds, removed if not.
-
-    An existing `path` is refused with a UserError; with `force` it is swapped by two renames if it is a
-    folder of ours of this `kind` that holds nothing else (`folders.check`). What killed runs left beside it
-    is removed by the next one. Files that are written in the block are claimed first (`claim`): whatever else
-    turns up in the folder is never deleted.
-    """
-    path = real(path)
-    with named(path):
-        replacing: dict[str, Any] = {"kind": kind, "force": force, "discard_changes": discard_changes}
-        check_dir(path, **replacing, exists=hint)
+            check_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path):
-            was_there = os.path.lexists(path)
-            for left in Unfinished.left(path):
-                left.recover(path, kind)
-            if os.path.lexists(path) and not was_there:  # killed in the middle of a swap
-                check_dir(path, **replacing, exists=hint)
-            made = Unfinished.make(path)
+        if not replace:
+            sweep(path)
+        made = beside(path, PARTIAL)
+        with made.open("xb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
             try:
-                yield made.folder
-                found = check_dir(path, **replacing, exists=hint)  # the work may have taken hours
-                if found is not None:
-                    path.rename(made.aside)
-                _move(made, path)
-                left_over = [] if found is None else folders.remove(made.aside, found)
+                yield made
+                with made.open("rb") as written:
+                    os.fsync(written.fileno())
+                if replace:
+                    made.replace(path)
+                else:
+                    _place(made, path)
             finally:
-                made.discard()
-        if left_over:
-            raise UserError(
-                f"{path} is written, but files came into the folder that it replaced: {some(left_over)}. "
-                f"They are kept in {made.aside}"
-            )
+                made.unlink(missing_ok=True)
 
 
-def check_dir(
-    path: Path,
-    *,
-    kind: str,
-    force: bool,
-    discard_changes: bool = False,
-    exists: str = "choose another name",
-) -> folders.Contents | None:
-    """What `atomic_dir` would remove at `path`, None where nothing is. UserError where it would refuse."""
-    path = real(path)
-    if not os.path.lexists(path):
-        return None
-    if not force:
-        raise UserError(f"{path} exists: {exists}")
-    return folders.check(path, kind, discard_changes=discard_changes)
-
-
-def remove_dir(path: Path, *, kind: str, discard_changes: bool = False) -> None:
-    """Removes a folder of ours of this `kind` that holds nothing else (`folders.check`); UserError else.
-
-    It is renamed aside first: killed at any moment, `path` is whole or gone.
-    """
-    path = real(path)
-    with locked(path):
-        for left in Unfinished.left(path):
-            left.recover(path, kind)
-        found = folders.check(path, kind, discard_changes=discard_changes)
-        gone = Unfinished.make(path)
-        path.rename(gone.gone)
-        stays = folders.remove(gone.gone, found)
-        gone.discard()
-    if stays:
-        raise UserError(
-            f"files came into {path} while it was removed: {some(stays)}. They are kept in {gone.gone}"
-        )
+def _place(made: Path, path: Path) -> None:
+    """Gives a finished file its name, which nobody may have taken meanwhile."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        raise UserError(f"{path} appeared while it was being written and is not replaced") from None
+    except OSError:  # a file system without hard links: the name is taken first, and then filled
+        path.open("xb").close()
+        made.replace(path)
 
 
 def check_file(path: Path) -> None:
@@ -150,48 +66,69 @@ def check_file(path: Path) -> None:
         raise UserError(f"{path} exists and is not replaced: choose another name, or remove it")
 
 
-def new_or_empty(path: Path) -> bool:
-    """Whether a folder may be begun at `path`: nothing is there, or an empty folder that is not a link."""
-    if not os.path.lexists(path):
-        return True
-    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+@contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """One process at a time: a second one is refused with a UserError while the block runs, or waits."""
+    from filelock import FileLock, Timeout  # here: it loads asyncio, and most commands take no lock
+
+    lock = path.parent / f".{path.name}{LOCK}"
+    with named(path):
+        try:
+            # A file system without locks is an error: a file in their place would outlive a killed process.
+            held = FileLock(lock, blocking=wait, poll_interval=0.01, fallback_to_soft=False).acquire()
+        except Timeout:
+            raise UserError(f"{path} is being written by another process: wait for it to finish") from None
+    with held:
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """A full disk, a broken one or a limit, met while `path` is written, gets its name: it has none.
-
-    So does a name that is too long: it may be that of a file which is ours alone, beside `path`.
-    """
+    """An error of the disk while `path` is written names it, not a file of ours beside it, or none at all."""
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG or (error.filename is None and error.errno in _NAMELESS):
-            error.filename = str(path)
+        ours = error.filename is not None and is_ours(Path(os.fsdecode(error.filename)).name)
+        if ours or (error.filename is None and error.errno in _NAMELESS):
+            error.filename, error.filename2 = str(path), None
         raise
 
 
-def _move(made: Unfinished, path: Path) -> None:
-    try:
-        made.folder.rename(path)
-    except OSError as error:
-        if made.aside.is_dir():
-            if not os.path.lexists(path):
-                made.aside.rename(path)
-            else:
-                raise UserError(
-                    f"{path} appeared while it was being replaced; the folder that was there is {made.aside}"
-                ) from None
-        error.filename = str(path)
-        raise
+def beside(path: Path, ending: str) -> Path:
+    """A new name of ours beside `path`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}{ending}")
 
 
-def _place(beside: Path, path: Path) -> None:
-    """Gives a finished file its name, which nobody may have taken meanwhile."""
-    try:
-        os.link(beside, path)
-    except FileExistsError:
-        raise UserError(f"{path} appeared while it was being written and is not replaced") from None
-    except OSError:  # a file system without hard links: the name is taken first, and then filled
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        beside.replace(path)
+def leftovers(path: Path) -> list[Path]:
+    """What killed processes left beside `path`, and what others write there at this moment."""
+    return [
+        found
+        for found in sorted(path.parent.iterdir())
+        if (match := _OURS.fullmatch(found.name)) and match["name"] == path.name and found.suffix != LOCK
+    ]
+
+
+def sweep(path: Path) -> None:
+    """Deletes what killed processes left of earlier tries to write the file `path`."""
+    for left in leftovers(path):
+        with suppress(OSError):  # gone meanwhile
+            if not is_held(left):
+                left.unlink()
+
+
+def is_ours(name: str) -> bool:
+    """Whether only this package gives such a name: a lock, or what is not finished."""
+    return _OURS.fullmatch(name) is not None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock file, or writes the unfinished file `path`."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False

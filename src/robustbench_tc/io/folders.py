@@ -1,142 +1,267 @@
-"""The guard: a folder is replaced or removed only if it is ours, whole, and holds nothing else.
+"""The guard: a folder is replaced or removed only if it carries our marker (`marker`) and holds nothing else.
 
-Ours is a folder whose marker (`marker`) is of a kind and version that this package writes and as it was
-written, and in which every file is named by the marker. It is replaced by renaming it aside; then exactly the
-files that were looked at are deleted, one by one, if they still are what they were.
+A new folder is built beside its place, as `.NAME.ID.rbtc-partial`, and renamed into it; what was there
+is `.NAME.ID.rbtc-old` meanwhile, of which exactly the files that were looked at are deleted. Killed at any
+moment, the folder is wholly there or not at all, and the next command tidies up.
+
+A folder that lives on, such as a run's, is begun with the names that are written again and again (`begin`),
+and names each other file when it is written (`own_file`): a file of somebody else is never replaced.
 """
 
 import os
-import stat
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+
+import msgspec
 
 from ..errors import UserError
-from . import lock, marker, scratch, store
-from .marker import NotOurs
-from .places import refuse_protected
-from .removal import remove_files, some
+from . import files, marker
+from .marker import LIVING, Marker, NotOurs, OwnKind
 
-LISTED = 1_000
-"""Files of strangers after which nobody looks for more."""
-
-Identity = tuple[int, int, int, int]
-"""Device, inode, size, time of the last change, which nobody can set back."""
+SHOWN = 5
+"""Names in a message."""
 
 
-class Contents(NamedTuple):
-    """A folder of ours as it was found."""
+@contextmanager
+def atomic_dir(
+    path: Path,
+    *,
+    kind: str = "",
+    force: bool = False,
+    discard_changes: bool = False,
+    hint: str = "--force replaces it if rbtc made it and nothing else is in it",
+) -> Iterator[Path]:
+    """Yields a new folder beside `path`; renamed into place if the block succeeds, removed if not.
 
-    files: dict[str, Identity]
-    """Every file in it."""
-    changed: list[str]
-    """Those that are not as we wrote them."""
-
-
-def check(path: Path, kind: str, *, discard_changes: bool = False) -> Contents:
-    """What may be removed of the folder `path`, which is there: all that is in it.
-
-    UserError where the folder is not one of ours of this `kind`, holds a file that its marker does not name,
-    or one that was changed since (unless `discard_changes`), and for places that are never touched. An empty
-    folder is anybody's.
+    With a `kind` it gets its marker, unless the block wrote a build's. An existing `path` is refused with a
+    UserError; with `force` it is replaced if it is a folder of ours of this `kind` that holds nothing else,
+    and no file in it was changed (unless `discard_changes`).
     """
-    refuse_protected(path)
+    path = real(path)
+
+    def replaced() -> list[str]:
+        return check_dir(path, kind=kind, force=force, discard_changes=discard_changes, exists=hint)
+
+    with files.named(path):
+        _refuse_place(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with files.locked(path):
+            _recover(path, kind)
+            replaced()
+            made = files.beside(path, files.PARTIAL)
+            made.mkdir()
+            try:
+                yield made
+                if kind and not (made / marker.BUILD).exists():
+                    _write(made, Marker(kind=kind, files=marker.hashes(made, but=marker.OWN), own_sha256=""))
+                ours = replaced()  # again: the work may have taken hours
+                old = _set_aside(path)
+                made.rename(path)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+            _delete(old, ours)
+    if old.exists():
+        raise UserError(
+            f"{path} is written, but files came into the folder that it replaced: they are in {old}"
+        )
+
+
+def remove_dir(path: Path, *, kind: str, discard_changes: bool = False) -> None:
+    """Removes a folder of ours of this `kind` that holds nothing else. UserError as for `atomic_dir`."""
+    path = real(path)
+    _refuse_place(path)
+    with files.locked(path):
+        _recover(path, kind)
+        ours = check_dir(path, kind=kind, force=True, discard_changes=discard_changes)
+        old = _set_aside(path)
+        _delete(old, ours)
+    if old.exists():
+        raise UserError(f"files came into {path} while it was removed: they are in {old}")
+
+
+def check_dir(
+    path: Path,
+    *,
+    kind: str,
+    force: bool,
+    discard_changes: bool = False,
+    exists: str = "choose another name",
+) -> list[str]:
+    """The files that go when `atomic_dir` replaces `path`. UserError where it would refuse."""
+    path = real(path)
+    _refuse_place(path)
+    if not os.path.lexists(path):
+        return []
+    if not force:
+        raise UserError(f"{path} exists: {exists}")
     if not path.is_dir():
         raise UserError(f"{path} is not a folder: choose another name")
-    if not any(path.iterdir()):
-        return Contents({}, [])
-    found = _contents(path, kind)
-    if found.changed and not discard_changes:
+    if not any(path.iterdir()):  # an empty folder is anybody's
+        return []
+    sha256 = _named(path, kind)
+    ours, strangers = _sorted_out(path, sha256)
+    if strangers:
         raise UserError(
-            f"{path} was changed since rbtc wrote it: {some(found.changed)}. It is left as it is; "
+            f"{path} holds what rbtc did not write there: {_some(strangers)}. Nothing was changed: "
+            "move it away, or choose another name"
+        )
+    changed = [name for name in ours if not is_as_written(path / name, sha256.get(name, LIVING))]
+    if changed and not discard_changes:
+        raise UserError(
+            f"{path} was changed since rbtc wrote it: {_some(changed)}. It is left as it is; "
             "--discard-changes replaces it all the same"
         )
-    return found
+    return ours
+
+
+def new_or_empty(path: Path) -> bool:
+    """Whether a folder may be begun at `path`: nothing is there, or an empty folder that is not a link."""
+    if not os.path.lexists(path):
+        return True
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
 
 
 def is_more_than(path: Path, *names: str) -> bool:
     """Whether `path` holds anything beside the files `names`, locks and unfinished files of ours."""
-    folders = _parents(names)
-
-    def belongs(one: str, found: os.stat_result) -> bool:
-        if stat.S_ISDIR(found.st_mode):
-            return one in folders
-        return stat.S_ISREG(found.st_mode) and (one in names or _is_passing(path / one))
-
-    return not all(belongs(one, found) for one, found in _walk(path))
+    return bool(_sorted_out(path, names)[1])
 
 
-def remove(path: Path, found: Contents) -> list[str]:
-    """Deletes of `path` the files that `check` found there, as long as they are what they were then.
+def real(path: Path) -> Path:
+    """`path` as an absolute path whose parents are resolved; its own last name is kept, link or not."""
+    path = Path.cwd() / path
+    return path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name
 
-    What is left of it is returned: files that came meanwhile, or were changed; [] when nothing is.
+
+def write_new(path: Path, contents: Mapping[str, bytes]) -> None:
+    """Makes the folder `path` of these files, by their paths below it; an empty one is filled.
+
+    What is there already is never replaced; where a file cannot be written, nothing stays.
     """
-    last = (marker.BUILD, marker.OWN, marker.AUDIT)  # so that a killed removal can be completed
+    path = real(path)
+    check_new(path)
+    was_there = path.exists()
+    written: list[str] = []
+    try:
+        with files.named(path):
+            for name, data in contents.items():
+                (path / name).parent.mkdir(parents=True, exist_ok=True)
+                with (path / name).open("xb") as file:
+                    written.append(name)
+                    file.write(data)
+    except BaseException:
+        _delete(path, written, itself=not was_there)
+        raise
 
-    def same(name: str, now: os.stat_result) -> bool:
-        return found.files.get(name) == identity(now)
 
-    stays = remove_files(path, lambda name, now: name not in last and same(name, now))
-    return stays if any(name not in last for name in stays) else remove_files(path, same)
+def check_new(path: Path) -> None:
+    """UserError unless nothing is at `path`, or an empty folder that is not a link."""
+    path = real(path)
+    for parent in path.parents:
+        if parent.exists() and not parent.is_dir():
+            raise UserError(f"{parent} is not a folder: choose another name")
+    if not new_or_empty(path):
+        _refuse_link(path)
+        if path.is_dir():
+            raise UserError(f"{path} is not empty: name a new folder, or an empty one")
+        raise UserError(f"{path} is not a folder: choose another name")
 
 
-def identity(found: os.stat_result) -> Identity:
-    """Device, inode, size and change time: another value where a file was replaced or written to."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
+# --- folders that live on ---------------------------------------------------------------------------------
 
 
-def _contents(path: Path, kind: str) -> Contents:
-    name, main = _marker(path, kind)
-    named = {name: None, **dict.fromkeys(main.files), **dict.fromkeys(main.before)}
-    markers = [main]
-    if name == marker.BUILD and (audit := _audit(path)) is not None:
-        named |= {marker.AUDIT: None, marker.PAGE: None, **dict.fromkeys(audit.files)}
-        markers.append(audit)
-    folders = _parents(named)
-    files: dict[str, Identity] = {}
-    strangers: list[str] = []
-    _refuse_locked(path)
-    for one, found in _walk(path):
-        if stat.S_ISDIR(found.st_mode):
-            _refuse_locked(path / one)
-            if one not in folders:
-                strangers.append(f"{one}/")
-        elif stat.S_ISREG(found.st_mode) and (one in named or _is_passing(path / one)):
-            files[one] = identity(found)
-        else:
-            strangers.append(one)
-        if len(strangers) >= LISTED:
-            break
-    if strangers:
+def begin(folder: Path, kind: OwnKind, *living: str) -> None:
+    """Makes `folder` one of ours. `living`: names of files in it that are written again and again."""
+    _write(folder, Marker(kind=kind, files=dict.fromkeys(living, LIVING), own_sha256=""))
+
+
+def owner(folder: Path) -> Marker | None:
+    """The `rbtc.json` of a folder; None where it has none. UserError for one that is not ours."""
+    try:
+        return marker.read(folder / marker.OWN)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except NotOurs as error:
+        raise UserError(f"not a folder of rbtc: {folder}: {marker.OWN}: {error}") from None
+
+
+def refuse_foreign(path: Path) -> None:
+    """UserError for a file of a folder that lives on which is not as we wrote it."""
+    if not os.path.lexists(path):
+        return
+    found = owner(path.parent)
+    if path.is_symlink() or not path.is_file():
+        raise UserError(f"{path} is not a file of rbtc: move it away")
+    if found is None or path.name not in found.files:
+        raise UserError(f"{path} was not written by rbtc and is not replaced: move it away")
+    if not is_as_written(path, found.files[path.name]):
+        raise UserError(f"{path} was changed since rbtc wrote it and is not replaced: move it away")
+
+
+def is_as_written(path: Path, sha256: str | None) -> bool:
+    """Whether a file has the sha256 that a marker names, which may be LIVING; a page holds its own."""
+    if path.name == marker.PAGE:
+        return path.is_file() and marker.is_whole_page(path)
+    return path.is_file() and sha256 in (LIVING, marker.sha256(path))
+
+
+@contextmanager
+def own_file(path: Path) -> Iterator[Path]:
+    """As `files.atomic_file`, for a file of a folder that lives on: what is there as we wrote it is replaced.
+
+    In a folder without a marker nothing is.
+    """
+    if owner(path.parent) is None:
+        with files.atomic_file(path) as made:
+            yield made
+        return
+    refuse_foreign(path)
+    files.sweep(path)
+    with files.atomic_file(path, replace=True) as made:
+        yield made
+        refuse_foreign(path)
+        _name(path, LIVING)  # killed between the two, ours whichever it is
+    _name(path, marker.sha256(path))
+
+
+def _name(path: Path, sha256: str) -> None:
+    with files.locked(path.parent / marker.OWN, wait=True):
+        found = marker.read(path.parent / marker.OWN)
+        named = {**found.files, path.name: sha256}
+        _write(path.parent, msgspec.structs.replace(found, files=named, own_sha256=""))
+
+
+def _write(folder: Path, made: Marker) -> None:
+    made = msgspec.structs.replace(
+        made, marker_version=marker.OWN_VERSION, files=dict(sorted(made.files.items()))
+    )
+    with files.atomic_file(folder / marker.OWN, replace=True) as beside:
+        beside.write_bytes(marker.sealed(made))
+
+
+# --- the guard itself -------------------------------------------------------------------------------------
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise UserError(f"{path} is a link: name the folder itself")
+
+
+def _refuse_place(path: Path) -> None:
+    _refuse_link(path)
+    if Path.cwd().resolve().is_relative_to(path):
         raise UserError(
-            f"{path} holds what rbtc did not write there: {some(sorted(strangers))}. Nothing was changed: "
-            "move it away, or choose another name"
-        )
-    sealed = {name, marker.AUDIT} if len(markers) > 1 else {name}
-    changed = [
-        one
-        for one in sorted(files)
-        if one in named and one not in sealed and not _is_as_written(path / one, one, markers)
-    ]
-    return Contents(files, changed)
-
-
-def _refuse_locked(folder: Path) -> None:
-    """UserError for a folder whose files this user may not delete: found out before anything is renamed."""
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(
-            f"{folder} may not be written to, so nothing in it can be replaced. Nothing was changed: choose "
-            "another name, or change its rights"
+            f"{path} is the working folder or a parent of it and is never replaced: name a folder of its own"
         )
 
 
-def _marker(path: Path, kind: str) -> tuple[str, marker.Marker]:
-    """The folder's own marker. UserError where there is none of this kind."""
+def _named(path: Path, kind: str) -> dict[str, str]:
+    """Every file that the folder's markers name, and these themselves, with its sha256 or LIVING."""
     for name in (marker.BUILD, marker.OWN):
         try:
             found = marker.read(path / name)
-            marker.check_form(found, name)
-        except (FileNotFoundError, NotADirectoryError):  # then the other one
+        except FileNotFoundError:
             continue
         except NotOurs as error:
             raise UserError(
@@ -145,61 +270,83 @@ def _marker(path: Path, kind: str) -> tuple[str, marker.Marker]:
             ) from None
         if found.kind != kind:
             raise UserError(f"{path} holds {found.kind}, not {kind}: choose another name")
-        return name, found
+        named = {**found.files, name: LIVING}
+        with suppress(FileNotFoundError, NotOurs):  # a stranger's file is then not named by anything
+            named |= {**marker.read(path / marker.AUDIT).files, marker.AUDIT: LIVING, marker.PAGE: LIVING}
+        return named
     raise UserError(
         f"not a folder that rbtc wrote: {path}: it has neither {marker.BUILD} nor {marker.OWN}. Nothing was "
         "changed: choose another name"
     )
 
 
-def _audit(path: Path) -> marker.Marker | None:
-    try:
-        return marker.read(path / marker.AUDIT)
-    except (FileNotFoundError, NotOurs):  # a stranger's file is then not named by anything
-        return None
-
-
-def _parents(names: Iterable[str]) -> set[str]:
-    return {parent.as_posix() for name in names for parent in PurePosixPath(name).parents}
-
-
-def _walk(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything below `path` with what it is; no link is followed, no other file system entered."""
-    here = path.lstat().st_dev
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
-        with os.scandir(path / folder) as entries:
-            for entry in entries:
-                name = f"{folder}/{entry.name}" if folder else entry.name
-                found = entry.stat(follow_symlinks=False)
-                if found.st_dev != here:
-                    raise UserError(f"{path / name} is on another file system: nothing was changed")
-                yield name, found
-                if stat.S_ISDIR(found.st_mode):
-                    waiting.append(name)
+def _sorted_out(path: Path, named: Collection[str]) -> tuple[list[str], list[str]]:
+    """The files below `path` that are `named` or unfinished ones of ours, and all else, links included."""
+    folders = {parent.as_posix() for name in named for parent in PurePosixPath(name).parents} | {"."}
+    ours, strangers = [], []
+    for found in (path, *sorted(path.rglob("*"))):
+        name = found.relative_to(path).as_posix()
+        if found.is_dir() and not found.is_symlink():
+            if not os.access(found, os.R_OK | os.W_OK | os.X_OK):
+                raise UserError(
+                    f"{found} may not be written to, so nothing in it can be replaced. Nothing was changed: "
+                    "choose another name, or change its rights"
+                )
+            if name not in folders:
+                strangers.append(f"{name}/")
+        elif found.is_file() and not found.is_symlink() and (name in named or _is_passing(found)):
+            ours.append(name)
+        else:
+            strangers.append(name)
+    return ours, strangers
 
 
 def _is_passing(path: Path) -> bool:
     """Whether a file is a lock or an unfinished file of ours. UserError while a process is at work there."""
-    if lock.is_lock(path):
-        held = lock.is_held(path)
-    elif scratch.is_ours(path.name):
-        held = scratch.is_written(path)
-    else:
+    if not files.is_ours(path.name):
         return False
-    if held:
+    if files.is_held(path):
         raise UserError(f"{path.parent} is being written by another process: wait for it to finish")
     return True
 
 
-def _is_as_written(path: Path, name: str, markers: list[marker.Marker]) -> bool:
-    if name == marker.PAGE:
-        return marker.is_whole_page(path)
-    for one in markers:
-        if name in one.files or name in one.before:
-            grown = one.grows.get(name)
-            return one.accepts(name, marker.sha256(path, grown)) and (
-                grown is None or store.is_continued(path, grown)
-            )
-    return False
+def _some(names: list[str]) -> str:
+    """A few of many names for a message, control characters made visible."""
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _set_aside(path: Path) -> Path:
+    """Gives the folder `path`, if it is there, another name, which is returned."""
+    old = files.beside(path, files.OLD)
+    if path.exists():
+        path.rename(old)
+    return old
+
+
+def _recover(path: Path, kind: str) -> None:
+    """Undoes or completes what a killed process began with the folder `path`, whose lock is held."""
+    for left in files.leftovers(path):
+        if left.suffix == files.PARTIAL:
+            shutil.rmtree(left, ignore_errors=True)
+        elif not os.path.lexists(path) and ((left / marker.BUILD).exists() or (left / marker.OWN).exists()):
+            left.rename(path)
+        else:
+            with suppress(UserError):  # it holds what is not ours to delete
+                _delete(left, check_dir(left, kind=kind, force=True))
+
+
+def _delete(folder: Path, names: Collection[str], *, itself: bool = True) -> None:
+    """Deletes files of a folder, and every folder that is then empty; what else is in it stays."""
+    last = [name for name in (marker.AUDIT, marker.BUILD, marker.OWN) if name in names]
+    for name in set(names).difference(last):
+        (folder / name).unlink(missing_ok=True)
+    for inner in sorted(folder.rglob("*"), reverse=True):
+        if inner.is_dir() and not inner.is_symlink():
+            with suppress(OSError):  # it holds more
+                inner.rmdir()
+    for name in last:  # with its marker a killed removal can be completed
+        (folder / name).unlink(missing_ok=True)
+    if itself:
+        with suppress(OSError):  # it holds more, or is gone
+            folder.rmdir()

@@ -10,10 +10,9 @@ edited by hand is distinguished from ours. It names every file of the folder but
 """
 
 import hashlib
-import os
 import re
 import stat
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -22,14 +21,15 @@ BUILD = "build_report.json"
 """The marker of a build."""
 
 BUILD_VERSION = 2
-"""`report_version` of a build's marker; 1 named no files."""
+"""`report_version` of a build's marker."""
 
 BuildKind = Literal["robustbench-tc", "toolrl-dr", "robustbench-tc-live"]
 
 OWN = "rbtc.json"
 """The marker of every other folder."""
 
-OWN_VERSION = 1
+OWN_VERSION = 2
+"""`marker_version` of `rbtc.json`."""
 
 OwnKind = Literal["run", "live-run", "report", "space", "leaderboard", "training-rows", "live-report"]
 
@@ -39,10 +39,10 @@ AUDIT = "audit_report.json"
 PAGE = "audit_report.html"
 """The same for people to read; it carries a seal of its own."""
 
-_SEAL = "<!-- as written by rbtc: sha256 {} -->"
+LIVING = ""
+"""In place of a sha256: the file is written again and again, such as a journal."""
 
-_BYTES = 256 * 2**20
-"""A marker beyond this is not read: the longest real one has 2.4 MB."""
+_SEAL = "<!-- as written by rbtc: sha256 {} -->"
 
 
 class NotOurs(ValueError):
@@ -58,15 +58,8 @@ class Marker(msgspec.Struct, kw_only=True, omit_defaults=True):
     marker_version: int = 0
     """Of `rbtc.json`."""
     files: dict[str, str] = {}
-    before: dict[str, str] = {}
-    """What a file was before it was replaced: named until its successor is surely in place."""
-    grows: dict[str, int] = {}
-    """Files that are only ever appended to: how many of their bytes the sha256 is about."""
+    """Relative path → sha256, or LIVING."""
     own_sha256: str
-
-    def accepts(self, name: str, sha256: str) -> bool:
-        """Whether a file's sha256 is the one named, or the one before a write that may have been cut off."""
-        return sha256 in (self.files.get(name), self.before.get(name))
 
 
 def hashes(folder: Path, *, but: str) -> dict[str, str]:
@@ -78,16 +71,10 @@ def hashes(folder: Path, *, but: str) -> dict[str, str]:
     return {name: sha256(path) for name, path in sorted(paths.items()) if name != but}
 
 
-def sha256(path: Path, size: int | None = None) -> str:
-    """The sha256 of a file's bytes, or of its first `size` bytes, as hex digits."""
+def sha256(path: Path) -> str:
+    """The sha256 of a file's bytes as hex digits."""
     with path.open("rb") as file:
-        if size is None:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        digest = hashlib.sha256()
-        while size > 0 and (block := file.read(min(size, 1 << 20))):
-            digest.update(block)
-            size -= len(block)
-        return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of(data: bytes) -> str:
@@ -130,57 +117,20 @@ def is_whole_page(path: Path) -> bool:
     return found is not None and is_sealed(data, found[1].decode())
 
 
-def describe(folder: Path, kind: OwnKind) -> None:
-    """Writes the `rbtc.json` of a folder whose other files are all there."""
-    made = Marker(kind=kind, marker_version=OWN_VERSION, files=hashes(folder, but=OWN), own_sha256="")
-    (folder / OWN).write_bytes(sealed(made))
-
-
 def read(path: Path) -> Marker:
     """A marker file, held against its seal. Raises NotOurs, and FileNotFoundError where there is none."""
     if not stat.S_ISREG(path.lstat().st_mode):
         raise NotOurs("it is not a regular file")
-    with open(path, "rb", opener=_no_link) as file:
-        data = file.read(_BYTES + 1)
-    if len(data) > _BYTES:
-        raise NotOurs("it is too long")
+    data = path.read_bytes()
     try:
         found = msgspec.json.decode(data, type=Marker)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise NotOurs("it is not a marker of rbtc") from None
-    if not found.own_sha256:
-        raise NotOurs("it names no files (made by an older version, or by something else)")
+    version = found.marker_version if path.name == OWN else found.report_version
+    if version != {BUILD: BUILD_VERSION, OWN: OWN_VERSION}.get(path.name, version):
+        raise NotOurs(f"it is of version {version}, which this rbtc does not write")
     if not is_sealed(data, found.own_sha256):
         raise NotOurs("it was changed since rbtc wrote it")
-    if not all(map(_is_plain, (*found.files, *found.before))):
+    if any(name.startswith("/") or ".." in name.split("/") for name in found.files):
         raise NotOurs("it names files outside its folder")
     return found
-
-
-def check_form(found: Marker, name: str) -> None:
-    """Raises NotOurs where the marker `name` is of a kind or version that this package does not write."""
-    if name == BUILD:
-        kinds, version, known = BuildKind, found.report_version, BUILD_VERSION
-        first = BUILD_VERSION  # version 1 named no files
-    else:
-        kinds, version, known, first = OwnKind, found.marker_version, OWN_VERSION, 1
-    if found.kind not in kinds.__args__:  # type: ignore[attr-defined]
-        raise NotOurs(f"its kind {found.kind[:40]!r} is unknown")
-    if not first <= version <= known:
-        raise NotOurs(f"its version {version} is unknown")
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a name is a path below the folder in the one form that `hashes` writes."""
-    path = PurePosixPath(name)
-    return (
-        name not in ("", ".")
-        and "\0" not in name
-        and not path.is_absolute()
-        and ".." not in path.parts
-        and path.as_posix() == name
-    )
-
-
-def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

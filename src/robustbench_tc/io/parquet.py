@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import UserError
-from .files import atomic_file, claim
+from .folders import own_file
 
 BATCH_ROWS = 2_000
 """Rows of a row group: what a reader or a writer has to hold at once."""
@@ -84,29 +84,25 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
     numbered = enumerate(row_groups(tables, schema))
     for number, shard in groupby(numbered, lambda item: item[0] * BATCH_ROWS // SHARD_ROWS):
         done.append(folder / f"{split}-{number:05d}.partial")
-        claim(folder, done[-1].name)
         with pq.ParquetWriter(done[-1], schema, **_OPTIONS) as writer:
             for _, group in shard:
                 writer.write_table(group, row_group_size=BATCH_ROWS)
                 total += group.num_rows
     if not done:
         done.append(folder / f"{split}-00000.partial")
-        claim(folder, done[-1].name)
         pq.write_table(schema.empty_table(), done[0], **_OPTIONS)
     for number, path in enumerate(done):
-        name = f"{split}-{number:05d}-of-{len(done):05d}.parquet"
-        claim(folder, name)
-        path.rename(folder / name)
+        path.rename(folder / f"{split}-{number:05d}-of-{len(done):05d}.parquet")
     return total
 
 
 def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> None:
-    """Writes one file of a folder from tables of any size, wholly or not at all, as `atomic_file` with `own`.
+    """Writes one file of a folder from tables of any size, wholly or not at all, as `own_file` does.
 
     A row group is in memory at a time.
     """
     with (
-        atomic_file(path, own=True) as beside,
+        own_file(path) as beside,
         pq.ParquetWriter(beside, schema, compression="zstd") as writer,
     ):
         for group in row_groups(tables, schema):

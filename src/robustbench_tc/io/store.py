@@ -18,7 +18,7 @@ import msgspec
 
 from ..errors import UserError
 from ..schema import Json
-from .lock import locked
+from .files import locked
 
 _BEGINS = b'{"key":"'
 """How every line begins: what tells a store from another file."""
@@ -204,13 +204,6 @@ def refuse_foreign(path: Path) -> None:
                 raise UserError(f"{path} is not a store of rbtc: name another file")
         finally:
             os.close(handle)
-
-
-def is_continued(path: Path, size: int) -> bool:
-    """Whether a store consists of its own lines from byte `size` on; the last one may be torn."""
-    with path.open("rb") as file:
-        file.seek(size)
-        return all(_alike(line) for line in file)
 
 
 def _begins(handle: int, at: int) -> bool:

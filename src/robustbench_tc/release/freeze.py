@@ -11,7 +11,7 @@ import msgspec
 
 from .. import __version__, live
 from ..errors import UserError
-from ..io import audit_files, files, manifest
+from ..io import audit_files, folders, manifest
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
 from ..io.resolve import HUB_ID
 from .secrets import check_secrets
@@ -166,10 +166,7 @@ def release(
     _check_profile(build, kind, about.profile, trial=trial, own_data=own_data)
     carried = _carried(build, kind, about)
     rows = _rows(about, kind)
-    with files.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:
-        files.claim(
-            folder, *carried, AUDIT, AUDIT_PAGE, BUILD_REPORT, *RENDERED, manifest.NAME, manifest.SIGNATURE
-        )
+    with folders.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:
         _copy(build, folder, carried)
         data = _data(folder, carried, kind)
         _check_counts(folder, data, rows)

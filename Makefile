@@ -177,7 +177,7 @@ env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
 	@touch .venv-peers/.done
 
 replies: env  ## the reader over every style of reply in every setting: make replies RELEASE=out/robustbench-tc
-	$(BIN)/python -m robustbench_tc.eval.replies $(or $(RELEASE),out/robustbench-tc)
+	$(BIN)/python -m tests.replies $(or $(RELEASE),out/robustbench-tc)
 
 planted: env  ## plant edits in a real build and build its variations: the two tables of docs/audits.md
 	$(BIN)/python -m tests.audits.planted

@@ -177,7 +177,7 @@ OUTPUTS: dict[str, list[Output]] = {
 INPUTS = """
 cases import logs, cases import --tools, cases review cases,
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
-vectors folder, report --release, compare a, compare b, failures run, release build,
+report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build toolrl-dr --tokenizer,

@@ -176,12 +176,12 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         show,
         sql,
         summary,
-        vectors,
+        validate,
         verify,
     )
 
     return {
-        "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": vectors.validate},
+        "Build": {"init": init.init, "lint": lint.lint, "show": show.show, "validate": validate.validate},
         "Evaluate": {
             "eval": eval.eval_,
             "score": score.score,
@@ -190,7 +190,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "export": runs.export,
             "import": runs.import_,
             "ground": ground.ground,
-            "vectors": vectors.vectors,
         },
         "Answers": {
             "report": report.report,

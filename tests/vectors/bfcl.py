@@ -11,7 +11,7 @@ import msgspec
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.parse.context import MAX_BITS, ParseContext
 from robustbench_tc.eval.parse.python_values import tree
-from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score import Score, score
 from robustbench_tc.eval.score.values import is_number, json_equal
 from robustbench_tc.json_schema import normalise
 from robustbench_tc.schema import Call, Json, Tool
@@ -19,25 +19,24 @@ from robustbench_tc.schema import Call, Json, Tool
 from .rows import AGREED, UNLISTED, Row, as_pairs, calls_of
 
 
-def check_bfcl(row: Row) -> str:
-    """Against upstream's `ast_checker`: AGREED, a class of CLASSES, or UNLISTED."""
-    dots = row.get("underscore_to_dot")
+def bfcl_verdict(row: Row) -> Score:
+    """Our verdict on the calls of a row."""
 
     def named(name: str) -> str:
-        return name.replace(".", "_") if dots else name
+        return name.replace(".", "_") if row.get("underscore_to_dot") else name
 
     tools = [
         Tool(named(tool["name"]), tool.get("description") or "", normalise(tool["parameters"]))
         for tool in row["tools"]
     ]
     golden = tuple(Call(named(name), values) for item in row["ground_truth"] for name, values in item.items())
-    ours = score(
-        calls_of(row["prediction"]),
-        source="bfcl_v3",
-        category=row["category"],
-        golden_answers=(golden,),
-        tools=tools,
-    ).correct
+    calls = calls_of(row["prediction"])
+    return score(calls, source="bfcl_v3", category=row["category"], golden_answers=(golden,), tools=tools)
+
+
+def check_bfcl(row: Row) -> str:
+    """Against upstream's `ast_checker`: AGREED, a class of CLASSES, or UNLISTED."""
+    ours = bfcl_verdict(row).correct
     if ours == row["upstream_valid"]:
         return AGREED
     if row.get("upstream_exception"):
@@ -65,7 +64,9 @@ def check_bfcl_decoder(row: Row) -> str:
         return UNLISTED
     refused = next(_refusals(node), None)
     if not ours:
-        return refused or ("arithmetic" if _has_large_power(node) else UNLISTED)
+        # A power may be too large to fold: the limits are ours to set.
+        power = any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow) for one in _read_nodes(node))
+        return refused or ("arithmetic" if power else UNLISTED)
     if refused:
         return UNLISTED
     found: set[str] = set()
@@ -102,9 +103,11 @@ def _refusals(root: ast.expr) -> Iterator[str]:
         match node:
             case ast.UnaryOp(op=ast.Invert()):
                 yield "unary"
-            case ast.UnaryOp(op=ast.Not(), operand=operand) if not _is_bool(operand):
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=bool())):
+                pass
+            case ast.UnaryOp(op=ast.Not()):
                 yield "unary"
-            case ast.BinOp() if not _folds(node):
+            case ast.BinOp() if not (_is_text(node) or _is_arithmetic(node)):  # scoring.md 9.1 folds both
                 yield "arithmetic"
             case ast.Constant(value=bytes() | complex()):
                 yield "nonliteral"
@@ -120,23 +123,8 @@ def _refusals(root: ast.expr) -> Iterator[str]:
                 yield "lambda"
 
 
-def _is_bool(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
-
-
-def _folds(node: ast.expr) -> bool:
-    """Whether an expression is folded (scoring.md section 9.1): number literals, or + between strings."""
-    if (
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Add)
-        and _is_text(node.left)
-        and _is_text(node.right)
-    ):
-        return True
-    return _is_arithmetic(node)
-
-
 def _is_text(node: ast.expr) -> bool:
+    """String literals, also with + between them."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Add) and _is_text(node.left) and _is_text(node.right)
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -159,11 +147,6 @@ def _is_arithmetic(node: ast.expr) -> bool:
         ):
             return _is_arithmetic(left) and _is_arithmetic(right)
     return False
-
-
-def _has_large_power(root: ast.expr) -> bool:
-    """Whether arithmetic occurs that may be too large to fold: the limits are ours to set."""
-    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in _read_nodes(root))
 
 
 class _Allowances(msgspec.Struct):

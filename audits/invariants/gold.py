@@ -100,24 +100,20 @@ def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
             return "the golden answer calls another number of tools"
         expected = _renamed(expected, dict(zip(old, new, strict=True)))
     if design(kind) == "moot":
-        expected = _declared(expected, row)
+        # the answers without the parameters that their tools lack in the row
+        known = {tool.name: tool.properties for tool in row.tools}
+        expected = tuple(
+            tuple(
+                Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
+                for c in answer
+            )
+            for answer in expected
+        )
     return HOLDS if row.golden_answers == expected else "it is not the clean gold of the treated tools"
 
 
 def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[GoldenAnswer, ...]:
     return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
-
-
-def _declared(answers: tuple[GoldenAnswer, ...], row: Sample) -> tuple[GoldenAnswer, ...]:
-    """The answers without the parameters that their tools lack in the row."""
-    known = {tool.name: tool.properties for tool in row.tools}
-    return tuple(
-        tuple(
-            Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
-            for c in answer
-        )
-        for answer in answers
-    )
 
 
 @invariant(abbreviated)

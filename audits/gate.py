@@ -272,12 +272,10 @@ def _facts(
         "build": build.digest(),
         "provenance": origin.said,
         "checks": tuple(checks),
-        "files": _hashes(files),
+        "files": {
+            audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())
+        },
     }
-
-
-def _hashes(files: Mapping[str, bytes] | None) -> dict[str, str]:
-    return {audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())}
 
 
 def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:

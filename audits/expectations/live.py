@@ -1,6 +1,5 @@
 """The suites of a live build: columns, configs, rows by themselves and in pairs, and what a replay gave."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     return [
         *_columns_suite(folder),
         *_configs_suite(folder, scan),
-        *_of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan),
+        *_rows_suite(scan),
         *_replay_suite(scan),
     ]
 
@@ -147,9 +146,13 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _rows_suite(scan: LiveScan) -> list[Check]:
+    return _of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan)
+
+
 def _replay_suite(scan: LiveScan) -> list[Check]:
     columns = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
-    checks = run("live_replay", frame(columns), _replay_expectations())
+    checks = run("live_replay", frame(columns), _REPLAY_EXPECTATIONS)
     if not scan.not_replayed:
         return _of_no_row(checks, scan)
     return [
@@ -236,6 +239,6 @@ _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
 )
 
 
-@cache
-def _replay_expectations() -> tuple[Expectation, ...]:
-    return tuple(SUITES.holds("replay", name, protects) for name, protects in OF_THE_REPLAY.items())
+_REPLAY_EXPECTATIONS = tuple(
+    SUITES.holds("replay", name, protects) for name, protects in OF_THE_REPLAY.items()
+)

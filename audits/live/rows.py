@@ -63,10 +63,12 @@ class RowChecks:
             "place": _place(entry, row),
         }
         more_tools = entry.config in registry_codes()
+        own = {"fault": row.fault, "position": row.position, "label": row.label}
+        stated = [name for name, value in own.items() if value is not None]
         if entry.config == TASKS or more_tools:
-            found["clean_has_no_fault"] = _no_fault(row)
+            found["clean_has_no_fault"] = _listed("stated", stated)
         else:
-            found["says_its_fault"] = _says_its_fault(row)
+            found["says_its_fault"] = _listed("not stated", [name for name in own if name not in stated])
         if entry.config != TASKS:
             found["anchored"] = HOLDS if entry.clean is not None else "`tasks` has no such task"
             found["equals_its_clean_row"] = (
@@ -94,16 +96,6 @@ def _place(entry: Entry, row: LiveRow) -> str:
     if row.id != f"{row.clean_id}::{row.type_code}" or not row.clean_id.strip():
         return f"the id is not {row.clean_id[:80]}::{row.type_code}"
     return HOLDS
-
-
-def _no_fault(row: LiveRow) -> str:
-    own = {"fault": row.fault, "position": row.position, "label": row.label}
-    return _listed("stated", [name for name, value in own.items() if value is not None])
-
-
-def _says_its_fault(row: LiveRow) -> str:
-    own = {"fault": row.fault, "position": row.position, "label": row.label}
-    return _listed("not stated", [name for name, value in own.items() if value is None])
 
 
 def _turns_ask(row: LiveRow) -> str:

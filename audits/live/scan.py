@@ -96,7 +96,11 @@ async def scan(
                 verdicts |= {**faults.verdicts(row), **registry.verdicts(row, entry.clean)}
                 verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
                 verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
-                if replayed is not None and not verdicts["world_is_known"] and _can_be_replayed(verdicts):
+                if (
+                    replayed is not None
+                    and not verdicts["world_is_known"]
+                    and not any(map(verdicts.get, _NEEDED))
+                ):
                     verdicts |= await _tried(replayed, row)
             return verdicts
 
@@ -131,10 +135,6 @@ async def _opened(open_worlds: OpenWorlds | None, found: LiveScan) -> AsyncItera
 
 _NEEDED = ("starts", "gold_is_offered", "turns_ask", "registry_is_sound")
 """What has to hold before a row is replayed: else the replay would say the same once more."""
-
-
-def _can_be_replayed(verdicts: Mapping[str, Verdict]) -> bool:
-    return not any(verdicts.get(name) for name in _NEEDED)
 
 
 async def _tried(replayed: replay.Replay, row: LiveRow) -> dict[str, Verdict]:

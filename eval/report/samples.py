@@ -176,7 +176,7 @@ def _data(rows: Sequence[Sample], runs: Sequence[Run], labels: Sequence[str], cl
     hashes = {
         row: digest
         for run in runs
-        for row, digest in zip(*run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True)
+        for row, digest in zip(run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True)
     }
     return {
         "types": kinds,

@@ -180,14 +180,13 @@ $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/f
 bench: env  ## speed and memory, side by side with yardsticks
 	$(BIN)/python -m benchmarks
 
-env-peers:  ## .venv-peers: what the benchmarks compare with, where it installs
+env-peers:  ## .venv-peers: the checker that the benchmark of scoring compares with, where it installs
 	$(call environment,.venv-peers)
-	-.venv-peers/bin/python -m pip install --quiet inspect_ai openai 'lm-eval[api]'
 	-.venv-peers/bin/python -m pip install --quiet --no-deps --target .venv-peers/bfcl-eval bfcl-eval
 	@touch .venv-peers/.done
 
 replies: env  ## the reader over every style of reply in every setting: make replies RELEASE=out/robustbench-tc
-	$(BIN)/python -m robustbench_tc.eval.replies $(or $(RELEASE),out/robustbench-tc)
+	$(BIN)/python -m tests.replies $(or $(RELEASE),out/robustbench-tc)
 
 planted: env  ## plant edits in a real build and build its variations: the two tables of docs/audits.md
 	$(BIN)/python -m tests.audits.planted
@@ -204,8 +203,16 @@ statistics-check: env  ## how often intervals hold and sentences alarm: the tabl
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py
 
-mutation: .venv-mutation/.done  ## does each area's own suite notice wrong code? 40 mutants each
-	.venv-mutation/bin/python scripts/mutation_run.py
+# make mutation AREA=score [MODULE=eval/score/decision.py]: mutants are written into the code, so it runs in a worktree of HEAD.
+AREA  ?= score
+MUTANTS = out/mutation/$(AREA)
+mutation: .venv-mutation/.done  ## does an area's own suite notice wrong code? AREA= perturb, score, parse, stats or audits, MODULE= one file
+	test -d $(MUTANTS) || git worktree add --quiet --force --detach $(MUTANTS)
+	cd $(MUTANTS) && export PATH=$(CURDIR)/.venv-mutation/bin:$$PATH PYTHONPATH=src RBTC_SHARED=$${RBTC_SHARED:-$(CURDIR)/../shared} && \
+	{ test -f mutants.sqlite || { \
+	  sed $(if $(MODULE),'s#^module-path = .*#module-path = "$(MODULE)"#','') tests/mutation/$(AREA).toml > mutants.toml && \
+	  cosmic-ray baseline mutants.toml && cosmic-ray init mutants.toml mutants.sqlite && cr-filter-operators mutants.sqlite mutants.toml; }; } && \
+	cosmic-ray exec mutants.toml mutants.sqlite && cr-report --surviving-only --show-diff mutants.sqlite
 
 nightly: env fuzz  ## the long fuzz, five kills over the real build, twenty of a live run, every planted edit, every agent on every row, marts asked in every way, new examples for every property
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \

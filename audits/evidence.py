@@ -38,7 +38,11 @@ def audit(
     """Checks over the published evidence table, and per type of `codes` how far it is supported."""
     cases = list(rows)
     of_type = {code: [case for case in cases if case.get("type_code") == code] for code in codes}
-    broken = [Failure(_name(case), what) for case in cases if (what := _problem(case))]
+    broken = [
+        Failure(f"{case.get('type_code')}: {case.get('repo')}#{case.get('number')}", what)
+        for case in cases
+        if (what := _problem(case))
+    ]
     bare = [
         Failure(code, "the table holds no case of this type") for code, found in of_type.items() if not found
     ]
@@ -105,10 +109,6 @@ def _address(case: dict[str, Any]) -> str:
         )
     place = rf"https://github\.com/{re.escape(str(case.get('repo')))}/(?:issues|pull|discussions)/{case.get('number')}"
     return "" if re.fullmatch(place, str(url)) else "its address is not that of its repository and number"
-
-
-def _name(case: dict[str, Any]) -> str:
-    return f"{case.get('type_code')}: {case.get('repo')}#{case.get('number')}"
 
 
 def refetch(

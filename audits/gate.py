@@ -201,7 +201,15 @@ def _overlaps(
     of_training, trained = _against_training(queries, training)
     of_pools, pooled = _against_pools(queries, pool_queries, without_sources)
     near = contamination.near_duplicates(queries)
-    return _Overlaps([of_training, of_pools, _near_check(queries, near)], trained, pooled, near)
+    equal = sum(pair.equal for pair in near)
+    of_near = check(
+        "contamination.near_duplicates",
+        "Clean rows that ask nearly the same are known: they are fewer independent samples than they seem.",
+        len(queries),
+        [],
+        reason=f"{equal} pairs with equal queries, {len(near) - equal} nearly equal ones are listed",
+    )
+    return _Overlaps([of_training, of_pools, of_near], trained, pooled, near)
 
 
 def audit_predictions(
@@ -257,12 +265,10 @@ def _facts(
         "build": build.digest(),
         "provenance": origin.said,
         "checks": tuple(checks),
-        "files": _hashes(files),
+        "files": {
+            audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())
+        },
     }
-
-
-def _hashes(files: Mapping[str, bytes] | None) -> dict[str, str]:
-    return {audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())}
 
 
 def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:
@@ -358,17 +364,6 @@ def _against_pools(
         f"{len(found) - contaminated} share less"
     )
     return check(*_POOLS, looked_at, [], reason=said), found
-
-
-def _near_check(queries: Sequence[Query], near: Sequence[Overlap]) -> Check:
-    equal = sum(pair.equal for pair in near)
-    return check(
-        "contamination.near_duplicates",
-        "Clean rows that ask nearly the same are known: they are fewer independent samples than they seem.",
-        len(queries),
-        [],
-        reason=f"{equal} pairs with equal queries, {len(near) - equal} nearly equal ones are listed",
-    )
 
 
 def _identifiability(scan: Scan) -> tuple[Identifiability, ...]:

@@ -128,7 +128,15 @@ def audit(
     checks.append(redundant_check)
     canaries = canary_check(asked.fooled, asked.planted)
     if asked.fooled:
-        checks = [_void(found) for found in checks]
+        checks = [
+            msgspec.structs.replace(
+                found,
+                status="failed",
+                failed=max(1, found.failed),
+                reason="void: the judge was fooled by a canary",
+            )
+            for found in checks
+        ]
     checks = [canaries, *checks, _agreement_check(second, agreement, codes), *asked.stored_checks()]
     return Result(tuple(checks), tuple(scores), tuple(agreement), redundant, tuple(asked.lines))
 
@@ -296,12 +304,6 @@ def _verdict(
         sum(isinstance(found, Judgment) for found in verdicts.values()),
         failures,
         reason="" if verdicts else "the build holds no pair of this type",
-    )
-
-
-def _void(found: Check) -> Check:
-    return msgspec.structs.replace(
-        found, status="failed", failed=max(1, found.failed), reason="void: the judge was fooled by a canary"
     )
 
 

@@ -295,12 +295,9 @@ def _collect(row: Sample, found: Found) -> None:
         if change.before is None and isinstance(new, dict):
             shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
             own = tuple(one for one in parameter_hashes(new) if one not in known)
-            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, _gold(row), own), row.id)
-
-
-def _gold(row: Sample) -> str:
-    at = row.gold_tool_index
-    return dumps(row.tools[at]) if at is not None and 0 <= at < len(row.tools) else ""
+            at = row.gold_tool_index
+            gold = dumps(row.tools[at]) if at is not None and 0 <= at < len(row.tools) else ""
+            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, gold, own), row.id)
 
 
 def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:

@@ -5,7 +5,7 @@
     python -m benchmarks --list
 
 A benchmark that fails or lacks its input is recorded as such with its last line; the others still run.
-Peers come from `.venv-peers` (`make env-peers`); one that is not there, or did not install, is named as such.
+What scoring is compared with comes from `.venv-peers` (`make env-peers`).
 """
 
 import argparse
@@ -38,14 +38,12 @@ PLAN: dict[str, list[str]] = {
     "sql": [],
     "validation": [],
     "reward": [str(SHARED / "vectors" / "toolrl_reward.jsonl")],
-    "training_rows": [],
     "scale": ["--sources", str(SHARED / "sources")],
     "leaderboard": [],
     "leaderboard_scale": [],
     "leaderboard_attack": [],
     "leaderboard_space": [],
     "report": ["--sources", str(SHARED / "sources")],
-    "live": [],
     "doors": [],
 }
 """Module → arguments. One that is not in this checkout is left out of the run and said so."""

@@ -1,11 +1,10 @@
 """Requests per second of the harness against a loopback server whose every answer takes 20 ms.
 
-    .venv/bin/python -m benchmarks.harness [RELEASE] [--requests 2000] [--peers VENV]
+    .venv/bin/python -m benchmarks.harness [RELEASE] [--requests 2000]
 
 Measured in turns, best of the rounds: a bare loop over the `openai` client on its aiohttp transport that
-keeps nothing, and a session of the harness (prompts, journal with fsync, predictions). Then, as whole
-processes over 2,000 samples: `rbtc eval`, and `inspect_ai` and `lm-eval` where VENV (default .venv-peers)
-holds them. Without RELEASE the paper profile is built where the upstream files are at hand, else the bundled.
+keeps nothing, and a session of the harness (prompts, journal with fsync, predictions). Without RELEASE the
+paper profile is built where the upstream files are at hand, else the bundled.
 """
 
 import argparse
@@ -29,7 +28,6 @@ from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Sample
 
 DELAY_S = 0.02
-PATIENCE_S = 300
 TEXT = "[no_such_function(value=1)]"
 DECODING = {"temperature": 0.0, "max_tokens": 64}
 
@@ -86,7 +84,7 @@ def serving() -> Iterator[str]:
             server.stdin.close()
 
 
-# --- in one process -------------------------------------------------------------------------------------
+# --- the two sides --------------------------------------------------------------------------------------
 
 
 async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
@@ -147,91 +145,6 @@ def side_by_side(rows: Sequence[Sample], rounds: int) -> dict[str, Any]:
     return found
 
 
-# --- whole processes ------------------------------------------------------------------------------------
-
-INSPECT_TASK = """
-from inspect_ai import Task, task
-from inspect_ai.dataset import json_dataset
-from inspect_ai.scorer import includes
-from inspect_ai.solver import generate
-
-@task
-def bench():
-    return Task(dataset=json_dataset("samples.jsonl"), solver=generate(), scorer=includes())
-"""
-
-LM_EVAL_TASK = """
-task: bench
-dataset_path: json
-dataset_kwargs: {data_files: {test: samples.jsonl}}
-test_split: test
-output_type: generate_until
-doc_to_text: "{{input}}"
-doc_to_target: "{{target}}"
-generation_kwargs: {until: ["<end>"], max_gen_toks: 64}
-metric_list: [{metric: exact_match}]
-"""
-
-
-def whole_processes(release: Path, rows: Sequence[Sample], peers: Path) -> dict[str, Any]:
-    """Samples per second of a command from start to end, at concurrency 32."""
-    static = sum(row.injected_error is None for row in inputs.load(str(release)).rows)
-    rows = rows[: static - 1]
-    with serving() as url, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        samples = [
-            {"id": n, "input": row.messages[-1].content, "target": "value"} for n, row in enumerate(rows)
-        ]
-        (folder / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
-        (folder / "bench.py").write_text(INSPECT_TASK)
-        (folder / "bench.yaml").write_text(LM_EVAL_TASK)
-        ours = [
-            str(Path(sys.executable).with_name("rbtc")), "eval", str(release.resolve()), "--out", "run",
-            "--model", "tiny", "--base-url", url, "--limit", str(len(rows)), "--concurrency", "32",
-            "--types", "observation,action,reward",
-        ]  # fmt: skip
-        commands = {"rbtc_eval": ours}
-        bin_ = peers.resolve() / "bin"
-        commands["inspect_ai"] = [
-            str(bin_ / "inspect"), "eval", "bench.py", "--model", "openai-api/local/tiny",
-            "--max-connections", "32", "--max-samples", "32", "--display", "none",
-        ]  # fmt: skip
-        commands["lm_eval"] = [
-            str(bin_ / "lm_eval"), "--model", "local-chat-completions", "--include_path", ".",
-            "--tasks", "bench", "--apply_chat_template", "--model_args",
-            f"model=tiny,base_url={url}/chat/completions,num_concurrent=32,max_retries=1",
-        ]  # fmt: skip
-        environment = os.environ | {
-            "LOCAL_API_KEY": "none",
-            "LOCAL_BASE_URL": url,
-            "OPENAI_API_KEY": "none",
-            "HF_HUB_OFFLINE": "1",
-            "HF_HOME": str(folder / "hf"),
-        }
-        found: dict[str, Any] = {}
-        for peer, command in commands.items():
-            if not Path(command[0]).is_file():
-                found[peer] = "not installed"
-                continue
-            found[peer] = timed(command, folder, environment, len(rows))
-        return found
-
-
-def timed(command: list[str], folder: Path, environment: dict[str, str], samples: int) -> Any:
-    """Samples per second, or why there is no such figure."""
-    started = time.perf_counter()
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S
-        )
-    except subprocess.TimeoutExpired:
-        return f"not done after {PATIENCE_S} s"
-    seconds = time.perf_counter() - started
-    if done.returncode != 0:
-        return f"failed: {' '.join(done.stderr.strip().splitlines()[-1:])[:200]}"
-    return {"samples_per_s": round(samples / seconds, 1), "seconds": round(seconds, 1)}
-
-
 def build(folder: Path) -> Path:
     """A release to ask: its texts and registries are of real size."""
     from robustbench_tc.api.building import build_release
@@ -258,12 +171,6 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--peers",
-        type=Path,
-        default=Path(__file__).parents[1] / ".venv-peers",
-        help="a virtual environment with inspect_ai, openai and lm-eval",
-    )
     arguments = parser.parse_args()
     if arguments.serve:
         serve()
@@ -272,7 +179,6 @@ def main() -> None:
         release = arguments.release or build(Path(folder) / "robustbench-tc")
         rows = many(inputs.load(str(release)).rows, arguments.requests)
         found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, arguments.rounds)}
-        found["whole_process"] = whole_processes(release, rows, arguments.peers)
     print(json.dumps(found))  # noqa: T201
 
 

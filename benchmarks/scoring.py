@@ -142,6 +142,8 @@ class _Blank(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Empty modules for what upstream imports (every vendor's client) and its checker never uses."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        if name == "tornado":  # tenacity does without it, and not with an empty one
+            return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:

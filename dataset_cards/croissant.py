@@ -71,7 +71,18 @@ def croissant(folder: Path, about: About, sha256: Mapping[str, str]) -> bytes:
     for config in configs(sha256):
         for split, paths in config.files.items():
             id_ = config.name if len(config.files) == 1 else f"{config.name}-{split}"
-            distribution += [_file_object(mlc, context, folder, path, sha256[path]) for path in paths]
+            distribution += [
+                mlc.FileObject(
+                    ctx=context,
+                    id=path,
+                    name=path,
+                    content_url=path,
+                    content_size=f"{(folder / path).stat().st_size} B",
+                    encoding_formats=["application/x-parquet"],
+                    sha256=sha256[path],
+                )
+                for path in paths
+            ]
             source = {"file_object": paths[0]}
             if len(paths) > 1:
                 pattern = f"{config.name}/{split}-*.parquet"
@@ -116,18 +127,6 @@ def configs(paths: Iterable[str]) -> list[Config]:
             found.setdefault(config, {}).setdefault(file.split("-")[0], []).append(path)
     clean = ("clean", live.TASKS)
     return [Config(name, found[name]) for name in sorted(found, key=lambda name: (name not in clean, name))]
-
-
-def _file_object(mlc: Any, context: Any, folder: Path, path: str, sha256: str) -> Any:
-    return mlc.FileObject(
-        ctx=context,
-        id=path,
-        name=path,
-        content_url=path,
-        content_size=f"{(folder / path).stat().st_size} B",
-        encoding_formats=["application/x-parquet"],
-        sha256=sha256,
-    )
 
 
 def _record_set(mlc: Any, context: Any, id_: str, schema: pa.Schema, source: Mapping[str, str]) -> Any:

@@ -33,9 +33,16 @@ class Example(msgspec.Struct, frozen=True):
 
 def example_of(rows: Sequence[Sample]) -> Example:
     """The row with the shortest diff and query."""
-    row = min(rows, key=lambda row: (_shown_last(row), _length(row), row.id))
+    row = min(
+        rows,
+        key=lambda row: (
+            _shown_last(row),
+            len(schema.dumps(row.changes)) + len(_query(row)) + len(schema.dumps(row.golden_answers[0])),
+            row.id,
+        ),
+    )
     lines = [f"row: {cut(row.id)}"]
-    if not _changes_query(row):
+    if not any(change.path.startswith("/messages") for change in row.changes):
         lines.append(f"user: {cut(_query(row))}")
     lines += diff_lines(row.changes)
     if row.injected_error:
@@ -57,17 +64,9 @@ def _shown_last(row: Sample) -> bool:
     return source is not None and source.shown_last
 
 
-def _length(row: Sample) -> int:
-    return len(schema.dumps(row.changes)) + len(_query(row)) + len(schema.dumps(row.golden_answers[0]))
-
-
 def _query(row: Sample) -> str:
     users = [message.content for message in row.messages if message.role == "user"]
     return users[-1] if users else ""
-
-
-def _changes_query(row: Sample) -> bool:
-    return any(change.path.startswith("/messages") for change in row.changes)
 
 
 def _lines(change: Change) -> list[str]:

@@ -192,13 +192,16 @@ def release_facts(
     for config in configs(sha256):
         sizes[config.name] = {split: _size(folder, paths) for split, paths in config.files.items()}
         hashes = [sha256[path] for paths in config.files.values() for path in paths]
-        checksums[config.name] = hashes[0] if len(hashes) == 1 else _joined(hashes)
+        checksums[config.name] = (
+            hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+        )
     codes = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with(sizes))]
     examples, characters = {}, 0
     for code in codes:
         if code in sizes:
             rows = [schema.record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / code))]
-            characters += sum(_characters(row) for row in rows)
+            characters += sum(len(message.content) for row in rows for message in row.messages)
+            characters += sum(len(schema.dumps(row.tools)) for row in rows)
             examples[code] = example_of(rows)
     if not examples:
         examples = _training_examples(folder, sha256)
@@ -230,10 +233,6 @@ def _size(folder: Path, paths: list[str]) -> Size:
     return Size(rows, total, download)
 
 
-def _joined(hashes: list[str]) -> str:
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-
-
 def _training_examples(folder: Path, paths: Iterable[str]) -> dict[str, Example]:
     """Per type the training row with the shortest diff, of the first config that has perturbed rows."""
     best: dict[str, tuple[int, Example]] = {}
@@ -250,10 +249,6 @@ def _training_examples(folder: Path, paths: Iterable[str]) -> dict[str, Example]
         if best:
             break
     return {code: best[code][1] for code in sorted(best)}
-
-
-def _characters(row: Sample) -> int:
-    return sum(len(message.content) for message in row.messages) + len(schema.dumps(row.tools))
 
 
 def _evidence(folder: Path) -> tuple[TypeEvidence, ...]:

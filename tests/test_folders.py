@@ -178,7 +178,7 @@ OUTPUTS: dict[str, list[Output]] = {
 INPUTS = """
 cases import logs, cases import --tools, cases review cases,
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
-vectors folder, report --release, compare a, compare b, failures run, release build,
+report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build toolrl-dr --tokenizer,
@@ -767,8 +767,5 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "eval/leaderboard/uploads.py": {"truncate"},  # bytes of an upload in parts, once they were read
         "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
-        "benchmarks/training_rows.py": {"rmtree"},  # a temporary folder of its own
-        "scripts/mutation_copy.py": {"unlink"},  # in a copy of its own
-        "scripts/mutation_run.py": {"rmtree"},  # its verdicts, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

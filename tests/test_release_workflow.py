@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from robustbench_tc.io import manifest
-
 from .conftest import ROOT, Done
 
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
@@ -54,8 +52,10 @@ def test_a_run_may_only_ask_for_its_own_identity(workflow: dict[Any, Any]) -> No
     assert sorted(secrets) == ["HF_TOKEN", "RELEASE_KEY"]
 
 
-def test_the_bundle_gets_the_name_that_is_published(workflow: dict[Any, Any]) -> None:
-    """`sigstore sign FILE` writes FILE.sigstore.json."""
-    script = next(script for script in scripts(workflow) if "sigstore sign" in script)
-    assert script.strip().endswith("/" + manifest.NAME)
-    assert f"{manifest.NAME}.sigstore.json" == manifest.SIGSTORE
+def test_the_bundle_lies_beside_the_release_and_is_kept(workflow: dict[Any, Any]) -> None:
+    """What is published has the files of its manifest and the maintainers' signature only."""
+    (job,) = workflow["jobs"].values()
+    commands = "\n".join(scripts(workflow)).replace("\\\n", " ")
+    signed, verified = re.findall(r"sigstore (?:sign|verify github) .*--bundle (\S+)", commands)
+    assert signed == verified and not signed.startswith("release/")
+    assert signed in job["steps"][-1]["with"]["path"].split()

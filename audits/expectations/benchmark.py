@@ -39,27 +39,25 @@ def columns_suite(folder: Folder) -> list[Check]:
                     ("column", "type", "found_column", "found_type"), (*expected, *there), strict=True
                 ):
                     data[name].append(value)
-    return run("benchmark_columns", frame(data), _columns_expectations())
+    return run("benchmark_columns", frame(data), _COLUMNS_EXPECTATIONS)
 
 
-@cache
-def _columns_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.compares(
-            "columns",
-            "are_the_contracts",
-            "Every sample config has the same columns in the same order, so one reader reads them all.",
-            ("column", "found_column"),
-            lambda f: f["column"] == f["found_column"],
-        ),
-        SUITES.compares(
-            "columns",
-            "have_the_contracts_types",
-            "A column that changes its type breaks every reader of the version before.",
-            ("type", "found_type"),
-            lambda f: f["type"] == f["found_type"],
-        ),
-    )
+_COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.compares(
+        "columns",
+        "are_the_contracts",
+        "Every sample config has the same columns in the same order, so one reader reads them all.",
+        ("column", "found_column"),
+        lambda f: f["column"] == f["found_column"],
+    ),
+    SUITES.compares(
+        "columns",
+        "have_the_contracts_types",
+        "A column that changes its type breaks every reader of the version before.",
+        ("type", "found_type"),
+        lambda f: f["type"] == f["found_type"],
+    ),
+)
 
 
 def rows_suite(scan: Scan) -> list[Check]:

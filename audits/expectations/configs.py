@@ -1,7 +1,6 @@
 """The suites of a build as a folder: which configs and tables there are, and how many rows in each."""
 
 from collections import Counter
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -55,7 +54,7 @@ def configs_suite(scan: Scan) -> list[Check]:
         data["reported"].append(reported.get(config, 0) if sample_config else None)
         data["splits"].append(_splits(folder, config) if config in there else None)
         data["accounted"].append(_accounted(scan, config, skips) if config in scan.counts else None)
-    checks = run("benchmark_configs", frame(data), _configs_expectations())
+    checks = run("benchmark_configs", frame(data), _CONFIGS_EXPECTATIONS)
     names = [c.id for c in checks]
     if not exact:
         at = names.index("configs.rows_as_pinned")
@@ -75,45 +74,41 @@ def configs_suite(scan: Scan) -> list[Check]:
     return checks
 
 
-@cache
-def _configs_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.holds(
-            "configs",
-            "complete",
-            "All 23 sample configs and 3 tables are there: a dropped type would go unnoticed in a mean.",
-        ),
-        SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-        SUITES.holds(
-            "configs", "splits", "Every config has the one split test, in a complete set of shards."
-        ),
-        SUITES.compares(
-            "configs",
-            "rows_as_pinned",
-            "The number of rows of every type (from the paper's sources) is the one that the type states.",
-            ("built", "stated"),
-            lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
-        ),
-        SUITES.compares(
-            "configs",
-            "rows_at_least_the_papers",
-            "Every type has at least the rows that the paper has, but for the two description types.",
-            ("rows", "floor"),
-            lambda f: (f["rows"] >= f["floor"]) | f["rows"].isna() | f["floor"].isna(),
-        ),
-        SUITES.compares(
-            "configs",
-            "rows_as_reported",
-            "The build report is what the card prints: its counts are those of the files.",
-            ("rows", "reported"),
-            lambda f: (f["rows"] == f["reported"]) | f["rows"].isna(),
-        ),
-        SUITES.holds(
-            "configs",
-            "accounted",
-            "Nothing is silently skipped: every (sample, type) pair is a row, or a skip with its reason.",
-        ),
-    )
+_CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.holds(
+        "configs",
+        "complete",
+        "All 23 sample configs and 3 tables are there: a dropped type would go unnoticed in a mean.",
+    ),
+    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    SUITES.holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
+    SUITES.compares(
+        "configs",
+        "rows_as_pinned",
+        "The number of rows of every type (from the paper's sources) is the one that the type states.",
+        ("built", "stated"),
+        lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
+    ),
+    SUITES.compares(
+        "configs",
+        "rows_at_least_the_papers",
+        "Every type has at least the rows that the paper has, but for the two description types.",
+        ("rows", "floor"),
+        lambda f: (f["rows"] >= f["floor"]) | f["rows"].isna() | f["floor"].isna(),
+    ),
+    SUITES.compares(
+        "configs",
+        "rows_as_reported",
+        "The build report is what the card prints: its counts are those of the files.",
+        ("rows", "reported"),
+        lambda f: (f["rows"] == f["reported"]) | f["rows"].isna(),
+    ),
+    SUITES.holds(
+        "configs",
+        "accounted",
+        "Nothing is silently skipped: every (sample, type) pair is a row, or a skip with its reason.",
+    ),
+)
 
 
 def _splits(folder: Folder, config: str) -> str:
@@ -171,17 +166,15 @@ def tables_suite(folder: Folder) -> list[Check]:
         missing = TABLE_COLUMNS[table] - names
         data["columns"].append(f"columns {', '.join(sorted(missing))} are missing" if missing else "")
         data["taxonomy"].append(_taxonomy(rows, types) if table == "taxonomy" else None)
-    return run("benchmark_tables", frame(data), _tables_expectations())
+    return run("benchmark_tables", frame(data), _TABLES_EXPECTATIONS)
 
 
-@cache
-def _tables_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
-        SUITES.holds(
-            "tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."
-        ),
-    )
+_TABLES_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
+    SUITES.holds(
+        "tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."
+    ),
+)
 
 
 def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.PerturbationType]) -> str:

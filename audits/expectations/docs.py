@@ -46,7 +46,10 @@ def pages(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
     from great_expectations.render.view import DefaultJinjaPageView
 
     view = DefaultJinjaPageView()
-    made = {"index.html": _index(validated, title), STYLES: _style_sheet()}
+    made = {
+        "index.html": _index(validated, title),
+        STYLES: files("robustbench_tc.audits.expectations").joinpath("data_docs.css").read_bytes(),
+    }
     for suite, _, expectations, result in validated:
         shown = deepcopy(result)
         for one in shown.results:
@@ -71,10 +74,6 @@ def _escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _escaped(inner) for key, inner in value.items()}
     return [_escaped(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _style_sheet() -> bytes:
-    return files("robustbench_tc.audits.expectations").joinpath("data_docs.css").read_bytes()
 
 
 def _index(validated: Sequence[Validated], title: str) -> bytes:
@@ -169,10 +168,6 @@ class _Reader(HTMLParser):
             here.text = (here.text or "") + data
 
 
-def _is_blank(element: ET.Element) -> bool:
-    return element.tag in ("li", "nav", "ol") and not "".join(element.itertext()).strip()
-
-
 def _prune(body: ET.Element) -> None:
     """Leaves out what needs a script, and says in letters what icons say."""
     for parent in list(body.iter()):
@@ -182,7 +177,13 @@ def _prune(body: ET.Element) -> None:
             actions = "card" in classes and header is not None and (header.text or "").strip() == "Actions"
             of_a_time = child.tag == "tr" and "".join(child.itertext()).strip().startswith("Run Time")
             toggle = child.get("data-toggle") == "collapse"
-            if toggle or actions or of_a_time or _SCRIPTED & set(classes) or _is_blank(child):
+            if (
+                toggle
+                or actions
+                or of_a_time
+                or _SCRIPTED & set(classes)
+                or (child.tag in ("li", "nav", "ol") and not "".join(child.itertext()).strip())
+            ):
                 _remove(parent, child)
         for name, sign in _ICONS.items():
             if name in parent.get("class", ""):

@@ -142,17 +142,16 @@ def _validated(suite: str, table: "pd.DataFrame", wanted: Sequence[Expectation],
         return batch.validate(made, result_format=result_format)
 
     result = validate(wanted, {"result_format": "BASIC", "partial_unexpected_count": SHOWN})
-    unmet = {one.expectation_config.meta["check"] for one in result.results if not _all_meet(one)}
+    unmet = {
+        one.expectation_config.meta["check"]
+        for one in result.results
+        if not one.success or one.result.get("unexpected_count")
+    }
     if unmet:
         named = validate([one for one in wanted if one.id in unmet], result_format(index))
         by_id = {one.expectation_config.meta["check"]: one for one in named.results}
         result.results = [by_id.get(one.expectation_config.meta["check"], one) for one in result.results]
     return result
-
-
-def _all_meet(result: Any) -> bool:
-    """Every row meets the expectation."""
-    return bool(result.success) and not result.result.get("unexpected_count")
 
 
 def result_format(index: str = "id") -> dict[str, Any]:

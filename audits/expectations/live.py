@@ -1,6 +1,5 @@
 """The suites of a live build: columns, configs, rows by themselves and in pairs, and what a replay gave."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,12 @@ PINS = Path(__file__).parents[1] / "live" / "pins.json"
 
 def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     """Every suite over one pass."""
-    return [*_columns_suite(folder), *_configs_suite(folder, scan), *_rows_suite(scan), *_replay_suite(scan)]
+    return [
+        *_columns_suite(folder),
+        *_configs_suite(folder, scan),
+        *_rows_suite(scan),
+        *_replay_suite(scan),
+    ]
 
 
 def pinned(profile: str, seed: object = 0) -> dict[str, int]:
@@ -56,7 +60,7 @@ def _columns_suite(folder: Folder) -> list[Check]:
                 columns["id"].append(f"{config}/{shard}.{place}")
                 columns["expected"].append(wanted[place] if place < len(wanted) else "(none)")
                 columns["found"].append(" ".join(found[place]) if place < len(found) else "(none)")
-    return run("live_columns", frame(columns), _columns_expectations())
+    return run("live_columns", frame(columns), _COLUMNS_EXPECTATIONS)
 
 
 def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
@@ -88,7 +92,7 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
         is_pinned = pins and config not in registry_codes()
         data["built"].append(scan.counts[config] if is_pinned else None)
         data["stated"].append(pins.get(config, 0) if is_pinned else None)
-    checks = run("live_configs", frame(data), _configs_expectations())
+    checks = run("live_configs", frame(data), _CONFIGS_EXPECTATIONS)
     if pins:
         return checks
     at = next(place for place, one in enumerate(checks) if one.id == "configs.rows_as_pinned")
@@ -144,12 +148,12 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _rows_suite(scan: LiveScan) -> list[Check]:
-    return _of_no_row(run("live_rows", frame(scan.columns), _rows_expectations()), scan)
+    return _of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan)
 
 
 def _replay_suite(scan: LiveScan) -> list[Check]:
     columns = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
-    return _of_no_row(run("live_replay", frame(columns), _replay_expectations()), scan)
+    return _of_no_row(run("live_replay", frame(columns), _REPLAY_EXPECTATIONS), scan)
 
 
 def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
@@ -172,72 +176,64 @@ _OF_SOME = {
 """Checks of rows with faults or with more tools, or of tasks that read or write."""
 
 
-@cache
-def _columns_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.compares(
-            "columns",
-            "are_the_contracts",
-            "Every config has the same columns in the same order with the same types: one reader reads them.",
-            ("expected", "found"),
-            lambda f: f["expected"] == f["found"],
-        ),
-    )
+_COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.compares(
+        "columns",
+        "are_the_contracts",
+        "Every config has the same columns in the same order with the same types: one reader reads them.",
+        ("expected", "found"),
+        lambda f: f["expected"] == f["found"],
+    ),
+)
 
 
-@cache
-def _configs_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-        SUITES.holds(
-            "configs", "splits", "Every config has the one split test, in a complete set of shards."
-        ),
-        SUITES.compares(
-            "configs",
-            "rows_as_reported",
-            "The build report is what the card prints: its counts are those of the files.",
-            ("rows", "reported"),
-            lambda f: f["rows"] == f["reported"],
-        ),
-        SUITES.holds("configs", "worlds", "The report counts the rows of every world as the files do."),
-        SUITES.holds("configs", "labels", "The report counts the rows of every label as the files do."),
-        SUITES.holds(
-            "configs",
-            "accounted",
-            "Nothing is silently skipped: every pair of task and kind is a row, or a skip with its reason.",
-        ),
-        SUITES.compares(
-            "configs",
-            "rows_as_pinned",
-            "The number of rows of every kind is the one that is known beforehand: none went missing.",
-            ("built", "stated"),
-            lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
-        ),
-    )
+_CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    SUITES.holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
+    SUITES.compares(
+        "configs",
+        "rows_as_reported",
+        "The build report is what the card prints: its counts are those of the files.",
+        ("rows", "reported"),
+        lambda f: f["rows"] == f["reported"],
+    ),
+    SUITES.holds("configs", "worlds", "The report counts the rows of every world as the files do."),
+    SUITES.holds("configs", "labels", "The report counts the rows of every label as the files do."),
+    SUITES.holds(
+        "configs",
+        "accounted",
+        "Nothing is silently skipped: every pair of task and kind is a row, or a skip with its reason.",
+    ),
+    SUITES.compares(
+        "configs",
+        "rows_as_pinned",
+        "The number of rows of every kind is the one that is known beforehand: none went missing.",
+        ("built", "stated"),
+        lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
+    ),
+)
 
 
-@cache
-def _rows_expectations() -> tuple[Expectation, ...]:
-    return (
-        *(SUITES.holds("rows", name, protects) for name, protects in OF_A_ROW.items()),
-        *(SUITES.holds("hygiene", name, protects) for name, protects in texts.PROTECTS.items()),
-        SUITES.native(
-            "rows",
-            "id_is_unique",
-            "An id that stands twice is answered once and counted twice.",
-            "ExpectColumnValuesToBeUnique",
-            column="id",
-        ),
-        SUITES.native(
-            "rows",
-            "no_task_stands_twice",
-            "Two clean rows that ask the same are one sample that weighs twice.",
-            "ExpectColumnValuesToBeUnique",
-            column="task",
-        ),
-    )
+_ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
+    *(SUITES.holds("rows", name, protects) for name, protects in OF_A_ROW.items()),
+    *(SUITES.holds("hygiene", name, protects) for name, protects in texts.PROTECTS.items()),
+    SUITES.native(
+        "rows",
+        "id_is_unique",
+        "An id that stands twice is answered once and counted twice.",
+        "ExpectColumnValuesToBeUnique",
+        column="id",
+    ),
+    SUITES.native(
+        "rows",
+        "no_task_stands_twice",
+        "Two clean rows that ask the same are one sample that weighs twice.",
+        "ExpectColumnValuesToBeUnique",
+        column="task",
+    ),
+)
 
 
-@cache
-def _replay_expectations() -> tuple[Expectation, ...]:
-    return tuple(SUITES.holds("replay", name, protects) for name, protects in OF_THE_REPLAY.items())
+_REPLAY_EXPECTATIONS = tuple(
+    SUITES.holds("replay", name, protects) for name, protects in OF_THE_REPLAY.items()
+)

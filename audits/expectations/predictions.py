@@ -1,6 +1,5 @@
 """The suite of a predictions file, held against the dataset that was asked."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,10 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
     if not path.is_file():
         raise UserError(f"no predictions at {path}: name the Parquet file that `rbtc eval` wrote")
     rows = {
-        raw["id"]: raw for config in dataset.configs() if _of_samples(config) for raw in dataset.rows(config)
+        raw["id"]: raw
+        for config in dataset.configs()
+        if config == taxonomy.CLEAN or taxonomy.known(config)
+        for raw in dataset.rows(config)
     }
     data: dict[str, list[Any]] = {name: [] for name in ("id", "key", *VERDICTS)}
     for number, raw in enumerate(parquet.read_rows([path])):
@@ -51,8 +53,8 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
         for name, column in data.items():
             column.append(values.get(name))
     return [
-        *run("prediction_columns", frame(_columns(path)), _columns_expectations()),
-        *(_unless_unscored(found) for found in run("predictions", frame(data), _rows_expectations())),
+        *run("prediction_columns", frame(_columns(path)), _COLUMNS_EXPECTATIONS),
+        *(_unless_unscored(found) for found in run("predictions", frame(data), _ROWS_EXPECTATIONS)),
     ]
 
 
@@ -65,35 +67,27 @@ def _unless_unscored(found: Check) -> Check:
     )
 
 
-@cache
-def _columns_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.compares(
-            "columns",
-            "are_the_contracts",
-            "Predictions of all models lie in the same columns, so that marts can join them.",
-            ("expected", "found"),
-            lambda f: f["expected"] == f["found"],
-        ),
-    )
+_COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.compares(
+        "columns",
+        "are_the_contracts",
+        "Predictions of all models lie in the same columns, so that marts can join them.",
+        ("expected", "found"),
+        lambda f: f["expected"] == f["found"],
+    ),
+)
 
 
-@cache
-def _rows_expectations() -> tuple[Expectation, ...]:
-    return (
-        *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-        SUITES.native(
-            "rows",
-            "one_answer_per_question",
-            "A row that is answered twice in a repeat counts twice.",
-            "ExpectColumnValuesToBeUnique",
-            column="key",
-        ),
-    )
-
-
-def _of_samples(config: str) -> bool:
-    return config == taxonomy.CLEAN or taxonomy.known(config)
+_ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
+    *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
+    SUITES.native(
+        "rows",
+        "one_answer_per_question",
+        "A row that is answered twice in a repeat counts twice.",
+        "ExpectColumnValuesToBeUnique",
+        column="key",
+    ),
+)
 
 
 def _columns(path: Path) -> dict[str, list[Any]]:
@@ -134,7 +128,8 @@ def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> d
         "score_and_verdict_agree": _scored(raw) if "score" in raw else None,
     }
     if asked is not None:
-        sample = _sample(asked)
+        plain = {**asked, **{name: loads(asked[name]) for name in ("tools", "golden_answers", "changes")}}
+        sample = msgspec.convert(plain, Sample)
         same = (one.clean_id, one.type_code, one.component, one.source, one.category)
         values["asked_in_these_words"] = (
             "" if one.sample_hash == content_hash(sample) else "sample_hash is another row's or version's"
@@ -145,11 +140,6 @@ def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> d
             else "type, component, source or category are not the row's"
         )
     return values
-
-
-def _sample(raw: dict[str, Any]) -> Sample:
-    plain = {**raw, **{name: loads(raw[name]) for name in ("tools", "golden_answers", "changes")}}
-    return msgspec.convert(plain, Sample)
 
 
 def _answer(one: Prediction) -> str:

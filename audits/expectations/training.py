@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from robustbench_tc import taxonomy
@@ -93,62 +92,56 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
                 "" if train or not alone else f"{len(alone)} have no clean row: {min(alone)}"
             )
     return [
-        *run("training_columns", frame(columns), _columns_expectations()),
-        *run("training_configs", frame(counts), _configs_expectations()),
-        *run("training_rows", frame(rows), _rows_expectations()),
+        *run("training_columns", frame(columns), _COLUMNS_EXPECTATIONS),
+        *run("training_configs", frame(counts), _CONFIGS_EXPECTATIONS),
+        *run("training_rows", frame(rows), _ROWS_EXPECTATIONS),
     ]
 
 
-@cache
-def _columns_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.compares(
-            "columns",
-            "are_as_the_trainer_reads_them",
-            "verl reads these columns by name and type, and ignores or drops what it does not know.",
-            ("expected", "found"),
-            lambda f: f["expected"] == f["found"],
-        ),
-    )
+_COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.compares(
+        "columns",
+        "are_as_the_trainer_reads_them",
+        "verl reads these columns by name and type, and ignores or drops what it does not know.",
+        ("expected", "found"),
+        lambda f: f["expected"] == f["found"],
+    ),
+)
 
 
-@cache
-def _configs_expectations() -> tuple[Expectation, ...]:
-    return (
-        SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-        SUITES.compares(
-            "configs",
-            "rows_as_reported",
-            "The report's counts are those of the files: step counts are computed from them.",
-            ("rows", "reported"),
-            lambda f: f["rows"] == f["reported"],
-        ),
-        SUITES.compares(
-            "configs",
-            "perturbed_as_reported",
-            "The perturbed share is what a config is named after.",
-            ("perturbed", "reported_perturbed"),
-            lambda f: f["perturbed"] == f["reported_perturbed"],
-        ),
-        SUITES.holds(
-            "configs", "paired", "What a type costs is measured against the clean row of the same clean id."
-        ),
-    )
+_CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
+    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    SUITES.compares(
+        "configs",
+        "rows_as_reported",
+        "The report's counts are those of the files: step counts are computed from them.",
+        ("rows", "reported"),
+        lambda f: f["rows"] == f["reported"],
+    ),
+    SUITES.compares(
+        "configs",
+        "perturbed_as_reported",
+        "The perturbed share is what a config is named after.",
+        ("perturbed", "reported_perturbed"),
+        lambda f: f["perturbed"] == f["reported_perturbed"],
+    ),
+    SUITES.holds(
+        "configs", "paired", "What a type costs is measured against the clean row of the same clean id."
+    ),
+)
 
 
-@cache
-def _rows_expectations() -> tuple[Expectation, ...]:
-    return (
-        *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-        *(SUITES.holds("hygiene", name, protects) for name, protects in TRAINING_HYGIENE.items()),
-        SUITES.native(
-            "rows",
-            "no_version_stands_twice",
-            "A perturbed version that stands twice in a split is learnt twice.",
-            "ExpectColumnValuesToBeUnique",
-            column="place",
-        ),
-    )
+_ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
+    *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
+    *(SUITES.holds("hygiene", name, protects) for name, protects in TRAINING_HYGIENE.items()),
+    SUITES.native(
+        "rows",
+        "no_version_stands_twice",
+        "A perturbed version that stands twice in a split is learnt twice.",
+        "ExpectColumnValuesToBeUnique",
+        column="place",
+    ),
+)
 
 
 def _columns(folder: Folder, config: str, split: str, out: dict[str, list[Any]]) -> None:

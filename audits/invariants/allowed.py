@@ -159,7 +159,8 @@ def replay(row: Sample, clean: Sample) -> Verdict:
             if [change.before, change.after] != [[t.name for t in clean.tools], [t.name for t in row.tools]]:
                 return "/tools names other registries"
         elif head == "tools" and len(rest) == 1 and change.after is None:
-            if not _is_tool_at(clean.tools, int(rest[0]), change.before):
+            index = int(rest[0])
+            if index >= len(clean.tools) or msgspec.to_builtins(clean.tools[index]) != change.before:
                 return f"{change.path} is not the tool that was removed"
             removed.add(int(rest[0]))
         elif head == "tools":
@@ -200,10 +201,6 @@ def _rewrite(messages: list[Message | None], change: Change, index: int) -> Verd
         return f"{change.path} was not that text in the clean row"
     messages[index] = Message(message.role, old[:at] + change.after + old[at + len(change.before) :])
     return HOLDS
-
-
-def _is_tool_at(tools: tuple[Tool, ...], index: int, stated: Json) -> bool:
-    return index < len(tools) and msgspec.to_builtins(tools[index]) == stated
 
 
 def _undo(tools: list[Json], change: Change, index: int, rest: list[str]) -> Verdict:

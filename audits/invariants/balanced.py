@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import OMIT, Json, Sample, Tool
+from robustbench_tc.schema import OMIT, Sample, Tool
 
 from .base import HOLDS, Verdict, balanced, design, first_answer_names, invariant, of_design
 from .reward import FACTOR
@@ -127,16 +127,12 @@ def look_alike_lacks_one_parameter(row: Sample, clean: Sample) -> Verdict:
         return "the tools differ in more than one missing parameter"
     calls = [call for answer in clean.golden_answers for call in answer]
     given = [call.parameters[lost[0]] for call in calls if lost[0] in call.parameters]
-    may_miss = [isinstance(values, list | tuple) and OMIT in _texts(values) for values in given]
+    may_miss = [isinstance(values, list | tuple) and OMIT in values for values in given]
     if complete is gold:
         always = len(given) == len(calls) and not any(may_miss)
         return HOLDS if always else "an accepted answer does without the missing parameter"
     free = all(may_miss) and lost[0] not in complete.required
     return HOLDS if free else "the missing parameter is required, or an accepted answer has to give it"
-
-
-def _texts(values: Json) -> list[str]:
-    return [value for value in values if isinstance(value, str)]
 
 
 def _complete(tool: Tool, clean: Sample) -> bool:

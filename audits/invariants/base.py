@@ -150,6 +150,12 @@ def no_call(row: Sample) -> NoCall:
     return (no_call_of_the_case(row) or by_type) if by_type == "wrong" else by_type
 
 
+def shortened(short: str, name: str) -> bool:
+    """Whether letters were cut from the name, and none added."""
+    letters = iter(name)
+    return len(short) < len(name) and all(letter in letters for letter in short)
+
+
 def first_answer_names(sample: Sample) -> tuple[str, ...]:
     """Distinct tools that the first answer calls, in calling order."""
     if not sample.golden_answers:

@@ -16,13 +16,6 @@ def lengthened(kind: PerturbationType | None) -> bool:
     return kind is not None and CONTEXT(kind) and "tokens" in kind.traits
 
 
-def _added(row: Sample, clean: Sample) -> tuple[str, ...]:
-    """The messages that stand before the clean row's own, its leading system messages apart."""
-    roles = [message.role for message in clean.messages]
-    head = next((index for index, role in enumerate(roles) if role != "system"), len(roles))
-    return tuple(message.content for message in row.messages[head : head + len(row.messages) - len(roles)])
-
-
 @invariant(lengthened)
 def request_stands_last_as_it_was(row: Sample, clean: Sample) -> Verdict:
     """Only what stands before it is new: the system's messages come first, the sample's own end the row."""
@@ -38,7 +31,11 @@ def request_stands_last_as_it_was(row: Sample, clean: Sample) -> Verdict:
 @invariant(lengthened)
 def context_holds_no_gold_value(row: Sample, clean: Sample) -> Verdict:
     """Whoever copies from an earlier exchange must not be right: no golden value or tool stands there."""
-    said = "\n".join(_added(row, clean)).casefold()
+    # the messages that stand before the clean row's own, its leading system messages apart
+    roles = [message.role for message in clean.messages]
+    head = next((index for index, role in enumerate(roles) if role != "system"), len(roles))
+    added = row.messages[head : head + len(row.messages) - len(roles)]
+    said = "\n".join(message.content for message in added).casefold()
     for value in {*gold_values(clean), *accepted_names(clean)}:
         wanted = value.strip().casefold()
         if not wanted or wanted not in said:

@@ -3,7 +3,7 @@
 import re
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.schema import Call, GoldenAnswer, Sample
+from robustbench_tc.schema import Call, Sample
 
 from .allowed import without_descriptions
 from .base import (
@@ -18,6 +18,7 @@ from .base import (
     invariant,
     no_call,
     perturbed,
+    shortened,
 )
 
 
@@ -98,34 +99,28 @@ def gold_is_the_clean_gold(row: Sample, clean: Sample) -> Verdict:
     if abbreviated(kind) or design(kind):
         if len(new := first_answer_names(row)) != len(old := first_answer_names(clean)):
             return "the golden answer calls another number of tools"
-        expected = _renamed(expected, dict(zip(old, new, strict=True)))
-    if design(kind) == "moot":
-        expected = _declared(expected, row)
-    return HOLDS if row.golden_answers == expected else "it is not the clean gold of the treated tools"
-
-
-def _renamed(answers: tuple[GoldenAnswer, ...], names: dict[str, str]) -> tuple[GoldenAnswer, ...]:
-    return tuple(tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in answers)
-
-
-def _declared(answers: tuple[GoldenAnswer, ...], row: Sample) -> tuple[GoldenAnswer, ...]:
-    """The answers without the parameters that their tools lack in the row."""
-    known = {tool.name: tool.properties for tool in row.tools}
-    return tuple(
-        tuple(
-            Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
-            for c in answer
+        names = dict(zip(old, new, strict=True))
+        expected = tuple(
+            tuple(Call(names.get(c.name, c.name), c.parameters) for c in answer) for answer in expected
         )
-        for answer in answers
-    )
+    if design(kind) == "moot":
+        # the answers without the parameters that their tools lack in the row
+        known = {tool.name: tool.properties for tool in row.tools}
+        expected = tuple(
+            tuple(
+                Call(c.name, {p: v for p, v in c.parameters.items() if p in known.get(c.name, {})})
+                for c in answer
+            )
+            for answer in expected
+        )
+    return HOLDS if row.golden_answers == expected else "it is not the clean gold of the treated tools"
 
 
 @invariant(abbreviated)
 def gold_name_is_an_abbreviation(row: Sample, clean: Sample) -> Verdict:
     """The gold tool's name lost its readability and nothing else: letters were cut, none were added."""
     for old, new in zip(first_answer_names(clean), first_answer_names(row), strict=False):
-        letters = iter(old)
-        if len(new) >= len(old) or not all(letter in letters for letter in new):
+        if not shortened(new, old):
             return "the gold tool's name is not an abbreviation of its old one"
     return HOLDS
 

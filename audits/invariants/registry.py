@@ -3,7 +3,7 @@
 import re
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Json, Sample, Tool
+from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Sample, Tool
 
 from .allowed import added_tools
 from .base import HOLDS, Verdict, every, first_answer_names, invariant, of
@@ -95,13 +95,13 @@ def distractor_refuses_the_gold_call(row: Sample, clean: Sample) -> Verdict:
 
 def _misfits(call: Call, tool: Tool) -> list[str]:
     """Parameters for which the call cannot be meant for the tool: undeclared ones, and missing ones."""
-    optional = [name for name, values in call.parameters.items() if OMIT in _texts(values)]
+    optional = [
+        name
+        for name, values in call.parameters.items()
+        if isinstance(values, list | tuple) and OMIT in values
+    ]
     undeclared = [n for n in call.parameters if n not in tool.properties and n not in optional]
     return undeclared + [n for n in tool.required if n not in call.parameters]
-
-
-def _texts(values: Json) -> list[str]:
-    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
 
 
 @invariant(of("siblings"))

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, Tool
 
-from .base import HOLDS, Verdict, accepted_names, design, equal_offers, first_answer_names, invariant
+from .base import (
+    HOLDS,
+    Verdict,
+    accepted_names,
+    design,
+    equal_offers,
+    first_answer_names,
+    invariant,
+    shortened,
+)
 
 FACTOR = 4
 """The distractor is at least this many times dearer or slower."""
@@ -113,15 +122,9 @@ def counterpart_is_named_as_its_type_says(row: Sample, clean: Sample) -> Verdict
             misleading, other = reversed(names) if design(kind) == "swap" else names
             if not re.fullmatch(wanted, misleading):
                 return "a counterpart's name is not the type's"
-            if suffix is None and not _shortened(other, old):
+            if suffix is None and not shortened(other, old):
                 return "a name is not the abbreviation of the readable one"
     return HOLDS
-
-
-def _shortened(short: str, name: str) -> bool:
-    """Whether letters were cut from the name, and none added."""
-    letters = iter(name)
-    return len(short) < len(name) and all(letter in letters for letter in short)
 
 
 @invariant(equal_offers)

@@ -85,7 +85,7 @@ async def scan(folder: Folder, types: Mapping[str, WorldType], allowed: frozense
                 verdicts |= {**faults.verdicts(row), **registry.verdicts(row, entry.clean)}
                 verdicts["seed_is_the_builds"] = HOLDS if row.seed == seed else f"seed {row.seed}"
                 verdicts["world_is_known"] = known.get(row.world, f"{row.world[:80]}: {replay.NO_WORLD}")
-                if not any(verdicts.get(name) for name in ("world_is_known", *_NEEDED)):
+                if not verdicts["world_is_known"] and not any(map(verdicts.get, _NEEDED)):
                     verdicts |= await _tried(replayed, row)
             return verdicts
 

@@ -27,9 +27,6 @@ OF_AN_AUDIT = (AUDIT_REPORT, "audit_report.html")
 OF_A_RELEASE = ("LICENSE", "croissant.json")
 """Files that only a release has, besides its manifest; the manifest names them."""
 
-BESIDE_A_MANIFEST = ("manifest.json.sig", "manifest.json.sigstore.json", "yanked.json")
-"""Files about a manifest: it cannot name them."""
-
 _SHARD = re.compile(r"(?P<config>[A-Za-z0-9_]+)/(?:test|train|validation)-\d{5}-of-\d{5}\.parquet")
 
 
@@ -69,7 +66,7 @@ def named(folder: Folder) -> Named:
     if manifest.NAME not in folder.there:
         return Named(checksums, wrong, False)
     checksums[manifest.NAME] = set()
-    beside = {path: set[str]() for path in BESIDE_A_MANIFEST if path in folder.there}
+    beside = {path: set[str]() for path in manifest.BESIDE if path in folder.there}
     released = load(folder, manifest.NAME).get("files")
     for path, entry in (released if isinstance(released, dict) else {}).items():
         if path in checksums or path in OF_A_RELEASE or path in OF_AN_AUDIT:

@@ -11,7 +11,7 @@ from robustbench_tc.eval.figures import Axis, Dot, Effect, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL, Loss
 from robustbench_tc.eval.stats.packs.severity import DOSES
-from robustbench_tc.eval.stats.significance import Trend, log_linear
+from robustbench_tc.eval.stats.significance import log_linear
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
@@ -59,10 +59,6 @@ def sized(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, floa
     return [(label, size, value.value) for label, size, value in found if size and value is not None]
 
 
-def _trend(points: list[tuple[str, float, float]]) -> Trend | None:
-    return log_linear([size for _, size, _ in points], [value for _, _, value in points])
-
-
 def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -> Markup:
     """A value against model size, ours filled, the paper's hollow, each with its trend."""
     sets = {"paper": sized(papers, metric), "ours": sized(models, metric)}
@@ -79,7 +75,7 @@ def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -
             Dot(size, value, kind, f"{name}, {numbers.size(size)}: {numbers.number(value)}{note}")
             for name, size, value in points
         ]
-        if trend := _trend(points):
+        if trend := log_linear([size for _, size, _ in points], [value for _, _, value in points]):
             ends = (pick(size for _, size, _ in points) for pick in (min, max))
             paths.append(
                 figures.Path([(e, trend.intercept + trend.slope * math.log10(e)) for e in ends], kind)

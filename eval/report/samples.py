@@ -173,7 +173,11 @@ def _data(rows: Sequence[Sample], runs: Sequence[Run], labels: Sequence[str], cl
             )
         )
     places = {row.id: place for place, row in enumerate(rows)}
-    hashes = {row: digest for run in runs for row, digest in zip(*_hashes(run), strict=True)}
+    hashes = {
+        row: digest
+        for run in runs
+        for row, digest in zip(run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True)
+    }
     return {
         "types": kinds,
         "texts": texts.entries,
@@ -189,10 +193,6 @@ def _data(rows: Sequence[Sample], runs: Sequence[Run], labels: Sequence[str], cl
         "reasons": failures.REASONS,
         "clip": clip,
     }
-
-
-def _hashes(run: Run) -> tuple[list[str], list[str]]:
-    return run.rows["id"].tolist(), run.rows["sample_hash"].tolist()
 
 
 def _content(anchor: Sample, at: int) -> str | None:

@@ -128,7 +128,9 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     filtered = 0
     for row, n in Counter(compress(zip(*columns, strict=True), inside)).items():
         code, source, verdict, score, mode, met, finish, status, flagged = row
-        head = _head(code)
+        # `clean`, or the component that a core type counts for
+        component = taxonomy.component_of(code) if code in taxonomy.codes() else None
+        head = component or (taxonomy.CLEAN if code == taxonomy.CLEAN else EXTENSION)
         cells[source][head].append((verdict, score, n))
         filtered += n * (finish == "content_filter")
         if verdict < 0:
@@ -167,12 +169,6 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
         rejected=statuses["rejected"],
         flags=flags,
     )
-
-
-def _head(code: str) -> str:
-    """`clean`, or the component that a core type counts for."""
-    component = taxonomy.component_of(code) if code in taxonomy.codes() else None
-    return component or (taxonomy.CLEAN if code == taxonomy.CLEAN else EXTENSION)
 
 
 _Scored = tuple[int, float | None, int]

@@ -4,7 +4,7 @@ A defended run is a run of the same rows, so all of this is `paired`'s compariso
 in the runs' own totals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -77,10 +77,15 @@ def line(
     components = {name: codes_of(name) for name in taxonomy.COMPONENTS}
     beside = compare(plain, defended, [taxonomy.CLEAN])
     perturbed = compare(plain, defended, [code for codes in components.values() for code in codes])
+    # the components of which every core type has rows
     return DefenceLine(
         run=run,
         defences=defences,
-        recovered=compare_delta_lines(plain, defended, _there(plain, components)),
+        recovered=compare_delta_lines(
+            plain,
+            defended,
+            {name: codes for name, codes in components.items() if set(codes) <= set(plain.types)},
+        ),
         harm=None if beside is None else beside.difference,
         perturbed=None if perturbed is None else perturbed.difference,
         cost=cost,
@@ -94,11 +99,6 @@ def with_frontier(lines: Sequence[DefenceLine]) -> tuple[DefenceLine, ...]:
         msgspec.structs.replace(one, on_frontier=one in best and not any(_beats(two, one) for two in best))
         for one in lines
     )
-
-
-def _there(outcomes: Outcomes, components: Mapping[Any, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """The components of which every core type has rows."""
-    return {name: codes for name, codes in components.items() if set(codes) <= set(outcomes.types)}
 
 
 def _beats(one: DefenceLine, other: DefenceLine) -> bool:

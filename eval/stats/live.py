@@ -156,14 +156,6 @@ def _share(found: Mapping[tuple[str, int], bool]) -> Interval | None:
     return of_estimate(shares(right, n), len(found), "hull")
 
 
-def summary_lines(scores: Iterable["LiveScore"]) -> dict[tuple[str, str], list[Line]]:
-    """The lines of every (model, mode) of a run, in their order."""
-    found: dict[tuple[str, str], list[LiveScore]] = {}
-    for score in scores:
-        found.setdefault((score.model, score.mode), []).append(score)
-    return {key: lines(those) for key, those in found.items()}
-
-
 class SameSuccess(NamedTuple):
     """Two runs of the same rows, over all faulted episodes that both have a verdict of."""
 

@@ -110,11 +110,6 @@ def compare_types(
     return compare_lines(a, b, core, convention) | compare_lines(a, b, others, convention)
 
 
-def compare_deltas(a: Outcomes, b: Outcomes, codes: Iterable[str]) -> DeltaPair | None:
-    """Clean minus `codes`, both over rows that both runs answered; None where one of them has none."""
-    return compare_delta_lines(a, b, {"": tuple(codes)}).get("")
-
-
 def compare_delta_lines(a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[str]]) -> dict[str, DeltaPair]:
     """Δ of each line; lines without a row on one of its sides are left out."""
     both = _both(a, b)

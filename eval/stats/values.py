@@ -129,17 +129,18 @@ def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial
     used: dict[str, tuple[str, ...]] = {}
     for name in (*HEADS, *(code for code in counts if code != taxonomy.CLEAN)):
         wanted = codes_of(name)
-        there = tuple(code for code in wanted if code in usable and _is_scored(code))
+        # whether an accuracy says anything of the type's rows (`PerturbationType.scored`)
+        there = tuple(
+            code
+            for code in wanted
+            if code in usable
+            and (code == taxonomy.CLEAN or not taxonomy.known(code) or taxonomy.get(code).scored)
+        )
         used[name] = there
         rows = sum((counts[code] for code in wanted if code in counts), Counts())
         clean = lines[taxonomy.CLEAN].accuracy if lines else None
         lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)
     return Values(lines, used, *(_retention(lines, components) for components in RETENTIONS.values()))
-
-
-def _is_scored(code: str) -> bool:
-    """Whether an accuracy says anything of the type's rows (`PerturbationType.scored`)."""
-    return code == taxonomy.CLEAN or not taxonomy.known(code) or taxonomy.get(code).scored
 
 
 def _line(counts: Counts, whole: bool, clean: float | None) -> Line:

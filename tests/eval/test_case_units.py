@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from robustbench_tc.eval.gate import judge
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.paired import compare, compare_deltas
+from robustbench_tc.eval.stats.paired import compare, compare_delta_lines
 from robustbench_tc.eval.stats.repeats import repeated
 from robustbench_tc.eval.stats.runs import Run, align, read
 from robustbench_tc.eval.stats.summary import summarise
@@ -128,9 +128,8 @@ def test_two_runs_are_compared_by_case(verdicts: list[list[bool]], random: "np.r
         once, twice = compare(a, b, [code]), compare(c, d, [code])
         assert once is not None and twice is not None and twice.p == pytest.approx(once.p)
         holds(twice.difference, once.difference)
-        deltas, doubled = compare_deltas(a, b, [code]), compare_deltas(c, d, [code])
-        assert deltas is not None and doubled is not None
-        holds(doubled.difference, deltas.difference)
+        deltas, doubled = compare_delta_lines(a, b, {"": [code]}), compare_delta_lines(c, d, {"": [code]})
+        holds(doubled[""].difference, deltas[""].difference)
 
 
 def test_turns_of_one_case_are_one_and_nothing_else_is(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.cli import vectors as verb
+from robustbench_tc.cli import validate as verb
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.validate import self_check, validate_release

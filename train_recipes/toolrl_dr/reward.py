@@ -1,7 +1,8 @@
 """ToolRL's training reward: format + correctness + length, with all of its variants as arguments.
 
 Written from the behaviour of ToolRL commit 8cee13e (`verl/utils/reward_score/rlla.py` there) and checked
-against its recorded verdicts (`rbtc vectors`). With no variant switched on the total lies in [-3, 4]:
+against its recorded verdicts (`python -m tests.vectors`). With no variant switched on the total lies in
+[-3, 4]:
 
     F in {0, 1}    the answer has exactly the blocks that the gold has (think, tool_call, response)
     C in [-3, 3]   how much of the gold calls' names, parameter names and values is there; 0 without calls
@@ -255,14 +256,3 @@ def _length(answer: str, target: float) -> float:
         return 0.0
     thought = answer.rpartition(_THINK)[2].partition(_THINK_END)[0]
     return min(1.0, round(len(thought.split()) / target, 2))
-
-
-def check_vector(row: Mapping[str, Any]) -> str:
-    """One row of `toolrl_reward.jsonl`: `agreed` (to 1e-9), `upstream_crash`, or `unlisted`."""
-    ours = compute_score(
-        "rlla", row["solution_str"], row["ground_truth"], step=row["step"], **variant_from_env(row["env"])
-    )
-    if row["upstream_exception"] is not None:
-        return "upstream_crash"
-    names = ("score", "format_score", "correctness_score", "length_score")
-    return "agreed" if all(abs(ours[name] - row[name]) <= 1e-9 for name in names) else "unlisted"

@@ -50,7 +50,21 @@ def tables(given: Given) -> Iterable[Table]:
     found = {code: one for code in given.codes("abstention") if (one := decided(given, code)).n}
     if not found:
         return []
-    return [_decisions(found), _outcomes(found)]
+    return [
+        _decisions(found),
+        Table(
+            name="abstention_outcomes",
+            title="What the replies decided",
+            columns=("type", "n", *DECISIONS),
+            rows=tuple(
+                (code, one.n, *(one.outcomes[name] / one.n for name in DECISIONS))
+                for code, one in found.items()
+            ),
+            note="Shares of the replies. Called: a tool other than the control tools. Asked: ask_to_user, or "
+            "words whose last sentence is a question. Refused: words that decline or say what is missing. "
+            "Answered: other words. Unparsable: nothing that can be read.",
+        ),
+    ]
 
 
 def decided(given: Given, code: str) -> Decided:
@@ -123,18 +137,4 @@ def _decisions(found: dict[str, Decided]) -> Table:
         note="Balanced decision accuracy is the mean of the two sides, and a side that of its types, each "
         "weighing the same; who always calls has 0.500, and so has who never does. Which call it is does not "
         "count. A reply that cannot be read (cut off, empty, a call that broke) is wrong on both sides.",
-    )
-
-
-def _outcomes(found: dict[str, Decided]) -> Table:
-    return Table(
-        name="abstention_outcomes",
-        title="What the replies decided",
-        columns=("type", "n", *DECISIONS),
-        rows=tuple(
-            (code, one.n, *(one.outcomes[name] / one.n for name in DECISIONS)) for code, one in found.items()
-        ),
-        note="Shares of the replies. Called: a tool other than the control tools. Asked: ask_to_user, or "
-        "words whose last sentence is a question. Refused: words that decline or say what is missing. "
-        "Answered: other words. Unparsable: nothing that can be read.",
     )

@@ -194,7 +194,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         show,
         sql,
         summary,
-        vectors,
+        validate,
         verify,
     )
 
@@ -204,7 +204,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "init": init.init,
             "lint": lint.lint,
             "show": show.show,
-            "validate": vectors.validate,
+            "validate": validate.validate,
         },
         "Evaluate": {
             "eval": eval.eval_,
@@ -214,7 +214,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "export": runs.export,
             "import": runs.import_,
             "ground": ground.ground,
-            "vectors": vectors.vectors,
         },
         "Answers": {
             "report": report.report,

@@ -25,13 +25,10 @@ KINDS: tuple[str, ...] = get_args(Kind)
 SIGNATURE = "manifest.json.sig"
 """The ed25519 signature of the manifest's bytes, 64 bytes, where the release was signed."""
 
-SIGSTORE = "manifest.json.sigstore.json"
-"""The manifest's sigstore bundle, where the publishing workflow made one."""
-
 YANKED = "yanked.json"
 """Which versions were withdrawn and why: the one file that changes after a release."""
 
-BESIDE = (SIGNATURE, SIGSTORE, YANKED)
+BESIDE = (SIGNATURE, YANKED)
 """Files that may lie beside the manifest without standing in it: they are about it, or come later."""
 
 VERSION_LENGTH = 64

@@ -79,7 +79,8 @@ def publish(
         there = "these very bytes: nothing to do" if same else "other bytes: release under a new --version"
         raise UserError(f"{repo} has the tag {release.tag} already, with {there}")
     local = [*release.files, manifest.NAME]
-    local += [name for name in (manifest.SIGNATURE, manifest.SIGSTORE) if (folder / name).is_file()]
+    if (folder / manifest.SIGNATURE).is_file():
+        local.append(manifest.SIGNATURE)
     listed = hub.tree(head) if head else {}
     kept = {*local, manifest.YANKED}  # which versions were withdrawn stays true under every later one
     removed = tuple(path for path in listed if path not in kept and not manifest.is_tolerated(path))

@@ -1,17 +1,21 @@
 """`make replies`: every style in every setting over a release's clean rows, as a table.
 
-    python -m robustbench_tc.eval.replies RELEASE [--every 60] [--style NAME] [--show]
+    python -m tests.replies RELEASE [--every 60] [--style NAME] [--show]
 
 Exit code 1 where a style misses a bar.
 """
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from robustbench_tc.errors import UserError
+from robustbench_tc.io.parquet import read_rows, shards
+from robustbench_tc.schema import Sample, record
+from robustbench_tc.taxonomy import CLEAN
 
-from .bars import check, clean_samples
+from .bars import check
+from .styles import STYLES
 
 
 def main() -> None:
@@ -21,15 +25,12 @@ def main() -> None:
     )
     parser.add_argument("release", type=Path, help="a release folder: `rbtc build --profile full`")
     parser.add_argument("--every", type=int, default=60, help="rows of a setting: every so many")
-    parser.add_argument("--style", action="append", default=[], help="only this style; may be repeated")
+    parser.add_argument("--style", action="append", default=[], choices=STYLES, metavar="NAME")
     parser.add_argument("--show", action="store_true", help="print some replies that were read wrong")
     options = parser.parse_args()
-    try:
-        rows = clean_samples(options.release)
-    except UserError as error:
-        sys.exit(str(error))
-    if options.every < 1:
-        sys.exit(f"--every {options.every}: give 1 or more")
+    if not (options.release / CLEAN).is_dir():
+        sys.exit(f"not a release folder: {options.release}. Build one with `rbtc build`.")
+    rows = [record(row, Sample) for row in read_rows(shards(options.release / CLEAN))]
     write = sys.stdout.write
     write(
         f"{'style':24} {'code':4} {'':6} {'made':>8} {'wrong':>6} {'thought':>8} {'read':>6} {'unflagged':>9}"
@@ -48,9 +49,9 @@ def main() -> None:
             one.spoken_accepted + one.spoken_unflagged,
         )
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        write(_line(one.style, one.code, "marked" if one.marked else "bare", counts))
+        write(_line(one.name, one.style.code, "marked" if one.style.marked else "bare", counts))
         if not one.passed:
-            missed.append(one.style)
+            missed.append(one.name)
         for example in one.examples if options.show else ():
             write(f"    {example}\n")
     write(_line("all", "", "", totals))
@@ -58,7 +59,7 @@ def main() -> None:
         sys.exit(f"below the bar: {', '.join(missed)}")
 
 
-def _line(style: str, code: str, kind: str, counts: "tuple[int, ...] | list[int]") -> str:
+def _line(style: str, code: str, kind: str, counts: Sequence[int]) -> str:
     widths = (8, 6, 8, 6, 9, 9, 6)
     numbers = " ".join(f"{count:{width},}" for count, width in zip(counts, widths, strict=True))
     return f"{style:24} {code:4} {kind:6} {numbers}\n"

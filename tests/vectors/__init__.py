@@ -15,26 +15,13 @@ from robustbench_tc.errors import UserError
 
 from .apibank import check_apibank_damo, check_apibank_toolrl
 from .bfcl import check_bfcl, check_bfcl_decoder
-from .replies import ReplyResult, check_replies, is_reply_file
+from .replies import ReplyResult, check_replies
 from .rotbench import check_rotbench
 from .rows import AGREED, UNLISTED, Check, Row
-from .toolrl import check_toolrl_decoder
-
-__all__ = [
-    "AGREED",
-    "CHECKS",
-    "CLASSES",
-    "LIVE_CLASSES",
-    "MULTI_TURN",
-    "UNLISTED",
-    "Check",
-    "FileResult",
-    "ReplyResult",
-    "kind_of",
-    "run_vectors",
-]
+from .toolrl import check_toolrl_decoder, check_toolrl_reward
 
 _NOT_CHECKED = "not checked"
+_WITHIN_THE_BAR = "within_the_bar"
 
 MULTI_TURN = "bfcl_multi_turn"
 """Rows of this kind need BFCL's world: `bfcl_multi_turn.MultiTurn` is handed in where there is one."""
@@ -46,6 +33,7 @@ CHECKS: dict[str, Check] = {
     "apibank_damo": check_apibank_damo,
     "rotbench": check_rotbench,
     "toolrl_bfcl_decoder": check_toolrl_decoder,
+    "toolrl_reward": check_toolrl_reward,
 }
 
 CLASSES: dict[str, tuple[str, ...]] = {
@@ -85,91 +73,74 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one file. Every row is counted once."""
 
     name: str
-    rows: int
-    agreed: int
-    listed: dict[str, int]
-    """Disagreements by class."""
-    not_checked: int
-    """Rows of a kind that no checker is at hand for."""
+    outcomes: Counter[str]
+    """Rows by outcome: `agreed`, a class, `unlisted`, or `not checked` where no checker is at hand."""
     unlisted: tuple[Row, ...]
     """The defects, whole rows; under `error` the exception where our side raised one."""
     replies: ReplyResult | None = None
     """Of a file of replies: what came of each style. Its failed replies are defects where a bar is missed."""
 
+    @property
+    def rows(self) -> int:
+        return self.outcomes.total()
 
-def run_vectors(folder: Path, extra: Mapping[str, Check] | None = None) -> list[FileResult]:
-    """Checks every `*.jsonl` of a folder, in name order.
+    @property
+    def listed(self) -> dict[str, int]:
+        """Disagreements by class."""
+        return {name: n for name, n in self.outcomes.items() if name not in (AGREED, UNLISTED, _NOT_CHECKED)}
 
-    `extra` brings checkers for further kinds (a row's `source`, e.g. `toolrl_reward`); each returns `agreed`,
-    a class of `CLASSES`, or `unlisted`. Raises UserError for a folder or file that cannot be read.
+    @property
+    def not_checked(self) -> int:
+        return self.outcomes[_NOT_CHECKED]
+
+
+def run_vectors(folder: Path, checks: Mapping[str, Check] = CHECKS) -> list[FileResult]:
+    """Checks every `*.jsonl` of a folder, in name order, by the kind of its rows.
+
+    A check returns `agreed`, a class of `CLASSES`, or `unlisted`. Raises UserError for a folder or file that
+    cannot be read.
     """
-    paths = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
+    paths = sorted(folder.glob("*.jsonl"))
     if not paths:
         raise UserError(f"{folder}: no *.jsonl files there; give the folder that holds the vector files")
-    checks = {**CHECKS, **(extra or {})}
     return [_check_file(path, checks) for path in paths]
 
 
 def _check_file(path: Path, checks: Mapping[str, Check]) -> FileResult:
-    rows = list(_rows(path))
-    if is_reply_file(rows):
-        return _check_replies(path, rows)
-    outcomes: Counter[str] = Counter()
-    unlisted: list[Row] = []
+    rows = list(rows_of(path))
+    if rows and rows[0].keys() == {"tools"}:
+        found = check_replies(rows)
+        failed = UNLISTED if not found.passed else _WITHIN_THE_BAR
+        outcomes = Counter({AGREED: len(rows) - 1 - len(found.failed), failed: len(found.failed)})
+        unlisted = () if found.passed else found.failed
+        return FileResult(name=path.name, outcomes=+outcomes, unlisted=unlisted, replies=found)
+    outcomes = Counter()
+    defects: list[Row] = []
     for row in rows:
         kind = kind_of(row, path.name)
-        check = checks.get(kind)
-        if check is None:
+        if kind not in checks:
             outcomes[_NOT_CHECKED] += 1
             continue
         try:
-            outcome = check(row)
+            outcome = checks[kind](row)
         except Exception as error:  # ours must never raise on a row; the row is shown with it
             row = {**row, "error": f"{type(error).__name__}: {error}"}
             outcome = UNLISTED
-        if outcome != AGREED and outcome not in (CLASSES | LIVE_CLASSES).get(kind, ()):
+        if outcome not in (AGREED, *(CLASSES | LIVE_CLASSES).get(kind, ())):
             outcome = UNLISTED
-        if outcome == UNLISTED:
-            unlisted.append(row)
+            defects.append(row)
         outcomes[outcome] += 1
-    return FileResult(
-        name=path.name,
-        rows=outcomes.total(),
-        agreed=outcomes[AGREED],
-        listed={name: n for name, n in outcomes.items() if name not in (AGREED, UNLISTED, _NOT_CHECKED)},
-        not_checked=outcomes[_NOT_CHECKED],
-        unlisted=tuple(unlisted),
-    )
+    return FileResult(name=path.name, outcomes=outcomes, unlisted=tuple(defects))
 
 
-def _check_replies(path: Path, rows: list[Row]) -> FileResult:
-    found = check_replies(rows, str(path))
-    failed = len(found.failed)
-    return FileResult(
-        name=path.name,
-        rows=len(rows) - 1,
-        agreed=len(rows) - 1 - failed,
-        listed={"within_the_bar": failed} if failed and found.passed else {},
-        not_checked=0,
-        unlisted=() if found.passed else found.failed,
-        replies=found,
-    )
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8") as lines:
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a vector file. Raises UserError for a line that is none."""
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
             try:
-                row = msgspec.json.decode(line)
+                yield msgspec.json.decode(line, type=Row)
             except msgspec.DecodeError as error:
-                raise UserError(
-                    f"{path}:{number}: not JSON ({error}); the file is cut or not a vector file"
-                ) from None
-            if not isinstance(row, dict):
-                raise UserError(f"{path}:{number}: a vector is a JSON object, this is {type(row).__name__}")
-            yield row
+                raise UserError(f"{path}:{number}: no JSON object ({error}); not a vector file") from None
 
 
 def kind_of(row: Row, file_name: str) -> str:

@@ -1,17 +1,15 @@
 """BFCL's vectors: the checker of Python calls, and the decoder of raw text."""
 
 import ast
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
-
-import msgspec
 
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.parse.context import MAX_BITS, ParseContext
+from robustbench_tc.eval.parse.context import ParseContext
 from robustbench_tc.eval.parse.python_values import tree
-from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score import Score, score
 from robustbench_tc.eval.score.values import is_number, json_equal
 from robustbench_tc.json_schema import normalise
 from robustbench_tc.schema import Call, Json, Tool
@@ -19,25 +17,24 @@ from robustbench_tc.schema import Call, Json, Tool
 from .rows import AGREED, UNLISTED, Row, as_pairs, calls_of
 
 
-def check_bfcl(row: Row) -> str:
-    """Against upstream's `ast_checker`: AGREED, a class of CLASSES, or UNLISTED."""
-    dots = row.get("underscore_to_dot")
+def bfcl_verdict(row: Row) -> Score:
+    """Our verdict on the calls of a row."""
 
     def named(name: str) -> str:
-        return name.replace(".", "_") if dots else name
+        return name.replace(".", "_") if row.get("underscore_to_dot") else name
 
     tools = [
         Tool(named(tool["name"]), tool.get("description") or "", normalise(tool["parameters"]))
         for tool in row["tools"]
     ]
     golden = tuple(Call(named(name), values) for item in row["ground_truth"] for name, values in item.items())
-    ours = score(
-        calls_of(row["prediction"]),
-        source="bfcl_v3",
-        category=row["category"],
-        golden_answers=(golden,),
-        tools=tools,
-    ).correct
+    calls = calls_of(row["prediction"])
+    return score(calls, source="bfcl_v3", category=row["category"], golden_answers=(golden,), tools=tools)
+
+
+def check_bfcl(row: Row) -> str:
+    """Against upstream's `ast_checker`: AGREED, a class of CLASSES, or UNLISTED."""
+    ours = bfcl_verdict(row).correct
     if ours == row["upstream_valid"]:
         return AGREED
     if row.get("upstream_exception"):
@@ -53,9 +50,8 @@ def check_bfcl_decoder(row: Row) -> str:
     if row["upstream_error"] is not None:
         return AGREED if not ours else "tolerant"
     upstream = row["upstream_decoded"]
-    written = row.get("upstream_decoded_repr") or ""
     if upstream is None:
-        upstream = _from_repr(written)
+        upstream = _from_repr(row.get("upstream_decoded_repr") or "")
     if upstream == [] or row["upstream_format_ok"] is False:
         return AGREED if not ours else "tolerant"
     if upstream is not None and json_equal(ours, upstream):
@@ -65,13 +61,14 @@ def check_bfcl_decoder(row: Row) -> str:
         return UNLISTED
     refused = next(_refusals(node), None)
     if not ours:
-        return refused or ("arithmetic" if _has_large_power(node) else UNLISTED)
+        # A power may be too large to fold: the limits are ours to set.
+        power = any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow) for one in _read_nodes(node))
+        return refused or ("arithmetic" if power else UNLISTED)
     if refused:
         return UNLISTED
     found: set[str] = set()
-    if _equal_but(ours, upstream, _Allowances.of(node), found) and found:
-        return min(found)
-    return UNLISTED
+    equal = _equal_but(ours, upstream, _read_otherwise(node), found)
+    return min(found) if equal and found else UNLISTED
 
 
 def _as_upstream_reads(text: str, *, wrapped: bool) -> ast.expr | None:
@@ -102,9 +99,11 @@ def _refusals(root: ast.expr) -> Iterator[str]:
         match node:
             case ast.UnaryOp(op=ast.Invert()):
                 yield "unary"
-            case ast.UnaryOp(op=ast.Not(), operand=operand) if not _is_bool(operand):
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=bool())):
+                pass
+            case ast.UnaryOp(op=ast.Not()):
                 yield "unary"
-            case ast.BinOp() if not _folds(node):
+            case ast.BinOp() if not (_is_text(node) or _is_arithmetic(node)):  # scoring.md 9.1 folds both
                 yield "arithmetic"
             case ast.Constant(value=bytes() | complex()):
                 yield "nonliteral"
@@ -120,23 +119,8 @@ def _refusals(root: ast.expr) -> Iterator[str]:
                 yield "lambda"
 
 
-def _is_bool(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
-
-
-def _folds(node: ast.expr) -> bool:
-    """Whether an expression is folded (scoring.md section 9.1): number literals, or + between strings."""
-    if (
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Add)
-        and _is_text(node.left)
-        and _is_text(node.right)
-    ):
-        return True
-    return _is_arithmetic(node)
-
-
 def _is_text(node: ast.expr) -> bool:
+    """String literals, also with + between them."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Add) and _is_text(node.left) and _is_text(node.right)
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -161,36 +145,28 @@ def _is_arithmetic(node: ast.expr) -> bool:
     return False
 
 
-def _has_large_power(root: ast.expr) -> bool:
-    """Whether arithmetic occurs that may be too large to fold: the limits are ours to set."""
-    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in _read_nodes(root))
+_LITERALS = {"true": True, "false": False, "null": None}
 
 
-class _Allowances(msgspec.Struct):
-    """How often an expression holds what upstream reads otherwise than scoring.md section 9 says."""
+def _read_otherwise(root: ast.expr) -> Counter[str]:
+    """How often an expression holds what upstream reads otherwise than scoring.md section 9 says.
 
-    words: Counter[str]
-    """true, false and null as bare words."""
-    pluses: int
-    """Unary plus."""
-    nots: int
-    """`not` on True or False."""
-
-    @classmethod
-    def of(cls, root: ast.expr) -> "_Allowances":
-        words: Counter[str] = Counter()
-        pluses = nots = 0
-        for node in _read_nodes(root):
-            if isinstance(node, ast.Name) and node.id in ("true", "false", "null"):
-                words[node.id] += 1
-            elif isinstance(node, ast.UnaryOp):
-                pluses += isinstance(node.op, ast.UAdd)
-                nots += isinstance(node.op, ast.Not)
-        return cls(words, pluses, nots)
+    That is true, false and null as bare words, a unary plus, a `not`.
+    """
+    found: Counter[str] = Counter()
+    for node in _read_nodes(root):
+        match node:
+            case ast.Name(id=word) if word in _LITERALS:
+                found[word] += 1
+            case ast.UnaryOp(op=ast.UAdd()):
+                found["+"] += 1
+            case ast.UnaryOp(op=ast.Not()):
+                found["not"] += 1
+    return found
 
 
-def _equal_but(ours: Json, upstream: Json, allowed: _Allowances, found: set[str]) -> bool:
-    """Equality but for the leaves that the allowances explain, whose classes go into `found`."""
+def _equal_but(ours: Json, upstream: Json, allowed: Counter[str], found: set[str]) -> bool:
+    """Equality but for the leaves that `allowed` explains, whose classes go into `found`."""
     if isinstance(ours, list) and isinstance(upstream, list):
         return len(ours) == len(upstream) and all(
             _equal_but(left, right, allowed, found) for left, right in zip(ours, upstream, strict=True)
@@ -201,42 +177,23 @@ def _equal_but(ours: Json, upstream: Json, allowed: _Allowances, found: set[str]
         )
     if json_equal(ours, upstream):
         return True
-    if isinstance(upstream, str) and upstream in ("true", "false", "null"):
-        literal = {"true": True, "false": False, "null": None}[upstream]
-        allowed.words[upstream] -= 1
-        found.add("json_literal")
-        return ours is literal and allowed.words[upstream] >= 0
-    if is_number(upstream) and is_number(ours) and ours == -upstream:
-        allowed.pluses -= 1
-        found.add("unary")
-        return allowed.pluses >= 0
-    if is_number(upstream) and isinstance(ours, bool) and upstream == -(not ours):
-        allowed.nots -= 1
-        found.add("unary")
-        return allowed.nots >= 0
-    return False
+    if isinstance(upstream, str) and upstream in _LITERALS:
+        cause, explained = upstream, ours is _LITERALS[upstream]
+    elif is_number(upstream) and is_number(ours):
+        cause, explained = "+", ours == -upstream
+    elif is_number(upstream) and isinstance(ours, bool):
+        cause, explained = "not", upstream == -(not ours)
+    else:
+        return False
+    allowed[cause] -= 1
+    found.add("json_literal" if cause in _LITERALS else "unary")
+    return explained and allowed[cause] >= 0
 
 
 def _from_repr(text: str) -> Json:
     """A Python `repr` as JSON: tuples as lists, keys as text; None where JSON cannot hold it."""
     node = tree(text, ParseContext("", ()))
     try:
-        return None if node is None else _plain(ast.literal_eval(node))
+        return None if node is None else json.loads(json.dumps(ast.literal_eval(node), allow_nan=False))
     except (ValueError, TypeError):
         return None
-
-
-def _plain(value: Any) -> Json:
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else repr(key): _plain(item) for key, item in value.items()}
-    if (
-        value is None
-        or isinstance(value, str | bool | int)
-        or (isinstance(value, float) and math.isfinite(value))
-    ):
-        if isinstance(value, int) and value.bit_length() > MAX_BITS:
-            raise ValueError("integer too long")
-        return value
-    raise ValueError("not JSON")

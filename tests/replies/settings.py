@@ -191,9 +191,7 @@ def settings() -> Iterator[Setting]:
         yield Setting(f"answer_{number}", answer, "made")
     for name, wrapper in REASONING.items():
         yield Setting(f"behind_{name}", wrapper.format(_MUSING) + "{call}", "made")
-    for language, texts in RETRIES.items():
-        for number, text in enumerate(texts):
-            yield Setting(f"retry_{language}{number}", text, "made")
+    yield from _numbered("retry", RETRIES, "made")
     yield Setting("retry_behind_think", REASONING["think"].format(_MUSING) + RETRIES["en"][0], "made")
     for name, wrapper in REASONING.items():
         if name == "think_empty":
@@ -201,7 +199,12 @@ def settings() -> Iterator[Setting]:
         for number, thought in enumerate(_THOUGHTS):
             yield Setting(f"in_{name}{number}", wrapper.format(thought) + "Which one do you mean?", "thought")
         yield Setting(f"in_{name}_and_nothing", wrapper.format(_THOUGHTS[0]), "thought")
-    for kind, table in (("refused", REFUSALS), ("reported", REPORTS), ("example", EXAMPLES)):
-        for language, texts in table.items():
-            for number, text in enumerate(texts):
-                yield Setting(f"{kind}_{language}{number}", text, "spoken")
+    yield from _numbered("refused", REFUSALS, "spoken")
+    yield from _numbered("reported", REPORTS, "spoken")
+    yield from _numbered("example", EXAMPLES, "spoken")
+
+
+def _numbered(kind: str, texts: dict[str, tuple[str, ...]], outcome: Outcome) -> Iterator[Setting]:
+    for language, of_language in texts.items():
+        for number, text in enumerate(of_language):
+            yield Setting(f"{kind}_{language}{number}", text, outcome)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.score.values import decoded, is_number
 from robustbench_tc.json_schema import type_schema
-from robustbench_tc.schema import Call, GoldenAnswer, Json, Tool
+from robustbench_tc.schema import Call, Json, Tool
 
 from .rows import AGREED, UNLISTED, Row, calls_of
 
@@ -21,18 +21,12 @@ _TOLERANT = {
 
 def check_apibank_toolrl(row: Row) -> str:
     """Against ToolRL's judge of API-Bank: AGREED, a class of CLASSES, or UNLISTED."""
-    golden = _golden_list(row["ground_truth"])
+    truth = row["ground_truth"]
+    golden = [truth] if isinstance(truth, dict) else truth
     tools = [_apibank_tool(tool) for tool in row["tools"]]
-    ours = score(
-        calls_of(row["prediction"]),
-        source="apibank",
-        category="",
-        golden_answers=(_lifted(golden),),
-        tools=tools,
-    ).correct
-    upstream = row["upstream_valid"]
+    ours = _is_right(row, golden, tools)
     mutation = row["mutation"]
-    if ours == upstream:
+    if ours == row["upstream_valid"]:
         return AGREED
     if not ours:
         if mutation in ("duplicate_call", "right_then_wrong", "wrong_then_right"):
@@ -40,7 +34,8 @@ def check_apibank_toolrl(row: Row) -> str:
         if mutation in ("parameters_only_object", "json_string_call", "name_only_object"):
             return "malformed_item"
         return UNLISTED
-    if any(isinstance(value, str) and isinstance(decoded(value), list) for value in _golden_values(golden)):
+    values = [value for call in golden for value in call["parameters"].values()]
+    if any(isinstance(value, str) and isinstance(decoded(value), list) for value in values):
         return "python_list"
     if mutation in _TOLERANT and not _lost_leading_zeros(row["prediction"], golden):
         return "tolerant_text"
@@ -53,28 +48,16 @@ def check_apibank_damo(row: Row) -> str:
     """Against API-Bank's original judge: AGREED or `background`, since ours follows ToolRL's."""
     truth = row["ground_truth"]
     golden = [{"name": truth["api_name"], "parameters": truth["param_dict"]}]
-    ours = score(
-        calls_of(row["prediction"]),
-        source="apibank",
-        category="",
-        golden_answers=(_lifted(golden),),
-        tools=[_apibank_tool(tool) for tool in row["tools"]],
-    ).correct
+    ours = _is_right(row, golden, [_apibank_tool(tool) for tool in row["tools"]])
     return AGREED if ours == row["upstream_valid"] else "background"
 
 
-def _golden_list(found: Json) -> list[Row]:
-    return [found] if isinstance(found, dict) else list(found)
-
-
-def _golden_values(golden: Sequence[Row]) -> list[Json]:
-    return [value for call in golden for value in call["parameters"].values()]
-
-
-def _lifted(golden: Sequence[Row]) -> GoldenAnswer:
-    return tuple(
+def _is_right(row: Row, golden: Sequence[Row], tools: Sequence[Tool]) -> bool:
+    answer = tuple(
         Call(call["name"], {key: [value] for key, value in call["parameters"].items()}) for call in golden
     )
+    calls = calls_of(row["prediction"])
+    return score(calls, source="apibank", category="", golden_answers=(answer,), tools=tools).correct
 
 
 def _apibank_tool(found: Json) -> Tool:

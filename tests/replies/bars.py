@@ -5,20 +5,16 @@ setting, so that together all rows are visited.
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import FORMATS, parse
 from robustbench_tc.eval.parse.typed import types_of
 from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import score
-from robustbench_tc.io.parquet import read_rows, shards
-from robustbench_tc.schema import Call, Sample, record
-from robustbench_tc.taxonomy import CLEAN
+from robustbench_tc.schema import Call, Sample
 
-from .settings import Setting, settings
+from .settings import Outcome, settings
 from .styles import STYLES, Style
 
 RIGHT = 0.999
@@ -34,9 +30,8 @@ FLAGGED = 0.99
 class StyleCheck(msgspec.Struct, kw_only=True):
     """Counts of one style: how many replies, and of how many of them the reader said what it must not."""
 
-    style: str
-    code: str
-    marked: bool
+    name: str
+    style: Style
     made: int = 0
     made_wrong: int = 0
     thought: int = 0
@@ -60,33 +55,46 @@ class StyleCheck(msgspec.Struct, kw_only=True):
             and self.spoken_unflagged <= (1 - FLAGGED) * self.spoken
         )
 
-
-def clean_samples(release: Path) -> list[Sample]:
-    """The clean rows of a release folder. Raises UserError where there are none."""
-    files = shards(release / CLEAN) if (release / CLEAN).is_dir() else []
-    if not files:
-        raise UserError(f"not a release folder: {release}. Build one with `rbtc build`.")
-    return [record(row, Sample) for row in read_rows(files)]
+    def count(self, reply: str, outcome: Outcome, row: Sample, calls: tuple[Call, ...]) -> bool:
+        """Counts one reply; False where it was read wrong."""
+        parsed = parse(reply, source=row.source, tools=row.tools)
+        if outcome == "made":
+            self.made += 1
+            right = parsed.calls == calls or _scores(parsed.calls, row)
+            self.made_wrong += not right
+            return right
+        if outcome == "thought":
+            self.thought += 1
+            self.thought_accepted += bool(parsed.calls)
+            self.thought_unflagged += "call_in_thought" not in parsed.flags
+            return not parsed.calls
+        self.spoken += 1
+        if self.style.marked:
+            right = bool(parsed.calls) and "call_beside_refusal" in parsed.flags
+            self.spoken_unflagged += not right
+            return right
+        self.spoken_accepted += bool(parsed.calls)
+        return not parsed.calls
 
 
 def check(rows: Sequence[Sample], every: int, styles: Sequence[str] = ()) -> Iterator[StyleCheck]:
     """One result for each style, in the order of the table."""
     golds = [(row, concrete(row.golden_answers[0], row.tools, source=row.source)) for row in rows]
-    for style in STYLES.values():
-        if styles and style.name not in styles:
-            continue
+    for name in styles or STYLES:
+        style = STYLES[name]
         written = [
             (row, calls, style.write(calls))
             for row, calls in golds
             if style.can_write(calls) and (FORMATS[style.code].values != "schema" or _as_declared(calls, row))
         ]
-        result = StyleCheck(style=style.name, code=style.code, marked=style.marked)
-        for number, setting in enumerate(settings()):
-            if not style.stands_in(setting.name):
-                continue
-            taken = written if setting.name == "alone" else written[number % every :: every]
-            for row, calls, text in taken:
-                _count(result, style, setting, row, calls, text)
+        result = StyleCheck(name=name, style=style)
+        for number, (setting, around, outcome) in enumerate(settings()):
+            if "in_harmony" in setting and "harmony" in name:
+                continue  # harmony's messages do not nest
+            for row, calls, text in written if setting == "alone" else written[number % every :: every]:
+                reply = around.replace("{call}", text)
+                if not result.count(reply, outcome, row, calls) and len(result.examples) < 5:
+                    result.examples.append(f"{setting} {row.id}: {reply[:300]!r}")
         yield result
 
 
@@ -101,36 +109,7 @@ def _as_declared(calls: Sequence[Call], row: Sample) -> bool:
     )
 
 
-def _count(
-    result: StyleCheck, style: Style, setting: Setting, row: Sample, calls: tuple[Call, ...], text: str
-) -> None:
-    reply = setting.text.replace("{call}", text)
-    parsed = parse(reply, source=row.source, tools=row.tools)
-    wrong = False
-    if setting.outcome == "made":
-        wrong = not _is_right(parsed.calls, calls, row)
-        result.made += 1
-        result.made_wrong += wrong
-    elif setting.outcome == "thought":
-        wrong = bool(parsed.calls)
-        result.thought += 1
-        result.thought_accepted += wrong
-        result.thought_unflagged += "call_in_thought" not in parsed.flags
-    else:
-        result.spoken += 1
-        if style.marked:
-            wrong = not parsed.calls or "call_beside_refusal" not in parsed.flags
-            result.spoken_unflagged += wrong
-        else:
-            wrong = bool(parsed.calls)
-            result.spoken_accepted += wrong
-    if wrong and len(result.examples) < 5:
-        result.examples.append(f"{setting.name} {row.id}: {reply[:300]!r} read as {parsed.calls!r:.200}")
-
-
-def _is_right(found: tuple[Call, ...], calls: tuple[Call, ...], row: Sample) -> bool:
-    if found == calls:
-        return True
+def _scores(found: tuple[Call, ...], row: Sample) -> bool:
     return score(
         found,
         source=row.source,

@@ -1,14 +1,15 @@
 """The reader over every style of reply in every setting: few rows here, a whole release by `make replies`."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.eval.replies import STYLES, check, settings
-from robustbench_tc.eval.replies.__main__ import main
 from robustbench_tc.schema import Call, Message, Sample, Tool
+
+from .bars import check
+from .settings import settings
+from .styles import STYLES
 
 ROOM = Tool(
     "rooms.book",
@@ -52,7 +53,7 @@ ROWS = [
 
 
 def test_every_style_is_read_right_in_every_setting() -> None:
-    found = {one.style: one for one in check(ROWS, every=4)}
+    found = {one.name: one for one in check(ROWS, every=4)}
     assert found.keys() == STYLES.keys()
     assert {name: one.examples for name, one in found.items() if not one.passed} == {}
     assert all(one.made and one.thought and one.spoken for one in found.values())
@@ -80,13 +81,7 @@ def test_a_reader_that_reads_nothing_or_anything_does_not_pass(
     def blind(*_: Any, **__: Any) -> Parsed:
         return read
 
-    monkeypatch.setattr("robustbench_tc.eval.replies.bars.parse", blind)
+    monkeypatch.setattr("tests.replies.bars.parse", blind)
     (found,) = check(ROWS, every=2, styles=["hermes"])
     assert not found.passed
     assert all(getattr(found, name) for name in missed)
-
-
-def test_the_check_of_no_release_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("sys.argv", ["replies", str(tmp_path)])
-    with pytest.raises(SystemExit, match="not a release folder"):
-        main()

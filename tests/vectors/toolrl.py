@@ -1,8 +1,9 @@
-"""ToolRL's vectors: the decoder of `<tool_call>` blocks. (The reward's checker comes from its own room.)"""
+"""ToolRL's vectors: the decoder of `<tool_call>` blocks, and the training reward."""
 
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score.values import decoded, json_equal
 from robustbench_tc.schema import Json
+from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, variant_from_env
 
 from .rows import AGREED, UNLISTED, Row, as_pairs
 
@@ -30,3 +31,13 @@ def _parameters(found: Json) -> dict[str, Json]:
         inner = decoded(found)
         return inner if isinstance(inner, dict) else {}
     return found if isinstance(found, dict) else {}
+
+
+def check_toolrl_reward(row: Row) -> str:
+    """Against ToolRL's reward and its parts, to 1e-9: AGREED, `upstream_crash`, or UNLISTED."""
+    ours = compute_score(
+        "rlla", row["solution_str"], row["ground_truth"], step=row["step"], **variant_from_env(row["env"])
+    )
+    if row["upstream_exception"] is not None:
+        return "upstream_crash"
+    return AGREED if all(abs(part - row[name]) <= 1e-9 for name, part in ours.items()) else UNLISTED

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score.values import json_equal
 from robustbench_tc.schema import SOURCES, Tool
@@ -55,28 +54,16 @@ class ReplyResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.share("call") >= RECALL and self.share("none") == 0.0
 
 
-def is_reply_file(rows: Sequence[Row]) -> bool:
-    """Whether the first line is a registry."""
-    return bool(rows) and set(rows[0]) == {"tools"}
-
-
-def check_replies(rows: Sequence[Row], place: str) -> ReplyResult:
-    """Reads every reply of a file under every source. Raises UserError for a row of another shape."""
+def check_replies(rows: Sequence[Row]) -> ReplyResult:
+    """Reads every reply of a file under every source."""
     tools = tuple(Tool(tool["name"], "", tool.get("parameters") or {}) for tool in rows[0]["tools"])
     counts: dict[tuple[str, str], list[int]] = {}
     failed: list[Row] = []
-    for number, row in enumerate(rows[1:], 2):
-        kind, text = row.get("kind"), row.get("text")
-        if (
-            kind not in ("call", "none")
-            or not isinstance(text, str)
-            or not isinstance(row.get("calls"), list)
-        ):
-            raise UserError(f"{place}:{number}: not a reply with text, calls and a kind of call or none")
+    for row in rows[1:]:
         expected = [{call["name"]: call["parameters"]} for call in row["calls"]]
-        read = {source: as_pairs(parse(text, source=source, tools=tools).calls) for source in SOURCES}
+        read = {source: as_pairs(parse(row["text"], source=source, tools=tools).calls) for source in SOURCES}
         right = sum(json_equal(found, expected) for found in read.values())
-        count = counts.setdefault((str(row.get("style")), kind), [0, 0])
+        count = counts.setdefault((row["style"], row["kind"]), [0, 0])
         count[0] += 1
         count[1] += right
         if right < len(SOURCES):

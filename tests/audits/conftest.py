@@ -11,17 +11,6 @@ from . import builds
 
 
 @pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return builds.build_bundled(tmp_path_factory.mktemp("bundled") / "robustbench-tc")
-
-
-@pytest.fixture(scope="session")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real benchmark, from the mirrored sources."""
-    return builds.build_paper(tmp_path_factory.mktemp("paper") / "robustbench-tc", shared / "sources")
-
-
-@pytest.fixture(scope="session")
 def audited(bundled: Path) -> AuditReport:
     with shared_work():
         return builds.audit(bundled)

@@ -31,14 +31,14 @@ def scanned(folder: Path) -> LiveScan:
 
 
 @pytest.fixture(scope="module")
-def sound(live: Path) -> LiveScan:
-    return scanned(live)
+def sound(live_build: Path) -> LiveScan:
+    return scanned(live_build)
 
 
 @pytest.fixture(scope="module")
-def planted(live: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
+def planted(live_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
     folder = tmp_path_factory.mktemp("planted") / "robustbench-tc-live"
-    shutil.copytree(live, folder)
+    shutil.copytree(live_build, folder)
     return planting.plant(folder), scanned(folder)
 
 

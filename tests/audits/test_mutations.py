@@ -51,11 +51,12 @@ def caught(defect: Defect, planted: dict[str, str], audit: AuditReport) -> None:
     )
 
 
-@pytest.mark.parametrize("defect", ROWS, ids=lambda d: d.name)
 def test_a_defect_of_a_row_is_caught_and_the_row_is_named(
-    defect: Defect, of_rows: tuple[dict[str, str], AuditReport]
+    of_rows: tuple[dict[str, str], AuditReport], subtests: pytest.Subtests
 ) -> None:
-    caught(defect, *of_rows)
+    for defect in ROWS:
+        with subtests.test(defect.name):
+            caught(defect, *of_rows)
 
 
 @pytest.mark.parametrize("defect", FOLDER, ids=lambda d: d.name)

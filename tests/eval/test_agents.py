@@ -4,6 +4,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -219,12 +220,12 @@ def the_known_ones(name: str, rows: Sequence[Sample], found: Judged) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_beyond_the_core_is_the_known_one(
-    beyond: tuple[Sample, ...], name: str, mode: Mode
+    beyond: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    the_known_ones(name, beyond, judged(name, beyond, mode, share(name, beyond, mode)))
+    for mode, name in product(MODES, AGENTS):
+        with subtests.test(mode=mode, name=name):
+            the_known_ones(name, beyond, judged(name, beyond, mode, share(name, beyond, mode)))
 
 
 @pytest.fixture(scope="session")
@@ -232,24 +233,24 @@ def published(paper: Path) -> tuple[Sample, ...]:
     return inputs.load(str(paper)).rows
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_on_the_bundled_release_is_the_known_one(
-    core: tuple[Sample, ...], name: str, mode: Mode
+    core: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    found = judged(name, core, mode, share(name, core, mode))
-    the_known_ones(name, core, found)
-    the_stages_add_up(name, found)
+    for mode, name in product(MODES, AGENTS):
+        with subtests.test(mode=mode, name=name):
+            found = judged(name, core, mode, share(name, core, mode))
+            the_known_ones(name, core, found)
+            the_stages_add_up(name, found)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_on_the_real_build_is_the_known_one(
-    published: tuple[Sample, ...], name: str, mode: Mode
+    published: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    found = judged(name, published, mode, share(name, published, mode))
-    the_known_ones(name, published, found)
-    the_stages_add_up(name, found)
+    for mode, name in product(MODES, AGENTS):
+        with subtests.test(mode=mode, name=name):
+            found = judged(name, published, mode, share(name, published, mode))
+            the_known_ones(name, published, found)
+            the_stages_add_up(name, found)
 
 
 def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:

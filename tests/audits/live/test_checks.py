@@ -61,10 +61,12 @@ def test_there_is_a_defect_for_every_check() -> None:
     assert {one.check for one in planting.DEFECTS} == CHECKS
 
 
-@pytest.mark.parametrize("name", [one.name for one in planting.DEFECTS])
-def test_a_planted_defect_is_caught_by_name(name: str, planted: tuple[dict[str, str], LiveScan]) -> None:
+def test_a_planted_defect_is_caught_by_name(
+    planted: tuple[dict[str, str], LiveScan], subtests: pytest.Subtests
+) -> None:
     where, found = planted
-    (one,) = (one for one in planting.DEFECTS if one.name == name)
-    verdicts = zip(found.columns["id"], found.columns[one.check], strict=True)
-    said = [verdict for id_, verdict in verdicts if id_ == where[name]]
-    assert said and all(said), f"{one.check} says {said} of {where[name]}"
+    for one in planting.DEFECTS:
+        with subtests.test(one.name):
+            verdicts = zip(found.columns["id"], found.columns[one.check], strict=True)
+            said = [verdict for id_, verdict in verdicts if id_ == where[one.name]]
+            assert said and all(said), f"{one.check} says {said} of {where[one.name]}"

@@ -182,7 +182,7 @@ def bundled(made: Made) -> Path:
     """The benchmark of the starter samples."""
     from .made import BUILDERS, build_benchmark
 
-    return made("bundled", BUILDERS, partial(build_benchmark, profile="bundled"))
+    return made("bundled", BUILDERS, partial(build_benchmark, profile="bundled")) / "robustbench-tc"
 
 
 @pytest.fixture(scope="session")
@@ -190,7 +190,16 @@ def paper(made: Made, shared: Path) -> Path:
     """The benchmark as it is published, from the mirrored sources."""
     from .made import BUILDERS, build_benchmark
 
-    return made("paper", BUILDERS, partial(build_benchmark, profile="paper", sources=shared / "sources"))
+    make = partial(build_benchmark, profile="paper", sources=shared / "sources")
+    return made("paper", BUILDERS, make) / "robustbench-tc"
+
+
+@pytest.fixture(scope="session")
+def trial(made: Made, bundled: Path) -> Path:
+    """A release of `bundled`, audited."""
+    from .made import EVERYTHING, release_benchmark
+
+    return made("trial", EVERYTHING, partial(release_benchmark, build=bundled)) / "robustbench-tc"
 
 
 @pytest.fixture(scope="session")
@@ -198,7 +207,7 @@ def live_build(made: Made) -> Path:
     """The live dataset of the bundled worlds, with every kind of fault."""
     from .made import BUILDERS, build_live
 
-    return made("live", BUILDERS, build_live)
+    return made("live", BUILDERS, build_live) / "robustbench-tc-live"
 
 
 @pytest.fixture(scope="session")
@@ -209,15 +218,6 @@ def bfcl_python() -> str:
     if not (ROOT / find.BFCL_PYTHON).is_file():
         pytest.skip("no .venv-live: `make env-live` makes it, `make test-live` runs this")
     return find.bfcl_python(str(ROOT / find.BFCL_PYTHON))
-
-
-@pytest.fixture(scope="module")
-def shared_gate() -> Iterator[None]:
-    """The gate's work on equal inputs is done once (`once.py`); for files whose tests ask for many audits."""
-    from .once import shared_work
-
-    with shared_work():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 The name of each hashes what makes it: a change in eval/score makes no dataset again.
 """
 
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any
 import pyarrow
 from filelock import FileLock
 
+from robustbench_tc import api
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.live.build import LiveSpec
 from robustbench_tc.builders.live.build import build as build_worlds
@@ -38,24 +38,30 @@ KEPT = 3
 
 def once(folder: Path, name: str, rooms: tuple[Path, ...], make: Callable[[Path], object]) -> Path:
     """What `make` writes into a new folder, unless it did before. Whoever wants to change it takes a copy."""
-    place = folder / f"{name}-{_key(rooms)}"
-    with FileLock(f"{place}.lock"):
+    place, partial = folder / f"{name}-{_key(rooms)}", folder / f"{name}.partial"
+    with FileLock(folder / f"{name}.lock"):
         if not place.is_dir():
-            partial = Path(f"{place}.{os.getpid()}")
+            shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
             make(partial)
             partial.rename(place)
-            for old in sorted(folder.glob(f"{name}-*/"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            for old in sorted(folder.glob(f"{name}-*"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
                 shutil.rmtree(old)
     return place
 
 
-def build_benchmark(out: Path, **options: Any) -> None:
+def build_benchmark(folder: Path, **options: Any) -> None:
     """Without the scorers' word on each golden answer: they take all of the published ones."""
-    build(BuildSpec(**options), out, card=benchmark_card)
+    build(BuildSpec(**options), folder / "robustbench-tc", card=benchmark_card)
 
 
-def build_live(out: Path) -> None:
-    build_worlds(LiveSpec(), out, card=live_card)
+def build_live(folder: Path) -> None:
+    build_worlds(LiveSpec(), folder / "robustbench-tc-live", card=live_card)
+
+
+def release_benchmark(folder: Path, build: Path) -> None:
+    """Behind the real gate; on trial, since the starter samples are never published."""
+    out = folder / "robustbench-tc"
+    api.release(build, out, version="1.0.0", created_at="2026-11-20T12:00:00Z", trial=True)
 
 
 def contents(*places: Path) -> dict[str, str]:

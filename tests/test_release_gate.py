@@ -30,17 +30,8 @@ from .loopback import LoopbackServer
 from .released import MOMENT
 from .test_verify import make_key, no_warning
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
     pytest.skip("needs the extra audit (make env)", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("release")
-    api.release(bundled, folder / "v1", version="1.0.0", created_at=MOMENT, trial=True)
-    return folder / "v1"
 
 
 @pytest.fixture
@@ -64,23 +55,23 @@ def plant_a_wrong_answer(folder: Path) -> str:
     return str(row["id"])
 
 
-def test_the_audit_of_a_release_is_the_one_that_it_made(bundled: Path, release: Path) -> None:
+def test_the_audit_of_a_release_is_the_one_that_it_made(bundled: Path, trial: Path) -> None:
     assert not (bundled / "audit_report.json").exists()  # nobody audited the build before
-    frozen = manifest.read(release)
-    report = json.loads((release / "audit_report.json").read_bytes())
+    frozen = manifest.read(trial)
+    report = json.loads((trial / "audit_report.json").read_bytes())
     assert report["passed"] is True and report["name"] == "robustbench-tc"
     assert report["build"] == frozen.data_sha256
     assert frozen.gate is not None and frozen.gate.checks == len(report["checks"]) > 50
-    assert (release / "audit_report.html").is_file()
-    assert verify(release).intact
+    assert (trial / "audit_report.html").is_file()
+    assert verify(trial).intact
 
 
 def test_a_green_report_of_somebodys_own_lets_nothing_through(
-    copy: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    copy: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     plant_a_wrong_answer(copy)
     for name in ("audit_report.json", "audit_report.html"):
-        shutil.copyfile(release / name, copy / name)
+        shutil.copyfile(trial / name, copy / name)
     files = {path: manifest.entry(copy / path) for path in manifest.files_of(copy)}
     forged = json.loads((copy / "audit_report.json").read_text())
     forged["build"] = manifest.digest(manifest.data_files(files, "robustbench-tc"))
@@ -92,11 +83,11 @@ def test_a_green_report_of_somebodys_own_lets_nothing_through(
     assert not out.exists()
 
 
-def test_a_red_report_of_somebodys_own_stops_nothing(copy: Path, release: Path, tmp_path: Path) -> None:
-    forged = json.loads((release / "audit_report.json").read_text())
+def test_a_red_report_of_somebodys_own_stops_nothing(copy: Path, trial: Path, tmp_path: Path) -> None:
+    forged = json.loads((trial / "audit_report.json").read_text())
     (copy / "audit_report.json").write_text(json.dumps({**forged, "passed": False, "checks": []}))
     frozen = api.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
-    ours, theirs = manifest.read(release), frozen
+    ours, theirs = manifest.read(trial), frozen
     assert ours.files == theirs.files
 
 
@@ -272,27 +263,27 @@ def test_judgments_that_somebody_edited_let_nothing_through(
 
 
 def test_the_starter_samples_are_never_published(
-    bundled: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     code, _, err = rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out")
     assert code == 1 and "starter samples, which are never published as the benchmark" in err
-    code, _, err = rbtc("publish", release, "acme/robustbench-tc", "--dry-run")
+    code, _, err = rbtc("publish", trial, "acme/robustbench-tc", "--dry-run")
     assert code == 1 and "starter samples, which are never published as the benchmark" in err
 
 
 def test_a_release_says_where_it_goes_and_is_signed(
-    bundled: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     key = make_key(tmp_path, "ours")
     out = tmp_path / "v2"
     done = rbtc(
         *("release", bundled, "--version", "v1.0.1", "--out", out, "--trial", "--json"),
-        *("--previous", release, "--sign", key, "--repo", "acme/rtc", "--doi", "10.57967/hf/1234"),
+        *("--previous", trial, "--sign", key, "--repo", "acme/rtc", "--doi", "10.57967/hf/1234"),
     )
     assert done.code == 0 and done.err == ""
     frozen = manifest.read(out)
     assert json.loads(done.out)["version"] == "1.0.1" and frozen.repo == "acme/rtc"
-    assert frozen.previous == manifest.Previous("1.0.0", manifest.read(release).data_sha256, "none")
+    assert frozen.previous == manifest.Previous("1.0.0", manifest.read(trial).data_sha256, "none")
     found = verify(out, key=key.with_suffix(".pub"))
     assert found.intact and found.witness == "key"
     card, metadata = (out / "README.md").read_text(), json.loads((out / "croissant.json").read_text())
@@ -332,7 +323,7 @@ def test_an_option_that_says_nothing_is_one_line_before_any_work(
 
 
 def test_a_version_that_says_too_little_is_refused(
-    bundled: Path, release: Path, copy: Path, tmp_path: Path
+    bundled: Path, trial: Path, copy: Path, tmp_path: Path
 ) -> None:
     def refused(folder: Path, version: str) -> str:
         with pytest.raises(UserError) as found:
@@ -342,7 +333,7 @@ def test_a_version_that_says_too_little_is_refused(
                 version=version,
                 created_at=MOMENT,
                 trial=True,
-                previous=str(release),
+                previous=str(trial),
             )
         return str(found.value)
 

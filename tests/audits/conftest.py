@@ -1,19 +1,29 @@
-"""One bundled build and its audit for the session; tests plant their defects in copies."""
+"""One audit of the bundled build; tests plant their defects in copies."""
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.io import marker
 
-from ..once import shared_work
+from ..conftest import Made
+from ..made import EVERYTHING
 from . import builds
 
 
 @pytest.fixture(scope="session")
-def audited(bundled: Path) -> AuditReport:
-    with shared_work():
-        return builds.audit(bundled)
+def audited(made: Made, bundled: Path) -> AuditReport:
+    """What the gate says of the bundled build."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / marker.AUDIT).write_bytes(builds.audit(bundled).json())
+
+    return msgspec.json.decode(
+        (made("audited", EVERYTHING, make) / marker.AUDIT).read_bytes(), type=AuditReport
+    )
 
 
 @pytest.fixture(scope="session")

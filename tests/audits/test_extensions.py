@@ -24,8 +24,6 @@ from robustbench_tc.schema import Sample
 from . import builds
 from .builds import Row
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
 PASSWORD = "My api_key is sk-" + "Zx8Qw3Er" * 5
 

@@ -118,7 +118,6 @@ def test_recorded_texts_are_labelled_recorded_and_bundled_ones_hand_written(
 
 
 def test_it_loads_by_name_offline(bundled: Path, tmp_path: Path) -> None:
-    shutil.copytree(bundled, tmp_path / "robustbench-tc")
     code = (
         "import datasets, json; datasets.disable_progress_bars(); "
         'd = datasets.load_dataset("robustbench-tc", "CD_AB", split="test"); '
@@ -131,7 +130,7 @@ def test_it_loads_by_name_offline(bundled: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf")}
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=tmp_path,
+        cwd=bundled.parent,
         env=environment,
         capture_output=True,
         text=True,

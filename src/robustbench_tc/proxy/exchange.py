@@ -149,7 +149,7 @@ class Handling:
                 status=status,
                 error=said,
             ),
-            secrets_of(self.request.headers),
+            secrets_of(self.request.headers, self.request.rel_url.raw_query_string),
         )
 
     async def _untouched(self) -> web.StreamResponse:

@@ -5,6 +5,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from urllib.parse import parse_qsl
 
 import aiohttp
 from multidict import CIMultiDict
@@ -13,6 +14,7 @@ from yarl import URL
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
 
+from .secrets import KEY_LIKE, Secrets
 from .session import HEADER
 
 HOP_BY_HOP = frozenset(
@@ -25,10 +27,6 @@ THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 """Headers of a reply that are between the server and the door."""
 
 CONNECTS_WITHIN_S = 30.0
-
-
-SHORTEST_SECRET = 6
-"""Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
 
 
 class UpstreamError(Exception):
@@ -127,11 +125,13 @@ def reply_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
     return _without(given.items(), HOP_BY_HOP | THEIRS | _named(given.get("Connection", "")))
 
 
-def secrets_of(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What of a request's headers nothing that is written may hold, though a server's error may quote it."""
-    given = [headers.get(name, "") for name in ("Authorization", "api-key", "x-api-key", "x-goog-api-key")]
-    words = [value.rpartition(" ")[2] for value in given]
-    return tuple(word for word in words if len(word) >= SHORTEST_SECRET)
+def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
+    """What of a request nothing that is written may hold, though a server may quote it."""
+    keys, quoted = set[str](), set[str]()
+    for name, value in (*headers.items(), *parse_qsl(query)):
+        words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
+        (keys if KEY_LIKE.search(name) else quoted).update(words)
+    return Secrets.of(keys, quoted)
 
 
 def _named(connection: str) -> frozenset[str]:

@@ -135,7 +135,8 @@ class Stdio:
             if self._asked and (message := jsonrpc.read(line)) is not None:
                 own = self._asked.pop(jsonrpc.key(message.get("id")), None)
                 if own is not None:
-                    own.set_result(message)
+                    if not own.done():  # else the client has cancelled what it was asked for
+                        own.set_result(message)
                     continue
             await _send(self._client, self._calls.relayed(line))
             await self._notices()

@@ -37,6 +37,21 @@ class UpstreamError(Exception):
         self.status = status
 
 
+class Budget:
+    """Bytes that a door reads of the replies to one request, however often it asks: nothing that a server
+    says can fill its memory. What only passes through is not counted."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def take(self, piece: bytes) -> bytes:
+        """The piece. Raises UpstreamError where it is beyond the budget."""
+        self._left -= len(piece)
+        if self._left < 0:
+            raise UpstreamError(f"the server answers with more than {self._most:,} bytes")
+        return piece
+
+
 class Upstream:
     """Asks the server at one address; made inside the loop that uses it."""
 
@@ -86,16 +101,12 @@ class Upstream:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._failed(error) from None
 
-    async def whole(self, found: aiohttp.ClientResponse, most: int) -> bytes:
-        """The reply's body. Raises UpstreamError where it breaks off or is longer than `most`."""
-        parts, size = [], 0
-        async for piece in self.pieces(found):
-            parts.append(piece)
-            size += len(piece)
-            if size > most:
-                found.close()
-                raise UpstreamError(f"{self.url} answers with more than {most:,} bytes")
-        return b"".join(parts)
+    async def whole(self, found: aiohttp.ClientResponse, budget: Budget) -> bytes:
+        """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
+        try:
+            return b"".join([budget.take(piece) async for piece in self.pieces(found)])
+        finally:
+            found.release() if found.content.at_eof() else found.close()
 
     def _failed(self, error: BaseException) -> UpstreamError:
         if isinstance(error, TimeoutError | asyncio.TimeoutError):

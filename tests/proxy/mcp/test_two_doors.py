@@ -214,8 +214,8 @@ def test_forty_doors_share_a_large_journal(tmp_path: Path) -> None:
 
     begun = time.monotonic()
     asyncio.run(all_at_once())
-    with path.open("rb") as file:
-        file.seek(before)
-        found = [msgspec.json.decode(added, type=Exchange) for added in file]
+    with path.open("rb") as written:
+        written.seek(before)
+        found = [msgspec.json.decode(added, type=Exchange) for added in written]
     assert len(found) == 1200 and len({(added.session, added.number) for added in found}) == 1200
     assert time.monotonic() - begun < 300

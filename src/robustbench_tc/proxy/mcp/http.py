@@ -21,7 +21,7 @@ from robustbench_tc.schema import Json
 from .. import session as sessions
 from ..relay import SILENCE_S, Refused, Relay, broken_off
 from ..session import Session
-from ..upstream import UpstreamError, reply_headers, request_headers, secrets_of
+from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from . import jsonrpc
 from .calls import TOGETHER_S, Calls, Door, Pending
 from .jsonrpc import Message
@@ -94,7 +94,7 @@ class _Exchange:
 
     def __init__(self, door: Http, client: _Client, request: web.Request, path: str) -> None:
         self._upstream, self._client, self._request, self._path = door.upstream, client, request, path
-        self._calls = client.calls
+        self._calls, self._budget = client.calls, Budget(jsonrpc.MOST)
         self._calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
 
     async def run(self, message: Message | None, body: bytes) -> web.StreamResponse:
@@ -121,7 +121,7 @@ class _Exchange:
             found = await self._sent(body, None if pending.sent is pending.request else pending.sent)
             if _is_stream(found):
                 return await self._streamed(found, pending.request)
-            told = self._calls.relayed(await self._upstream.whole(found, jsonrpc.MOST))
+            told = self._calls.relayed(await self._upstream.whole(found, self._budget))
         except UpstreamError as error:
             failed = self._calls.lose(key, str(error))
             return web.json_response(failed, status=error.status, dumps=jsonrpc.text)
@@ -147,9 +147,10 @@ class _Exchange:
         try:
             found = await self._sent(b"", question)
             if _is_stream(found):
-                said = [_data(block) async for block in _blocks(self._upstream.pieces(found))]
+                pieces = (self._budget.take(piece) async for piece in self._upstream.pieces(found))
+                said = [_data(block) async for block in _blocks(pieces)]
             else:
-                said = [await self._upstream.whole(found, jsonrpc.MOST)]
+                said = [await self._upstream.whole(found, self._budget)]
         except UpstreamError as error:  # the client's own request meets the same
             return jsonrpc.failure(question, str(error))
         answers = (one for data in said if (one := jsonrpc.read(data)) and one.get("id") == question["id"])

@@ -17,7 +17,7 @@ from . import jsonrpc
 from .calls import TOGETHER_S, Calls, Pending
 from .jsonrpc import Message
 
-GRACE_S, TERM_S = 1.2, 0.3
+GRACE_S, TERM_S = 0.8, 0.2
 """How long a server may take once its client has gone, and once it was told to end. Clients wait for two
 seconds before they end the door itself."""
 

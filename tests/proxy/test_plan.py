@@ -12,6 +12,7 @@ from robustbench_tc.proxy.decide import decide
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import Exchange, Journal
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
+from robustbench_tc.proxy.secrets import NONE
 from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
 
 WHOLE = b"""
@@ -174,8 +175,8 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     kept = Journal(path)
     number = kept.number("a.0")
     line = Exchange(session="a.0", case="a", repeat=0, number=number, replies=({"text": "x" * 200_000},))
-    kept.write(line)
-    kept.write(Exchange(session="a.0", case="a", repeat=0, number=kept.number("a.0"), error="\ud800"))
+    kept.write(line, NONE)
+    kept.write(Exchange(session="a.0", case="a", repeat=0, number=kept.number("a.0"), error="\ud800"), NONE)
     kept.close()
     found = journal.read(path)
     assert [one.number for one in found] == [1, 2]
@@ -184,7 +185,7 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"v": 1, "sess')
     assert len(journal.read(path)) == 2
     kept = Journal(path)  # takes the torn line away before it goes on
-    kept.write(Exchange(session="a.0", case="a", repeat=0, number=3))
+    kept.write(Exchange(session="a.0", case="a", repeat=0, number=3), NONE)
     kept.close()
     assert [one.number for one in journal.read(path)] == [1, 2, 3]
     path.write_bytes(b"nothing\n" + path.read_bytes())
@@ -198,7 +199,7 @@ def test_a_full_journal_counts_what_it_leaves_out(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(journal, "MOST_BYTES", 300)
     kept = Journal(tmp_path / "j")
     for number in range(10):
-        kept.write(Exchange(session="a.0", case="a", repeat=0, number=number))
+        kept.write(Exchange(session="a.0", case="a", repeat=0, number=number), NONE)
     assert kept.lines + kept.lost == 10 and kept.lost > 0
     assert len(journal.read(tmp_path / "j")) == kept.lines
     with pytest.raises(UserError, match="choose another --journal"):

@@ -14,7 +14,7 @@ from ..schema import Sample
 if TYPE_CHECKING:
     from ..proxy.driven import Driven
     from ..proxy.ground.fitted import Ground
-    from ..proxy.mcp.sessions import Sessions
+    from ..proxy.mcp.calls import Door as McpDoor
     from ..proxy.plan import Plan
     from ..proxy.scored import Scored
     from ..proxy.summary import Summary
@@ -177,11 +177,10 @@ def proxy_mcp(
     from ..proxy.mcp.http import Http
     from ..proxy.relay import serving
 
-    found, rows, fingerprint = _planned(plan, allow_writes)
-    made = _sessions(found, rows, fingerprint, journal)
-    with serving(Http(url, made.calls, needed=found.at_run_time, silence_s=silence_s), port) as base:
+    door = _mcp_door(plan, allow_writes, journal, url)
+    with serving(Http(url, door, silence_s=silence_s), port) as base:
         yield f"{base.removesuffix('/v1')}/mcp"
-    made.journal.close()
+    door.journal.close()
 
 
 def proxy_mcp_stdio(
@@ -197,23 +196,28 @@ def proxy_mcp_stdio(
     Returns the server's exit code, 0 where the client went first. Raises UserError as `proxy_llm`.
     """
     import asyncio
+    import os
     from contextlib import suppress
 
+    from ..proxy.mcp.calls import Calls
     from ..proxy.mcp.stdio import Stdio
+    from ..proxy.secrets import of_process
     from ..proxy.session import NoSession, parse
 
-    found, rows, fingerprint = _planned(plan, allow_writes)
     try:
         named = parse(session)
     except NoSession as error:
         raise UserError(f"--session: {error}") from None
-    made = _sessions(found, rows, fingerprint, journal)
+    door = _mcp_door(plan, allow_writes, journal, str(Path.cwd()), *command)
+    calls = Calls(door, named)
+    calls.secrets = of_process(command, os.environ)
     try:
         with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
-            return asyncio.run(Stdio(made.calls(named)).run(command))
+            return asyncio.run(Stdio(calls).run(command))
         return 0
     finally:
-        made.journal.close()
+        calls.close()
+        door.journal.close()
 
 
 def ground(
@@ -240,18 +244,19 @@ def ground(
     return found
 
 
-def _sessions(
-    plan: "Plan", rows: tuple[Sample, ...], fingerprint: str | None, journal: str | Path | None
-) -> "Sessions":
-    from ..proxy.journal import Journal, Opened
-    from ..proxy.mcp.sessions import Sessions, check
+def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, *server: str) -> "McpDoor":
+    """A door of a plan before one server: its address, or its folder and command."""
+    from ..proxy.journal import Journal, Opened, digest
+    from ..proxy.mcp.calls import Door
+    from ..proxy.plan import check_for_tools
     from ..proxy.scenes import Scenes
 
-    check(plan)
+    plan, rows, fingerprint = _planned(path, allow_writes)
+    check_for_tools(plan)
     book = None if plan.bench is None else own_book.read(Path(plan.bench))
-    scenes = Scenes(plan, rows)
-    opened = Opened(bench=plan.bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
-    return Sessions(plan, scenes, Journal(None if journal is None else Path(journal), opened), book)
+    place = None if journal is None else Path(journal)
+    kept = Journal(place, Opened.of(plan, fingerprint), by=digest(*server))
+    return Door(plan, Scenes(plan, rows), kept, book)
 
 
 def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...], str | None]":

@@ -15,14 +15,16 @@ from .dialect import ChatCompletions, Dialect, Unsupported
 from .exchange import Handling
 from .held import Held
 from .hints import Hints
-from .journal import Exchange, Journal, Opened, remember
+from .journal import Exchange, Journal, Opened, digest, remember
 from .offer import NOT_EXPRESSIBLE, name_of
 from .plan import EFFECTS, Plan
 from .relay import SILENCE_S, Refused, Relay
 from .responses import Responses
 from .scene import Scene
 from .scenes import Scenes, tool_of
+from .secrets import Secrets
 from .session import Session
+from .upstream import secrets_of
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
 """What a plan is carried out in, by its path; anything else passes as it came."""
@@ -52,8 +54,8 @@ class Door(Relay):
         _check(plan)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        opened = Opened(bench=plan.bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
-        self.journal = Journal(journal, opened)
+        opened = Opened.of(plan, fingerprint)
+        self.journal = Journal(journal, opened, by=digest(self.address))
         self.held = Held()
         if journal is not None:
             remember(journal, self.held)
@@ -78,7 +80,7 @@ class Door(Relay):
             session = Session("-", 0)
         dialect = DIALECTS.get(bare := path.partition("?")[0])
         if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
-            self._not_perturbed(session)
+            self._not_perturbed(session, secrets_of(request.headers, request.rel_url.raw_query_string))
         if self.plan.idle or request.method != "POST" or dialect is None:
             return await self.passed_on(request, path, body)
         try:
@@ -86,7 +88,7 @@ class Door(Relay):
         except Unsupported as error:
             raise Refused(str(error)) from None
 
-    def _not_perturbed(self, session: Session) -> None:
+    def _not_perturbed(self, session: Session, secrets: Secrets) -> None:
         """Notes a request of another API: a model is asked, and nothing happens to it."""
         reason, code = "path_is_not_perturbed", self.scenes.code(session)
         self.hints.skipped(session, reason)
@@ -98,7 +100,8 @@ class Door(Relay):
                 number=self.journal.number(str(session)),
                 type=code,
                 skipped=reason,
-            )
+            ),
+            secrets,
         )
 
     def scenes_of(self, session: Session, body: Chat, flat: bool) -> list[Scene]:

@@ -21,7 +21,7 @@ from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
 from .scene import Scene
 from .session import Session
-from .upstream import UpstreamError, reply_headers, request_headers, secrets_of
+from .upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from .usage import counted
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Handling:
         self.raw = raw
         self.body = _parsed(raw, dialect)
         self.number = door.journal.number(str(session))
+        self.budget = Budget(MOST_BODY)
         self.replies: list[Json] = []
         self.held: list[Json] = []
         self.replaced: list[Replaced] = []
@@ -149,7 +150,7 @@ class Handling:
                 status=status,
                 error=said,
             ),
-            secrets_of(self.request.headers),
+            secrets_of(self.request.headers, self.request.rel_url.raw_query_string),
         )
 
     async def _untouched(self) -> web.StreamResponse:
@@ -191,10 +192,7 @@ class Handling:
         return found
 
     async def _read(self, found: ClientResponse) -> _Reply:
-        try:
-            body = await self.door.upstream.whole(found, MOST_BODY)
-        finally:
-            found.release() if found.content.at_eof() else found.close()
+        body = await self.door.upstream.whole(found, self.budget)
         return _Reply(found, body, loaded(body))
 
     def _refuses_names(self, reply: _Reply) -> bool:
@@ -304,7 +302,7 @@ class Handling:
         events = sse.Events()
         try:
             async for piece in self.door.upstream.pieces(found):
-                for data in events.feed(piece):
+                for data in events.feed(self.budget.take(piece)):
                     await self._event(data, stream, out)
             for data in events.end():
                 await self._event(data, stream, out)

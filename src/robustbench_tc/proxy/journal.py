@@ -1,12 +1,17 @@
 """The journal of a door: a JSON line for each exchange, with what was changed in it and what the model said.
 
-It never holds a header, nor a key that a server's error quotes. It is bounded: long texts are cut, and a full
-journal takes no more lines.
+It never holds a header, nor a key that a server's error quotes, nor a path of this machine. It is bounded:
+long texts are cut, and a full journal takes no more lines. Many doors may share one: each opens and cuts it
+under a lock, and after that only appends.
 """
 
+import fcntl
+import hashlib
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -16,8 +21,10 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
 from .held import Held, Kept
+from .plan import Plan
+from .secrets import Secrets
 
-VERSION = 1
+VERSION = 2
 LLM, MCP = "llm", "mcp"
 MOST_BYTES = 2**28
 """Of a journal."""
@@ -47,12 +54,25 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a door carried out: stands in the first line that it wrote."""
 
     bench: str | None = None
-    """The plan's dataset, where it lay."""
+    """The plan's dataset: its name on the Hub, or its folder without what stands above it."""
     fingerprint: str | None = None
     """Of that dataset, as run folders have it."""
     types: tuple[str, ...] = ()
     faults: int = 0
     """How many faults the plan names beside the types."""
+
+    @staticmethod
+    def of(plan: Plan, fingerprint: str | None) -> "Opened":
+        """What a plan does to which dataset."""
+        bench = plan.bench
+        if bench is not None and (Path(bench).is_absolute() or Path(bench).is_dir()):
+            bench = Path(bench).absolute().name
+        return Opened(bench=bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
+
+
+def digest(*words: str) -> str:
+    """What a door stands before, without its words."""
+    return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,6 +81,16 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     v: int = VERSION
     door: str = LLM
     """The kind of door that wrote the line. Another kind's lines may have keys of their own."""
+    by: str = ""
+    """The door: a digest of what it stands before, the same when it is started again."""
+    ended: float = 0.0
+    """When the reply or result went out; seconds since the epoch."""
+    began: float | None = None
+    """MCP: when the call came."""
+    opening: float | None = None
+    """MCP: when the client began the session at this door, by starting it or by `initialize`."""
+    lists: tuple[str, ...] | None = None
+    """MCP, in the session's first line of a door, which is no call: names of the server's tools."""
     opened: Opened | None = None
     """In a door's first line alone."""
     session: str
@@ -100,28 +130,30 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal:
-    """Writes lines, from one thread or several."""
+    """Writes lines, from one thread or several, beside other doors' journals of the same file."""
 
-    def __init__(self, path: Path | None, opened: Opened | None = None) -> None:
-        """Adds to the file at `path`. None: keeps nothing. `opened` goes into the first line."""
+    def __init__(self, path: Path | None, opened: Opened | None = None, *, by: str = "") -> None:
+        """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
         self._lock = threading.Lock()
-        self._opened = opened
+        self._opened, self._by = opened, by
         self._numbers: dict[str, int] = {}
         self.lines = 0
         self.lost = 0
         """Lines that no longer fitted."""
         self._file: int | None = None
-        self._bytes = 0
-        if path is not None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._bytes = _whole_lines(path)
-                self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-                os.ftruncate(self._file, self._bytes)
-            except OSError as error:
-                raise UserError(
-                    f"{path}: cannot be written: {error.strerror}; choose another --journal"
-                ) from None
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+                raise UserError(_NOT_OURS.format(path))
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            with _locked(self._file):
+                _cut_the_last_line(path, self._file)
+        except OSError as error:
+            raise UserError(
+                f"{path}: cannot be written: {error.strerror}; choose another --journal"
+            ) from None
 
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
@@ -131,29 +163,33 @@ class Journal:
             self._numbers[session] = self._numbers.get(session, 0) + 1
             return self._numbers[session]
 
-    def write(self, exchange: Exchange, secrets: Sequence[str] = ()) -> None:
+    def write(self, exchange: Exchange, secrets: Secrets) -> None:
         """One line, whole or not at all, with `***` for what is secret."""
         if self._file is None:
             return
         with self._lock:
             opened, self._opened = self._opened, None
-        line = encoded(exchange if opened is None else msgspec.structs.replace(exchange, opened=opened))
-        for secret in secrets:
+        exchange = msgspec.structs.replace(
+            exchange,
+            by=self._by,
+            opened=opened,
+            ended=exchange.ended or time.time(),
+            error=None if exchange.error is None else secrets.blanked(exchange.error),
+        )
+        line = encoded(exchange)
+        for secret in secrets.keys:
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
-        with self._lock:
-            if self._bytes + len(line) > MOST_BYTES:
-                self.lost += 1
-                return
-            try:
-                written = os.write(self._file, line)
-            except OSError:
-                written = 0
+        with self._lock, _locked(self._file):
+            before = os.fstat(self._file).st_size
+            written = 0
+            if before + len(line) <= MOST_BYTES:
+                with suppress(OSError):  # no room: as a line that was written in part
+                    written = os.write(self._file, line)
             if written < len(line):
-                os.ftruncate(self._file, self._bytes)
+                os.ftruncate(self._file, before)
                 self.lost += 1
-                return
-            self._bytes += len(line)
-            self.lines += 1
+            else:
+                self.lines += 1
 
     def close(self) -> None:
         """No line can be written any more."""
@@ -162,27 +198,39 @@ class Journal:
             self._file = None
 
 
-def _whole_lines(path: Path) -> int:
-    """The bytes of a journal that is there already, without a last line that was not finished; 0 for none."""
-    if not os.path.lexists(path):
-        return 0
-    if path.is_symlink() or not path.is_file():
-        raise UserError(f"{path} is there already and not a journal of a door: choose another --journal")
-    with path.open("rb") as file:
-        first = file.readline(MOST_BYTES)
-        size = len(first) if first.endswith(b"\n") else 0
-        for line in file:
-            size += len(line) if line.endswith(b"\n") else 0
+_NOT_OURS = "{} is there already and not a journal of a door: choose another --journal"
+_TAIL = 2**16
+
+
+@contextmanager
+def _locked(file: int) -> Iterator[None]:
+    """Alone with the file, of all doors."""
+    fcntl.flock(file, fcntl.LOCK_EX)
     try:
-        if size:
-            msgspec.json.decode(first, type=Exchange)
-    except (ValueError, RecursionError):
-        raise UserError(
-            f"{path} is there already and not a journal of a door: choose another --journal"
-        ) from None
-    if first and not size:
-        raise UserError(f"{path} is there already and not a journal of a door: choose another --journal")
-    return size
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _cut_the_last_line(path: Path, file: int) -> None:
+    """Takes away a last line that was not finished. Raises UserError for a file that is no journal."""
+    end = os.fstat(file).st_size
+    if end == 0:
+        return
+    with path.open("rb") as there:
+        first = there.readline(MOST_BYTES)
+        try:
+            msgspec.json.decode(first if first.endswith(b"\n") else b"", type=Exchange)
+        except (ValueError, RecursionError):
+            raise UserError(_NOT_OURS.format(path)) from None
+        while end > 0:
+            start = max(0, end - _TAIL)
+            there.seek(start)
+            newline = there.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                os.ftruncate(file, start + newline + 1)
+                return
+            end = start
 
 
 def encoded(exchange: Exchange) -> bytes:

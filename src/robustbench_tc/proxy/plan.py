@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.own import yaml
 from robustbench_tc.own.fields import Fields
 from robustbench_tc.own.limits import read_bytes
@@ -83,6 +84,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def idle(self) -> bool:
         """Whether it asks for nothing at all."""
         return not self.types and not self.faults
+
+
+def check_for_tools(plan: Plan) -> None:
+    """Refuses types that the door in front of a server could never carry out: those that change the request,
+    which it does not see, and those of the first calls where the types begin later. Raises UserError."""
+    kinds = [taxonomy.get(code) for code in plan.types if code != taxonomy.CLEAN]
+    asked = [kind.code for kind in kinds if kind.channel == "offers"]
+    if asked and plan.bench is None:
+        raise UserError(
+            f"the type {asked[0]} states a preference in the request, and this door sees tools only: "
+            "use `rbtc proxy llm`"
+        )
+    first = [kind.code for kind in kinds if kind.answered_calls]
+    if first and plan.types_after:
+        raise UserError(
+            f"the type {first[0]} answers a session's first calls, which are over when 'types_after' begins: "
+            "leave 'types_after' out, or write it as a fault with 'at'"
+        )
 
 
 def _answers(code: str) -> bool:

@@ -15,7 +15,7 @@ from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
 from .session import NoSession
-from .upstream import Upstream, UpstreamError, reply_headers, request_headers
+from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
 """Bytes of a request's body: 32 MB."""
@@ -126,7 +126,7 @@ class Relay:
         headers = reply_headers(found.headers)
         size = found.content_length
         if size is not None and size <= AT_ONCE and request.method != "HEAD":
-            whole = await self.upstream.whole(found, AT_ONCE)
+            whole = await self.upstream.whole(found, Budget(AT_ONCE))
             if kept is not None:
                 kept += whole
             return web.Response(status=found.status, reason=found.reason, headers=headers, body=whole)

@@ -2,19 +2,21 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import growth, inputs, predictions, prompts, record, verdicts
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import RunFolder, RunRecord, Settings
+from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.schema import Sample
 
-from .journal import LLM, MCP, Exchange, read_lines
+from .journal import LLM, MCP, Exchange, Opened, read_lines
 from .mcp.replies import as_replies
 from .predictions import Attempt, attempts
 
@@ -32,6 +34,9 @@ class Scored(NamedTuple):
 
 class _Read(NamedTuple):
     exchanges: list[Exchange]
+    opened: list[Opened]
+    listed: dict[str, set[str]]
+    """Session → names of the tools that the doors of the MCP stood before in it."""
     notes: list[str]
 
 
@@ -55,8 +60,8 @@ def score(
         record.check_place(out)
     if repeat is not None and repeat < 1:
         raise UserError(f"--repeat {repeat}: give 1 or more")
-    exchanges, notes = _read(path)
-    data = _dataset(path, exchanges, dataset)
+    exchanges, opened, listed, notes = _read(path)
+    data = _dataset(path, opened, dataset)
     settings = Settings(
         fingerprint=data.fingerprint(),
         model=model or _model(exchanges),
@@ -85,9 +90,9 @@ def score(
         for number, one in enumerate(by_row[row.id][:repeats])
     ]
     folder = _folder(out or record.default_place(settings.model, "fc", "-door"), data, settings)
-    folder.notes += notes
+    folder.notes += [*notes, *_unseen(found, data, listed)]
     folder.record.expected = len(begun) * repeats
-    folder.record.left_out = data.left_out | _left_out(data, exchanges, by_row, repeats)
+    folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
     folder.record.totals = predictions.totals(made)
     predictions.write(folder.predictions_path, made)
     folder.save()
@@ -103,14 +108,19 @@ def _read(path: Path) -> _Read:
     lines = read_lines(path)
     notes = [f"{path}: its last line is cut, the door was killed: read without it"] if lines.cut else []
     ours = as_replies(lines.exchanges)
+    opened = [one.opened for one in lines.exchanges if one.opened is not None]
+    listed: dict[str, set[str]] = defaultdict(set)
+    for one in lines.exchanges:
+        if one.lists is not None:
+            listed[one.session].update(one.lists)
     if others := Counter(one.door for one in lines.exchanges if one.door not in (LLM, MCP)):
         kinds = ", ".join(f"{count} of {kind[:40]}" for kind, count in sorted(others.items()))
         notes.append(f"{path}: lines of other doors are not scored: {kinds}")
     if any(one.row is not None for one in ours):
-        return _Read(ours, notes)
+        return _Read(ours, opened, listed, notes)
     instead = f"`rbtc proxy summary {path}` shows its calls, errors and recoveries"
     reasons = Counter(one.skipped for one in ours if one.skipped is not None)
-    if any(one.opened is not None and one.opened.bench is not None for one in ours) and reasons:
+    if any(one.bench is not None for one in opened) and reasons:
         said = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
         raise UserError(f"{path}: no request got a row of the plan's dataset ({said}); {instead}")
     raise UserError(
@@ -119,14 +129,39 @@ def _read(path: Path) -> _Read:
     )
 
 
-def _dataset(path: Path, exchanges: Sequence[Exchange], name: str | None) -> Dataset:
-    """The plan's dataset, from where it lay or from `name`. Raises UserError for another one."""
-    opened = [one.opened for one in exchanges if one.opened is not None]
+def _unseen(attempts: Sequence[Attempt], data: Dataset, listed: Mapping[str, Collection[str]]) -> list[str]:
+    """Names the servers, by their tools, whose calls no door of the MCP saw in sessions of which others were
+    seen: an agent that called them is judged as if it had not."""
+    clean = {row.clean_id: row.tools for row in data.rows if row.type_code == taxonomy.CLEAN}
+    found: dict[str, set[str]] = defaultdict(set)
+    for one in attempts:
+        if one.session in listed:
+            tools = clean.get(one.row.clean_id, ())
+            names = WireNames(tools)
+            for tool in tools:
+                known = {tool.name, tool.name.rpartition(":")[2], names.wire(tool.name)}
+                if not known & set(listed[one.session]):
+                    found[tool.name].add(one.session)
+    if not found:
+        return []
+    sessions = sorted(set().union(*found.values()))
+    return [
+        f"no door stood before the server of {', '.join(sorted(found))} in {len(sessions)} of the sessions "
+        f"({sessions[0]} is one): calls of these tools were not seen"
+    ]
+
+
+def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
+    """The plan's dataset, from where it lies now (`name`), or by its name beside the journal or here. Raises
+    UserError for another one."""
     benches = [one.bench for one in opened if one.bench is not None]
     if name is None and (not benches or "\0" in benches[-1]):
         raise UserError(f"{path} does not say what its dataset is: name it with --dataset")
+    if name is None:
+        beside = path.parent / benches[-1]
+        name = str(beside) if beside.is_dir() else benches[-1]
     try:
-        data = inputs.load(name or benches[-1])
+        data = inputs.load(name)
     except UserError as error:
         raise UserError(f"{error}; {path} was made with it, name its place with --dataset") from None
     here = data.fingerprint()
@@ -188,10 +223,14 @@ def _folder(place: Path, data: Dataset, settings: Settings) -> RunFolder:
 
 
 def _left_out(
-    data: Dataset, exchanges: Sequence[Exchange], by_row: dict[str, list[Attempt]], repeats: int
+    data: Dataset,
+    exchanges: Sequence[Exchange],
+    opened: Sequence[Opened],
+    by_row: dict[str, list[Attempt]],
+    repeats: int,
 ) -> dict[str, int]:
     """What the run does not hold, by reason: rows, attempts and sessions."""
-    types = {code for one in exchanges if one.opened is not None for code in one.opened.types}
+    types = {code for one in opened for code in one.types}
     types = types or {by_row[row_id][0].row.type_code for row_id in by_row}
     found = {"row that no session asked": sum(
         row.type_code in types and row.id not in by_row for row in data.rows

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from robustbench_tc.schema import Json
 
 DONE = b"data: [DONE]\n\n"
-MOST = 2**25
-"""Bytes of one event."""
+MOST = 2**23
+"""Bytes of one event: 8 MB."""
 
 
 class TooLong(ValueError):

@@ -14,6 +14,8 @@ from .offer import Offer
 from .usage import CHAT, counted
 
 MOST_CALLS = 1_000
+MOST_REST = 10
+"""Chunks without a choice that are kept for the end, where their usage stands; the last ones."""
 
 
 class _Call:
@@ -68,7 +70,7 @@ class ChatStream:
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
-            self._rest.append(chunk)
+            self._rest = [*self._rest[-MOST_REST:], chunk]
             return
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}

@@ -5,6 +5,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from urllib.parse import parse_qsl
 
 import aiohttp
 from multidict import CIMultiDict
@@ -13,6 +14,7 @@ from yarl import URL
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
 
+from .secrets import KEY_LIKE, Secrets
 from .session import HEADER
 
 HOP_BY_HOP = frozenset(
@@ -27,16 +29,27 @@ THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 CONNECTS_WITHIN_S = 30.0
 
 
-SHORTEST_SECRET = 6
-"""Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
-
-
 class UpstreamError(Exception):
     """The server gave no reply that can be passed on; one line, and the status that says it to the caller."""
 
     def __init__(self, said: str, status: int = 502) -> None:
         super().__init__(said)
         self.status = status
+
+
+class Budget:
+    """Bytes that a door reads of the replies to one request, however often it asks: nothing that a server
+    says can fill its memory. What only passes through is not counted."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def take(self, piece: bytes) -> bytes:
+        """The piece. Raises UpstreamError where it is beyond the budget."""
+        self._left -= len(piece)
+        if self._left < 0:
+            raise UpstreamError(f"the server answers with more than {self._most:,} bytes")
+        return piece
 
 
 class Upstream:
@@ -88,16 +101,12 @@ class Upstream:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._failed(error) from None
 
-    async def whole(self, found: aiohttp.ClientResponse, most: int) -> bytes:
-        """The reply's body. Raises UpstreamError where it breaks off or is longer than `most`."""
-        parts, size = [], 0
-        async for piece in self.pieces(found):
-            parts.append(piece)
-            size += len(piece)
-            if size > most:
-                found.close()
-                raise UpstreamError(f"{self.url} answers with more than {most:,} bytes")
-        return b"".join(parts)
+    async def whole(self, found: aiohttp.ClientResponse, budget: Budget) -> bytes:
+        """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
+        try:
+            return b"".join([budget.take(piece) async for piece in self.pieces(found)])
+        finally:
+            found.release() if found.content.at_eof() else found.close()
 
     def _failed(self, error: BaseException) -> UpstreamError:
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
@@ -127,11 +136,13 @@ def reply_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
     return _without(given.items(), HOP_BY_HOP | THEIRS | _named(given.get("Connection", "")))
 
 
-def secrets_of(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What of a request's headers nothing that is written may hold, though a server's error may quote it."""
-    given = [headers.get(name, "") for name in ("Authorization", "api-key", "x-api-key", "x-goog-api-key")]
-    words = [value.rpartition(" ")[2] for value in given]
-    return tuple(word for word in words if len(word) >= SHORTEST_SECRET)
+def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
+    """What of a request nothing that is written may hold, though a server may quote it."""
+    keys, quoted = set[str](), set[str]()
+    for name, value in (*headers.items(), *parse_qsl(query)):
+        words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
+        (keys if KEY_LIKE.search(name) else quoted).update(words)
+    return Secrets.of(keys, quoted)
 
 
 def _named(connection: str) -> frozenset[str]:

@@ -69,11 +69,20 @@ def started(folder: Path, script: str, plan: str = FAULTY) -> subprocess.Popen[b
 
 
 def talked(folder: Path, script: str, *messages: Any, plan: str = FAULTY) -> tuple[int, list[bytes], str]:
-    """Exit code, lines of the door's output, and its error output."""
+    """Exit code, lines of the door's output, and its error output. The client stays until all is answered."""
     sent = b"".join(one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in messages)
     process = started(folder, script, plan)
-    out, err = process.communicate(sent, timeout=120)
-    return process.returncode, out.splitlines(), err.decode()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(sent)
+    process.stdin.flush()
+    waiting = {json.dumps(one["id"]) for one in messages if isinstance(one, dict) and "method" in one}
+    lines = []
+    while waiting and (line := process.stdout.readline()):
+        lines.append(line.rstrip(b"\n"))
+        if line.startswith(b"{"):
+            waiting.discard(json.dumps(json.loads(line).get("id")))
+    out, err = process.communicate(timeout=120)
+    return process.returncode, [*lines, *out.splitlines()], err.decode()
 
 
 def test_messages_that_are_none_and_unknown_methods_pass(tmp_path: Path) -> None:
@@ -100,11 +109,18 @@ def test_a_server_that_dies_in_a_call_is_an_error_of_the_call(tmp_path: Path) ->
     assert process.stderr.read().decode() == "rbtc: the MCP server ended with status 3\n"
 
 
-def test_a_message_without_an_end_is_refused(tmp_path: Path) -> None:
-    script = server('sys.stdout.write("x" * 40_000_000) if m.get("id") == 2 else None')
-    code, _, err = talked(tmp_path, script, {**CALL, "method": "other"})
-    assert code == 1
-    assert err == "rbtc: the server sends a message of more than 33,554,432 bytes\n"
+@pytest.mark.parametrize("who", ["server", "client"])
+def test_a_message_above_the_limit_fails_its_call_and_no_other(tmp_path: Path, who: str) -> None:
+    long, after = {**CALL, "params": {"name": "a", "arguments": {"x": 1}}}, {**CALL, "id": 3}
+    if who == "client":
+        long["params"] = {"name": "a", "arguments": {"x": "x" * 40_000_000}}
+    script = server('m["x"] = "x" * (40_000_000 if m.get("id") == 2 else 1)')
+    plan = "version: 1\nfaults:\n- {kind: silent_no_op, at: [9]}\n"
+    code, lines, err = talked(tmp_path, script, LIST, long, after, plan=plan)
+    answers = {json.loads(line)["id"]: json.loads(line) for line in lines}
+    assert (code, err, sorted(answers)) == (0, "", [1, 2, 3])
+    assert answers[2]["error"]["message"] == "a message of more than 33,554,432 bytes"
+    assert answers[3]["result"]["echo"]["x"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +226,8 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
 
 
 def journal(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    return [line for line in lines if line.get("lists") is None]
 
 
 @pytest.mark.parametrize("asked", [(LIST,), ()])
@@ -237,7 +254,7 @@ def test_a_call_that_is_cancelled_has_its_line(tmp_path: Path) -> None:
     ended = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
     process.communicate(json.dumps(ended).encode() + b"\n", timeout=120)
     (line,) = journal(tmp_path)
-    assert (line["executed"], line["error"], line["status"]) == (1, "ended before its answer", 500)
+    assert (line["executed"], line["error"], line["status"]) == (1, "cancelled by the client", 500)
 
 
 def test_the_doors_own_questions_have_ids_of_their_own_and_no_answer_of_them_gets_out(tmp_path: Path) -> None:

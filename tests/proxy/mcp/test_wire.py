@@ -1,5 +1,6 @@
 """The MCP door over HTTP against a server that is written out, byte by byte."""
 
+import http.client
 import http.server
 import json
 import threading
@@ -51,19 +52,17 @@ def served(stream: bytes) -> Iterator[tuple[str, list[Any]]]:
 
 
 @pytest.mark.parametrize("method", ["tools/call", "other"])
-def test_a_stream_that_breaks_off_ends_the_call(tmp_path: Path, method: str) -> None:
+def test_a_stream_that_breaks_off_breaks_off_here_too(tmp_path: Path, method: str) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\nfaults:\n- {kind: silent_no_op, at: [9]}\n")
     with served(NOTICE) as (url, asked), proxy_mcp(url, tmp_path / "plan.yaml") as address:
         mine = address.replace("/mcp", "/s/a.0/mcp")
         body = json.dumps({**CALL, "method": method}).encode()
         headers = {"Mcp-Method": method, "Mcp-Name": "=?base64?ZsO8ciBhbGxl?="}
-        with urllib.request.urlopen(urllib.request.Request(mine, body, headers), timeout=60) as reply:
-            if method == "other":
-                with pytest.raises(Exception, match="IncompleteRead"):
-                    reply.read()
-                return
-            got = reply.read()
-    assert got.startswith(NOTICE)
-    said = json.loads(got.removeprefix(NOTICE).partition(b"data: ")[2])
-    assert said["id"] == 2 and "error" in said
-    assert asked == [("tools/list", None), ("tools/call", "=?base64?ZsO8ciBhbGxl?=")]
+        with (
+            urllib.request.urlopen(urllib.request.Request(mine, body, headers), timeout=60) as reply,
+            pytest.raises(http.client.IncompleteRead) as broken,
+        ):
+            reply.read()
+    assert broken.value.partial == NOTICE
+    own = [] if method == "other" else [("tools/list", None)]
+    assert asked == [*own, (method, "=?base64?ZsO8ciBhbGxl?=")]

@@ -1,46 +1,60 @@
-"""The MCP door between a port of this machine and a server's address: streamable HTTP, both ways."""
+"""The MCP door between a port of this machine and a server's address: streamable HTTP, both ways.
+
+What the plan is about is decided by the request, never by the type of the reply. Streams pass as they are,
+event ids, `retry` and empty events among them; of an event that answers an open request only the data is
+another one, whichever of the client's streams it comes in.
+"""
 
 import asyncio
 import base64
+import dataclasses
 import re
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
 
 from robustbench_tc.schema import Json
 
 from .. import session as sessions
 from ..relay import SILENCE_S, Refused, Relay, broken_off
 from ..session import Session
-from ..upstream import UpstreamError, reply_headers, request_headers
+from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from . import jsonrpc
-from .calls import Calls
+from .calls import TOGETHER_S, Calls, Door, Pending
 from .jsonrpc import Message
 
 _PATH = re.compile(r"(?:/s/([^/]+))?/mcp/?")
 _BLOCK = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
-_DATA = re.compile(rb"^data:(?: )?(.*)$", re.MULTILINE)
-
 _SAFE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 NO_SESSION = "-.0"
 
 
+@dataclasses.dataclass
+class _Client:
+    """One session's client."""
+
+    calls: Calls
+    streams: dict[web.StreamResponse, Json] = dataclasses.field(default_factory=dict)
+    """Replies of ours that stay open for what the server has to say → the subscription that each is."""
+
+
 class Http(Relay):
     """Relays to one server. One instance serves many sessions, by path or header."""
 
-    def __init__(
-        self, address: str, calls: Callable[[Session], Calls], *, needed: bool, silence_s: float = SILENCE_S
-    ) -> None:
-        """`needed`: whether requests have to name their session. Raises UserError for no address."""
+    def __init__(self, address: str, door: Door, *, silence_s: float = SILENCE_S) -> None:
+        """Raises UserError for no address."""
         super().__init__(address, silence_s=silence_s)
-        self._make, self._needed = calls, needed
-        self._sessions: dict[str, Calls] = {}
-        self._streams: dict[str, list[_Stream]] = {}
-        """Session → replies that stay open for what the server has to say."""
+        self._door = door
+        self._clients: dict[str, _Client] = {}
+
+    async def close(self) -> None:
+        await super().close()
+        for client in self._clients.values():
+            client.calls.close()
 
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         found = _PATH.fullmatch(request.path)
@@ -53,176 +67,163 @@ class Http(Relay):
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes
     ) -> web.StreamResponse:
-        if name is None and self._needed and request.method == "POST":
+        if name is None and self._door.plan.at_run_time and request.method == "POST":
             raise Refused(
                 "this plan needs to know the session: use the address …/s/<case>.<repeat>/mcp, or the header "
                 f"{sessions.HEADER}"
             )
         session = sessions.parse(NO_SESSION if name is None else name)
-        key = str(session)
-        calls = self._sessions.get(key)
-        if calls is None:
-            calls = self._sessions[key] = self._make(session)
         message = jsonrpc.read(body) if body else None
-        handling = _Handling(self, request, path, self._streams.setdefault(key, []))
-        if message is not None and calls.answers(message):
-            return await handling.answered(calls, message)
-        if calls.plan.idle:
+        client = self._client(session, message)
+        if self._door.plan.idle:
             return await self.passed_on(request, path, body)
-        return await handling.passed(message, body)
+        return await _Exchange(self, client, request, path).run(message, body)
+
+    def _client(self, session: Session, message: Message | None) -> _Client:
+        """The session's client; one that says `initialize` begins the session again, faults and all."""
+        key = str(session)
+        if message is not None and message.get("method") == "initialize" and key in self._clients:
+            self._clients.pop(key).calls.close()
+        if key not in self._clients:
+            self._clients[key] = _Client(Calls(self._door, session))
+        return self._clients[key]
 
 
-class _Stream:
-    """A reply that is a stream of events, with what the door puts between them."""
+class _Exchange:
+    """One request of a client's, and the reply to it."""
 
-    def __init__(self, response: web.StreamResponse, subscription: Json = None) -> None:
-        self.response, self.subscription = response, subscription
-        self.lock = asyncio.Lock()
+    def __init__(self, door: Http, client: _Client, request: web.Request, path: str) -> None:
+        self._upstream, self._client, self._request, self._path = door.upstream, client, request, path
+        self._calls, self._budget = client.calls, Budget(jsonrpc.MOST)
+        self._calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
 
-    async def send(self, block: bytes) -> None:
-        async with self.lock:
-            await self.response.write(block)
-
-
-class _Handling:
-    """One request of the client's."""
-
-    def __init__(self, door: Http, request: web.Request, path: str, streams: list[_Stream]) -> None:
-        self._door, self._request, self._path = door, request, path
-        self._streams = streams
-        self._headers = request_headers(request.headers)
-        self._headers.popall("Accept-Encoding", None)
-        self._reply: CIMultiDict[str] | None = None
-        """Headers of the server's first reply, for ours."""
-        self._status = 200
-        self._out: _Stream | None = None
-
-    async def answered(self, calls: Calls, request: Message) -> web.StreamResponse:
-        """A request that the plan is about. The server's other messages go out as they come."""
-        self._headers.popall("Content-Length", None)
-        try:
-            answer = await calls.answer(request, self._forward, self._changed)
-        except _NotJson as plain:
-            return plain.response
-        except UpstreamError as error:
-            if self._out is None:
-                raise
-            answer = jsonrpc.failure(request, str(error))
-        if self._out is not None:
-            await self._out.send(_event(answer))
-            await self._out.response.write_eof()
-            return self._out.response
-        headers = self._reply or CIMultiDict()
-        headers.popall("Content-Type", None)
-        return web.Response(
-            status=self._status,
-            headers=headers,
-            body=jsonrpc.written(answer),
-            content_type="application/json",
-        )
-
-    async def passed(self, message: Message | None, body: bytes) -> web.StreamResponse:
-        """A request as it is; a stream that stays open is one that notices can go into."""
-        found = await self._door.upstream.ask(self._request.method, self._path, self._headers, body)
-        stream: _Stream | None = None
-        try:
-            response = web.StreamResponse(status=found.status, headers=reply_headers(found.headers))
-            await response.prepare(self._request)
-            stream = _Stream(response, *_subscription(message))
-            if _is_stream(found) and (self._request.method == "GET" or stream.subscription is not None):
-                self._streams.append(stream)
-            pieces = self._blocks(found) if _is_stream(found) else self._door.upstream.pieces(found)
-            try:
-                async for piece in pieces:
-                    await stream.send(piece)
-            except UpstreamError:
-                broken_off(self._request)
-                return response
-            await response.write_eof()
-            return response
-        finally:
-            if stream in self._streams:
-                self._streams.remove(stream)
-            found.close()
-
-    async def _forward(self, request: Message) -> Message:
-        headers = self._headers.copy()
-        if "Mcp-Method" in headers:  # revision 2026-07-28 says these beside the body
-            headers["Mcp-Method"] = request["method"]
-            headers.popall("Mcp-Name", None)
-            if request["method"] == "tools/call":
-                headers["Mcp-Name"] = _header(jsonrpc.params(request)["name"])
-        body = jsonrpc.written(request)
-        found = await self._door.upstream.ask("POST", self._path, headers, body)
-        try:
-            if self._reply is None:
-                self._reply, self._status = reply_headers(found.headers), found.status
-            if _is_stream(found):
-                return await self._of_stream(found, request)
-            whole = await self._door.upstream.whole(found, jsonrpc.MOST)
-        finally:
-            found.close()
-        message = jsonrpc.read(whole)
-        if message is None or not jsonrpc.is_response(message):
-            headers = reply_headers(found.headers)
-            raise _NotJson(web.Response(status=found.status, headers=headers, body=whole))
-        return message
-
-    async def _of_stream(self, found: aiohttp.ClientResponse, request: Message) -> Message:
-        """The answer in a stream; what comes before it goes to the client at once."""
-        async for block in self._blocks(found):
-            message = jsonrpc.read(
-                b"\n".join(_DATA.findall(block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")))
-            )
-            if message is not None and jsonrpc.is_response(message) and message["id"] == request["id"]:
-                return message
+    async def run(self, message: Message | None, body: bytes) -> web.StreamResponse:
+        """The reply. Raises UpstreamError where the server gives none."""
+        if message is None or not self._calls.looks_at(message):
             if message is not None:
-                await (await self._opened()).send(block)
-        raise UpstreamError(f"{self._door.address} ended its stream without an answer")
+                self._calls.lose(jsonrpc.key(jsonrpc.cancelled(message)), "cancelled by the client")
+            return await self._streamed(await self._sent(body), message)
+        await self._calls.prepare(message, self._ask)
+        step = self._calls.before(message)
+        if not isinstance(step, Pending):
+            await asyncio.sleep(TOGETHER_S)
+            await self._notices()
+            return web.json_response(step, dumps=jsonrpc.text)
+        try:
+            return await self._answered(step, body)
+        finally:
+            step.left = time.time()  # where it is still open, another stream may bring its answer
 
-    async def _opened(self) -> _Stream:
-        """Our reply as a stream."""
-        if self._out is None:
-            headers = self._reply.copy() if self._reply is not None else CIMultiDict()
-            headers["Content-Type"] = "text/event-stream"
-            response = web.StreamResponse(status=200, headers=headers)
+    async def _answered(self, pending: Pending, body: bytes) -> web.StreamResponse:
+        """The reply to a request that the plan is about."""
+        key = jsonrpc.key(pending.request["id"])
+        try:
+            found = await self._sent(body, None if pending.sent is pending.request else pending.sent)
+            if _is_stream(found):
+                return await self._streamed(found, pending.request)
+            told = self._calls.relayed(await self._upstream.whole(found, self._budget))
+        except UpstreamError as error:
+            failed = self._calls.lose(key, str(error))
+            return web.json_response(failed, status=error.status, dumps=jsonrpc.text)
+        self._calls.lose(key, f"the server answered {found.status} without a result")
+        await self._notices()
+        return web.Response(status=found.status, headers=reply_headers(found.headers), body=told)
+
+    async def _sent(self, body: bytes, changed: Message | None = None) -> aiohttp.ClientResponse:
+        """The server's reply to the request, or to another message in its place."""
+        headers = request_headers(self._request.headers)
+        headers["Accept-Encoding"] = "identity"
+        if changed is None:
+            return await self._upstream.ask(self._request.method, self._path, headers, body)
+        if "Mcp-Method" in headers:  # revision 2026-07-28 says these beside the body
+            headers["Mcp-Method"] = changed["method"]
+            headers.popall("Mcp-Name", None)
+            if changed["method"] == "tools/call":
+                headers["Mcp-Name"] = _header(jsonrpc.params(changed)["name"])
+        return await self._upstream.ask("POST", self._path, headers, jsonrpc.text(changed).encode())
+
+    async def _ask(self, question: Message) -> Message:
+        """The answer to a question of the door's own, asked in the client's name."""
+        try:
+            found = await self._sent(b"", question)
+            if _is_stream(found):
+                pieces = (self._budget.take(piece) async for piece in self._upstream.pieces(found))
+                said = [_data(block) async for block in _blocks(pieces)]
+            else:
+                said = [await self._upstream.whole(found, self._budget)]
+        except UpstreamError as error:  # the client's own request meets the same
+            return jsonrpc.failure(question, str(error))
+        answers = (one for data in said if (one := jsonrpc.read(data)) and one.get("id") == question["id"])
+        return next(answers, jsonrpc.failure(question, "no answer"))
+
+    async def _streamed(self, found: aiohttp.ClientResponse, message: Message | None) -> web.StreamResponse:
+        """The server's reply as it comes; what breaks off breaks off here too."""
+        response = web.StreamResponse(status=found.status, headers=reply_headers(found.headers))
+        subscription = message.get("id") if message is not None and jsonrpc.wants_changes(message) else None
+        pieces = self._upstream.pieces(found)
+        if _is_stream(found):
+            pieces = (self._event(block) async for block in _blocks(pieces))
+            if self._request.method == "GET" or subscription is not None:
+                self._client.streams[response] = subscription
+        try:
             await response.prepare(self._request)
-            self._out = _Stream(response)
-        return self._out
+            async for piece in pieces:
+                await response.write(piece)
+                await self._notices(response)
+            await response.write_eof()
+        except UpstreamError:
+            broken_off(self._request)
+        finally:
+            self._client.streams.pop(response, None)
+            found.close()
+        return response
 
-    async def _changed(self) -> None:
-        """Tells the client wherever it listens; where it does not, in the reply to this call."""
-        if not self._streams and "Mcp-Method" not in self._headers:
-            await (await self._opened()).send(_event(jsonrpc.changed()))
-        for stream in list(self._streams):
-            with suppress(ConnectionError):  # who has gone is told nothing
-                await stream.send(_event(jsonrpc.changed(stream.subscription)))
+    def _event(self, block: bytes) -> bytes:
+        """An event of the server's as the client gets it: an answer in it may be another one."""
+        if len(block) > jsonrpc.MOST:
+            failed = self._calls.too_long(block)
+            return b"" if failed is None else _event(failed)
+        data = _data(block)
+        told = self._calls.relayed(data)
+        if told is data:
+            return block
+        lines = [line for line in block.splitlines() if line and not line.startswith(b"data:")]
+        return b"\n".join((*lines, b"data: " + told, b"", b""))
 
-    async def _blocks(self, found: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The events of a stream, each with its end, byte by byte as the server wrote them."""
-        rest = b""
-        async for piece in self._door.upstream.pieces(found):
-            start = max(0, len(rest) - 3)
-            rest += piece
-            while (end := _BLOCK.search(rest, start)) is not None:
-                if end.end() == len(rest) and rest.endswith(b"\r"):  # its LF may come with the next piece
-                    break
-                yield rest[: end.end()]
-                rest, start = rest[end.end() :], 0
-            if len(rest) > jsonrpc.MOST:
-                raise UpstreamError(
-                    f"{self._door.address} sends an event of more than {jsonrpc.MOST:,} bytes"
-                )
-        if rest:
-            yield rest
+    async def _notices(self, here: web.StreamResponse | None = None) -> None:
+        """Tells the client that its tools are others: wherever it listens, else in the stream `here`."""
+        if self._calls.changed:
+            self._calls.changed = False
+            # Since revision 2026-07-28 a client hears only what it has subscribed to.
+            streams = dict(self._client.streams)
+            if not streams and here is not None and "Mcp-Method" not in self._request.headers:
+                streams[here] = None
+            for stream, subscription in streams.items():
+                with suppress(ConnectionError):  # who has gone is told nothing
+                    await stream.write(_event(jsonrpc.changed(subscription)))
 
 
-class _NotJson(Exception):
-    """A reply of the server's that is no message: it goes to the client as it is."""
+async def _blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The events of a stream, each with its end, byte by byte as the server wrote them; of one above the
+    limit its beginning."""
+    rest = bytearray()
+    async for piece in pieces:
+        start = max(0, len(rest) - 3)
+        rest += piece
+        while (end := _BLOCK.search(rest, start)) is not None:
+            if end.end() == len(rest) and rest.endswith(b"\r"):  # its LF may come with the next piece
+                break
+            yield bytes(rest[: end.end()])
+            del rest[: end.end()]
+            start = 0
+        del rest[jsonrpc.MOST + 1 : -3]  # its end is still looked for
+    if rest:
+        yield bytes(rest)
 
-    def __init__(self, response: web.Response) -> None:
-        super().__init__(response.status)
-        self.response = response
+
+def _data(block: bytes) -> bytes:
+    """What an event says."""
+    return b"\n".join(line[5:].removeprefix(b" ") for line in block.splitlines() if line.startswith(b"data:"))
 
 
 def _is_stream(found: aiohttp.ClientResponse) -> bool:
@@ -230,7 +231,7 @@ def _is_stream(found: aiohttp.ClientResponse) -> bool:
 
 
 def _event(message: Message) -> bytes:
-    return b"event: message\ndata: " + jsonrpc.written(message) + b"\n\n"
+    return b"event: message\ndata: " + jsonrpc.text(message).encode() + b"\n\n"
 
 
 def _header(name: str) -> str:
@@ -238,11 +239,3 @@ def _header(name: str) -> str:
     if _SAFE.fullmatch(name) and not name.startswith("=?base64?"):
         return name
     return f"=?base64?{base64.b64encode(name.encode('utf-8', 'replace')).decode()}?="
-
-
-def _subscription(message: Message | None) -> tuple[Json, ...]:
-    """The id of a subscription to changes of the tools (since revision 2026-07-28)."""
-    if message is None or message.get("method") != "subscriptions/listen":
-        return ()
-    wanted = jsonrpc.params(message).get("notifications")
-    return (message.get("id"),) if isinstance(wanted, dict) and wanted.get("toolsListChanged") is True else ()

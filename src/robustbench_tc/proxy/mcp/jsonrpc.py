@@ -1,6 +1,7 @@
 """JSON-RPC messages as MCP sends them, and answers in the form of their revision of the protocol."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -10,6 +11,10 @@ Message: TypeAlias = dict[str, Json]
 
 MOST = 2**25
 """Bytes of a message: 32 MB."""
+TOO_LONG = f"a message of more than {MOST:,} bytes"
+
+_HEAD = 2**16
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"|-?\d{1,18})')
 
 _REVISION = "io.modelcontextprotocol/protocolVersion"
 
@@ -23,12 +28,14 @@ def read(data: bytes) -> Message | None:
     return found if isinstance(found, dict) else None
 
 
-def written(message: Mapping[str, Json]) -> bytes:
-    """A message as one line, without its end."""
-    try:
-        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half a character: as the escape that it came as
-        return json.dumps(message, separators=(",", ":")).encode()
+def text(message: Mapping[str, Json]) -> str:
+    """A message as one line, without its end; in ASCII, so that half a character stays the escape it was."""
+    return json.dumps(message, separators=(",", ":"))
+
+
+def ids_in(head: bytes) -> list[Json]:
+    """What may be the id of a message above the limit, by its beginning, the likeliest first."""
+    return [json.loads(one) for one in _ID.findall(head, 0, _HEAD)]
 
 
 def is_request(message: Mapping[str, Json]) -> bool:
@@ -65,9 +72,14 @@ def failure(request: Mapping[str, Json], said: str) -> Message:
     return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32603, "message": said}}
 
 
-def tool_result(request: Mapping[str, Json], text: str, *, failed: bool = False) -> Message:
-    """The answer to a tool call in one text."""
-    return result(request, {"content": [{"type": "text", "text": text}], "isError": failed})
+def text_result(text: str, *, failed: bool = False) -> dict[str, Json]:
+    """The result of a tool call in one text."""
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
+
+
+def key(request_id: Json) -> str:
+    """A request's id as a key: 1 and "1" are two."""
+    return json.dumps(request_id)
 
 
 def own_list(request: Mapping[str, Json], own: str, cursor: Json = None) -> Message:
@@ -78,6 +90,21 @@ def own_list(request: Mapping[str, Json], own: str, cursor: Json = None) -> Mess
         wanted["cursor"] = cursor
     asked: Message = {"jsonrpc": "2.0", "id": own, "method": "tools/list"}
     return {**asked, "params": wanted} if wanted else asked
+
+
+def wants_changes(message: Mapping[str, Json]) -> bool:
+    """Whether a request subscribes to changes of the tools (since revision 2026-07-28)."""
+    wanted = params(message).get("notifications")
+    return (
+        message.get("method") == "subscriptions/listen"
+        and isinstance(wanted, dict)
+        and wanted.get("toolsListChanged") is True
+    )
+
+
+def cancelled(message: Mapping[str, Json]) -> Json:
+    """The id of the request that a notification takes back; None for another message."""
+    return params(message).get("requestId") if message.get("method") == "notifications/cancelled" else None
 
 
 def changed(subscription: Json = None) -> Message:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from robustbench_tc.schema import Json, Tool
+from robustbench_tc.schema import Json
 
 from ..offer import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
 from ..scene import Scene
@@ -53,14 +53,6 @@ def listed(tools: Sequence[Json], scenes: Scenes, session: Session) -> Listing:
     if shown == plain:
         return Listing(plain, scene)
     return Listing(shown, scene, offered)
-
-
-def own_tool(tool: Json) -> Tool | None:
-    """A server's tool as rows know it; None for what is none."""
-    try:
-        return tool_of(_entry(tool))
-    except ValueError:
-        return None
 
 
 def _entry(tool: Json) -> dict[str, Json]:

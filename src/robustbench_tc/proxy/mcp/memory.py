@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import Json, dumps
 
+from . import jsonrpc
+
 MOST = 1_000
 """Results that are kept."""
 
@@ -57,7 +59,7 @@ class Memory:
             known = self._results.get(tool)
             known = known[-1] if isinstance(known, list | tuple) and known else known
             text = OK if known is None else known if isinstance(known, str) else dumps(known)
-        return {"content": [{"type": "text", "text": text}], "isError": False}
+        return jsonrpc.text_result(text)
 
 
 def _key(tool: str, arguments: Json) -> tuple[str, str]:

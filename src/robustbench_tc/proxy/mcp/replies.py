@@ -1,9 +1,12 @@
-"""The MCP door's lines as replies of a model: the calls that a client made at once are one reply.
+"""The MCP doors' lines as replies of a model: the calls that a client made at once are one reply.
 
-The door does not see what the agent says. A session that stops calling has answered with a text, which is
-empty here: cases without a right call are never seen, and stay unasked.
+A session may have a door before each of several servers. Its lines are one attempt until a door of it is
+opened again; calls whose times overlap are one batch, whichever door they went through. The doors do not see
+what the agent says. An attempt that stops calling has answered with a text, which is empty here: cases
+without a right call are never seen, and stay unasked.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -14,36 +17,60 @@ from ..journal import LLM, MCP, Exchange
 def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """The lines of both kinds of doors, those of this one as exchanges with a model; others are left out."""
     found: list[Exchange] = []
-    sessions: dict[str, list[list[Exchange]]] = {}
+    sessions: dict[str, list[Exchange]] = {}
     for one in exchanges:
         if one.door == LLM:
             found.append(one)
-        elif one.door == MCP and one.replies:
-            runs = sessions.setdefault(one.session, [])
-            if not runs or any(line.number == one.number for line in runs[-1]):  # the session began again
-                runs.append([])
-            runs[-1].append(one)
-    for runs in sessions.values():
-        for lines in runs:
-            found += _replies(lines)
+        elif one.door == MCP:
+            sessions.setdefault(one.session, []).append(one)
+    for lines in sessions.values():
+        for attempt in _attempts(lines):
+            found += _replies(attempt)
     return found
 
 
-def _replies(lines: Sequence[Exchange]) -> list[Exchange]:
+def _attempts(lines: Sequence[Exchange]) -> list[list[Exchange]]:
+    """The calls of each attempt. Another begins when a door that the last one knows is opened again."""
+    openings = sorted({(one.opening or 0.0, one.by) for one in lines})
+    starts: list[float] = []
+    known: set[str] = set()
+    for opening, by in openings:
+        if by in known or not starts:
+            starts.append(opening)
+            known = set()
+        known.add(by)
+    ends = [*starts[1:], math.inf]
+    calls = [
+        [one for one in lines if start <= (one.opening or 0.0) < end and one.replies]
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return [attempt for attempt in calls if attempt]
+
+
+def _batches(calls: Sequence[Exchange]) -> list[list[Exchange]]:
+    found: list[list[Exchange]] = []
+    until = -math.inf
+    for one in sorted(calls, key=lambda one: (one.began or 0.0, one.number)):
+        if (one.began or 0.0) > until:
+            found.append([])
+        found[-1].append(one)
+        until = max(until, one.ended)
+    return found
+
+
+def _replies(calls: Sequence[Exchange]) -> list[Exchange]:
     """One exchange for each batch of calls, and the end; faults stand where their results were read."""
-    batches: dict[int, list[Exchange]] = {}
-    for one in sorted(lines, key=lambda one: one.number):
-        batches.setdefault(one.turn, []).append(one)
     found: list[Exchange] = []
     before: list[Exchange] = []
-    for turn, batch in enumerate([*batches.values(), []]):
-        calls = [call for one in batch for reply in one.replies for call in reply.get("tool_calls") or ()]
-        said = {"text": "", "tool_calls": calls or None, "finish_reason": "tool_calls" if calls else "stop"}
+    row = next((one for one in calls if one.row is not None), calls[0])
+    for turn, batch in enumerate([*_batches(calls), []]):
+        called = [call for one in batch for reply in one.replies for call in reply.get("tool_calls") or ()]
+        said = {"text": "", "tool_calls": called or None, "finish_reason": "tool_calls" if called else "stop"}
         found.append(
             msgspec.structs.replace(
-                lines[0],
+                row,
                 door=LLM,
-                opened=lines[0].opened if turn == 0 else None,
+                opened=None,
                 number=turn + 1,
                 turn=turn,
                 replies=[said],

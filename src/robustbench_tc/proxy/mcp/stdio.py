@@ -1,27 +1,27 @@
-"""The MCP door between standard input and a child process, a message a line."""
+"""The MCP door between standard input and output and a child process, a message a line."""
 
 import asyncio
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from functools import partial
+from pathlib import Path
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
 from . import jsonrpc
-from .calls import Calls
+from .calls import TOGETHER_S, Calls, Pending
 from .jsonrpc import Message
-from .pipes import Writer
 
-ENDS_WITHIN_S = 5.0
-"""How long a server may take to end once its input is closed."""
+GRACE_S, TERM_S = 0.8, 0.2
+"""How long a server may take once its client has gone, and once it was told to end. Clients wait for two
+seconds before they end the door itself."""
+
+_CHUNK = 2**18
 
 
 class Stdio:
@@ -29,189 +29,150 @@ class Stdio:
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._waiting: dict[str, asyncio.Future[Message]] = {}
-        """Requests of the client's that the door looks at, and the door's own: id (as JSON) → answer."""
-        self._dropped: set[str] = set()
-        """The door's own questions that nobody waits for any more: their answers are not the client's."""
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._asked: dict[str, asyncio.Future[Message]] = {}
+        """The door's own questions, by `jsonrpc.key` of their ids."""
         self._listening: list[Json] = []
         """Ids of the client's open subscriptions to changes of the tools."""
-        self._initialized = False
-        self._out = Writer(1)
+        self._requests: dict[str, asyncio.Task[None]] = {}
+        """Of the client's, by their ids, until they have gone on or are answered here."""
 
     async def run(self, command: Sequence[str]) -> int:
         """Until either side ends. Returns the server's exit code; 0 where the client went first.
 
-        Raises UserError for a command that cannot be started.
+        Raises UserError for a command that cannot be started, and for files in place of pipes.
         """
-        if shutil.which(command[0]) is None:
-            raise UserError(f"the server {command[0]!r} cannot be started: No such file or directory")
-        kind = os.fstat(0).st_mode
-        if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(0)):
-            raise UserError(
-                "the standard input is a file: a client has to write to a pipe (`cat FILE | rbtc …`)"
-            )
         try:
-            self._child = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+            child = await asyncio.create_subprocess_exec(
+                *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
             raise UserError(f"the server {command[0]!r} cannot be started: {error.strerror}") from None
-        assert self._child.stdin is not None
-        self._to_server = Writer(self._child.stdin.fileno())
-        sides: list[asyncio.Task[None]] = []
-        try:
-            sides += await self._sides()
-            client, server = sides
-            await asyncio.wait({client, server}, return_when=asyncio.FIRST_COMPLETED)
-            gone = not client.done()
-            if self._tasks:  # what the client has asked is answered
-                await asyncio.wait(set(self._tasks.values()), timeout=ENDS_WITHIN_S)
-            if not gone:  # and what the server still has to say is passed on
-                await self._no_more()
-                await asyncio.wait({server}, timeout=ENDS_WITHIN_S)
-        finally:
-            await self._end()
-            if sides:
-                await asyncio.wait(sides[1:], timeout=ENDS_WITHIN_S)
-            for task in (*self._tasks.values(), *sides):
-                task.cancel()
-            self._out.end(ENDS_WITHIN_S)
-        for side in sides:
-            if side.done() and not side.cancelled():
-                side.result()  # its error, if it has one
-        return (self._child.returncode or 0) if gone else 0
+        with subprocess.Popen(
+            [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as watcher:
+            try:
+                return await self._relay(child)
+            finally:
+                await _end(child)
+                watcher.kill()
 
-    async def _sides(self) -> list[asyncio.Task[None]]:
-        """Reads what the client says, and what the server says."""
-        loop, this = asyncio.get_running_loop(), asyncio.current_task()
-        if this is not None:  # as clients end their servers
-            loop.add_signal_handler(signal.SIGTERM, this.cancel)
-        of_client, of_server = (asyncio.StreamReader(limit=jsonrpc.MOST) for _ in range(2))
-        for reader, pipe in ((of_client, sys.stdin), (of_server, self._child.stdout)):
-            await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
-        return [
-            asyncio.create_task(self._of_client(of_client)),
-            asyncio.create_task(self._of_server(of_server)),
-        ]
+    async def _relay(self, child: asyncio.subprocess.Process) -> int:
+        for number, name in enumerate(("input", "output")):
+            kind = os.fstat(number).st_mode
+            if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(number)):
+                raise UserError(f"the standard {name} is a file: give it a pipe (`cat FILE | rbtc … | cat`)")
+        assert child.stdin is not None and child.stdout is not None
+        self._server, loop = child.stdin, asyncio.get_running_loop()
+        reader, this = asyncio.StreamReader(), asyncio.current_task()
+        assert this is not None
+        loop.add_signal_handler(signal.SIGTERM, this.cancel)  # as clients end their servers
+        ours = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)  # Python itself uses the others
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
+        self._client = asyncio.StreamWriter(transport, protocol, None, loop)
+        up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))
+        await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
+        went_first = not down.done()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                if went_first:  # what the client has asked is still answered
+                    await asyncio.gather(*self._requests.values(), return_exceptions=True)
+                    child.stdin.close()
+                    await down
+                for key in list(self._calls.open):
+                    failed = self._calls.lose(key, "the MCP server has ended")
+                    await _send(self._client, failed)
+                await child.wait()
+        return 0 if went_first else child.returncode or 0
 
-    async def _of_client(self, reader: asyncio.StreamReader) -> None:
-        async for line in _lines(reader, "the client"):
+    async def _up(self, reader: asyncio.StreamReader) -> None:
+        """What the client says."""
+        async for line in _lines(reader):
             message = jsonrpc.read(line)
-            if message is not None and self._calls.answers(message):
-                key = _key(message["id"])
-                self._tasks[key] = asyncio.create_task(self._answer(message, key))
-                continue
-            if message is not None:
-                self._note(message)
-            self._to_server.send(_ended(line))
-            await self._to_server.drain()
+            if len(line) > jsonrpc.MOST:  # this request fails, the session goes on
+                asked = {"id": next(iter(jsonrpc.ids_in(line)), None)}
+                await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
+            elif message is not None and self._calls.looks_at(message):
+                # A task, since the server may ask the client something before it says what its tools are.
+                key = jsonrpc.key(message["id"])
+                self._requests[key] = asyncio.create_task(self._request(message, line, key))
+            else:
+                if message is not None and jsonrpc.wants_changes(message):
+                    self._listening.append(message.get("id"))
+                elif message is not None and (ended := jsonrpc.cancelled(message)) is not None:
+                    self._listening = [one for one in self._listening if one != ended]
+                    self._calls.lose(jsonrpc.key(ended), "cancelled by the client")
+                    if (task := self._requests.pop(jsonrpc.key(ended), None)) is not None:
+                        task.cancel()
+                await _send(self._server, line)
 
-    def _note(self, message: Message) -> None:
-        """Remembers what a message that passes means for the door."""
-        method, given = message.get("method"), jsonrpc.params(message)
-        if method == "notifications/initialized":
-            self._initialized = True
-        elif method == "subscriptions/listen":
-            wanted = given.get("notifications")
-            if isinstance(wanted, dict) and wanted.get("toolsListChanged") is True:
-                self._listening.append(message.get("id"))
-        elif method == "notifications/cancelled":
-            ended = given.get("requestId")
-            self._listening = [one for one in self._listening if one != ended]
-            task = self._tasks.pop(_key(ended), None)
-            if task is not None:
-                task.cancel()
+    async def _request(self, message: Message, line: bytes, key: str) -> None:
+        await self._calls.prepare(message, self._ask)
+        step = self._calls.before(message)
+        if isinstance(step, Pending):
+            await _send(self._server, line if step.sent is message else step.sent)
+        else:
+            await asyncio.sleep(TOGETHER_S)
+            await _send(self._client, step)
+            await self._notices()
+        self._requests.pop(key, None)
 
-    async def _answer(self, request: Message, key: str) -> None:
-        try:
-            answer = await self._calls.answer(request, self._forward, self._changed)
-        except ConnectionError:
-            answer = jsonrpc.failure(request, "the MCP server has ended")
-        self._tasks.pop(key, None)
-        self._out.send(jsonrpc.written(answer) + b"\n")
-
-    async def _forward(self, request: Message) -> Message:
-        key = _key(request["id"])
+    async def _ask(self, question: Message) -> Message:
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = answer
-        try:
-            self._to_server.send(jsonrpc.written(request) + b"\n")
-            return await answer
-        except asyncio.CancelledError:
-            if str(request["id"]).startswith(self._calls.own):
-                self._dropped.add(key)
-            raise
-        finally:
-            self._waiting.pop(key, None)
+        self._asked[jsonrpc.key(question["id"])] = answer
+        await _send(self._server, question)
+        return await answer
 
-    async def _changed(self) -> None:
-        notices = [jsonrpc.changed(one) for one in self._listening]
-        if self._initialized:
-            notices.append(jsonrpc.changed())
-        for notice in notices:
-            self._out.send(jsonrpc.written(notice) + b"\n")
+    async def _down(self, reader: asyncio.StreamReader) -> None:
+        """What the server says."""
+        async for line in _lines(reader):
+            if len(line) > jsonrpc.MOST:
+                await _send(self._client, self._calls.too_long(line))
+                continue
+            if self._asked and (message := jsonrpc.read(line)) is not None:
+                own = self._asked.pop(jsonrpc.key(message.get("id")), None)
+                if own is not None:
+                    if not own.done():  # else the client has cancelled what it was asked for
+                        own.set_result(message)
+                    continue
+            await _send(self._client, self._calls.relayed(line))
+            await self._notices()
 
-    async def _of_server(self, reader: asyncio.StreamReader) -> None:
-        try:
-            async for line in _lines(reader, "the server"):
-                message = jsonrpc.read(line) if self._waiting or self._dropped else None
-                if message is not None and jsonrpc.is_response(message):
-                    answer = self._waiting.pop(_key(message["id"]), None)
-                    if answer is not None:
-                        if not answer.done():
-                            answer.set_result(message)
-                        continue
-                    if _key(message["id"]) in self._dropped:
-                        self._dropped.discard(_key(message["id"]))
-                        continue
-                self._out.send(_ended(line))
-                await self._out.drain()
-        finally:
-            for answer in self._waiting.values():
-                if not answer.done():
-                    answer.set_exception(ConnectionError())
-
-    async def _no_more(self) -> None:
-        """Closes the server's input, once all is written that it is still to read."""
-        await asyncio.to_thread(self._to_server.end, ENDS_WITHIN_S)
-        with suppress(OSError):
-            self._child.stdin.close()  # type: ignore[union-attr]
-
-    async def _end(self) -> None:
-        """Closes the server's input and waits; a server that stays is killed with what it has started."""
-        await self._no_more()
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            if await self._ended_within(ENDS_WITHIN_S):
-                return
-            with suppress(ProcessLookupError):
-                os.killpg(self._child.pid, sign)
-        await self._ended_within(ENDS_WITHIN_S)
-
-    async def _ended_within(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while self._child.poll() is None and time.monotonic() < until:
-            await asyncio.sleep(0.02)
-        return self._child.returncode is not None
+    async def _notices(self) -> None:
+        if self._calls.changed:
+            self._calls.changed = False
+            for one in self._listening or [None]:
+                await _send(self._client, jsonrpc.changed(one))
 
 
-async def _lines(reader: asyncio.StreamReader, whose: str) -> AsyncIterator[bytes]:
-    while True:
-        try:
-            line = await reader.readline()
-        except ValueError:
-            raise UserError(f"{whose} sends a message of more than {jsonrpc.MOST:,} bytes") from None
-        except ConnectionError:
-            return
-        if not line:
-            return
-        if line.strip():
-            yield line
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """Ends the server with all that it has started."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, TimeoutError):
+            os.killpg(child.pid, sign)
+            await asyncio.wait_for(child.wait(), TERM_S)
 
 
-def _key(request_id: Json) -> str:
-    return f"{type(request_id).__name__} {request_id}"
+async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -> None:
+    """A message, or a line as it came; None for nothing."""
+    if message is not None:
+        line = message if isinstance(message, bytes) else jsonrpc.text(message).encode()
+        with suppress(ConnectionError):  # who reads no more is noticed where it is read
+            writer.write(line if line.endswith(b"\n") else line + b"\n")
+            await writer.drain()
 
 
-def _ended(line: bytes) -> bytes:
-    return line if line.endswith(b"\n") else line + b"\n"
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines with their ends; of one above the limit only its beginning, which is above it too."""
+    held = bytearray()
+    while piece := await reader.read(_CHUNK):
+        for part in piece.splitlines(keepends=True):
+            held += part if len(held) <= jsonrpc.MOST else b""
+            if part.endswith(b"\n"):
+                yield bytes(held)
+                held.clear()
+    if held:
+        yield bytes(held)

@@ -5,13 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.io import marker
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +31,3 @@ def test_the_returned_report_is_the_written_one(tmp_path: Path) -> None:
     report = build_release(BuildSpec(profile="bundled", codes=("CD",)), tmp_path / "out")
     assert isinstance(report, BuildReport)
     assert report.json() == (tmp_path / "out" / "build_report.json").read_bytes()
-
-
-@given(st.data())
-def test_a_marker_with_one_changed_byte_is_not_sealed(bundled: Path, data: st.DataObject) -> None:
-    text = (bundled / "build_report.json").read_bytes()
-    own = json.loads(text)["own_sha256"]
-    assert marker.is_sealed(text, own)
-    at = data.draw(st.integers(0, len(text) - 1))
-    changed = bytearray(text)
-    changed[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != text[at]))
-    assert not marker.is_sealed(bytes(changed), own)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..eval.inputs import Dataset
     from ..schema import Prediction
 
+SHOWN = 20_000
+"""Characters of a text."""
+
 
 def show_prediction(
     wanted: str, *, run: Path, release: Path | None = None, type_code: str | None = None
@@ -107,7 +110,8 @@ def _print_prediction(
     from ..schema import dumps
 
     one = row.prediction
-    _section(f"{one.id}, repeat {one.repeat}, {one.model}, {one.mode}")
+    about = f"{one.id}, repeat {one.repeat}, {one.model}, {one.mode}"
+    _console.out.print(styled(about, style="bold"))
     sample = next((s for s in dataset.rows if s.id == one.id), None) if dataset is not None else None
     if sample is None:
         _field("prompt", f"not shown: {problem or 'the dataset has no such row'}")
@@ -155,16 +159,10 @@ def _reply(name: str, text: str | None, calls: object) -> None:
         _field(f"{name}, native calls", dumps(calls))
 
 
-def _section(text: str) -> None:
-    _console.out.print(styled(text, style="bold"))
-
-
 def _field(name: str, text: str) -> None:
-    _console.out.print(styled(f"{name}: ", style="cyan") + styled(_bounded(text)))
-
-
-def _bounded(text: str, limit: int = 20_000) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+    if len(text) > SHOWN:
+        text = f"{text[:SHOWN]}… ({len(text)} characters)"
+    _console.out.print(styled(f"{name}: ", style="cyan") + styled(text))
 
 
 def beginning(one: "Prediction", length: int = 90) -> str:

@@ -198,20 +198,14 @@ def refuse_foreign(path: Path) -> None:
     if path.is_dir() or (path.is_symlink() and not path.exists()):
         raise UserError(f"{path} is not a store of rbtc: name another file")
     if path.is_file():
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if not _begins(handle, 0):
+        with path.open("rb") as file:
+            if not _begins(file.fileno(), 0):
                 raise UserError(f"{path} is not a store of rbtc: name another file")
-        finally:
-            os.close(handle)
 
 
 def _begins(handle: int, at: int) -> bool:
-    return _alike(os.pread(handle, len(_BEGINS), at))
-
-
-def _alike(text: bytes) -> bool:
-    """Whether a line is one of a store, or what a crash leaves of one: its beginning, or zeros."""
+    """Whether a store's line is there, or what a crash leaves of one: its beginning, or zeros."""
+    text = os.pread(handle, len(_BEGINS), at)
     return text.startswith(_BEGINS) or _BEGINS.startswith(text) or not text.strip(b"\0")
 
 

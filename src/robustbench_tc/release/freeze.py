@@ -31,6 +31,8 @@ CHECKPOINT = "checkpoint.json"
 RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
 """Files that a dataset's release gets with its version in them, whatever the build had."""
 
+NEVER_OVERWRITTEN = "a release is never overwritten, choose another --out"
+
 _DOI = re.compile(r"10\.[0-9]{4,9}/[!-~]{1,200}")
 
 
@@ -160,15 +162,20 @@ def release(
     if (build / manifest.NAME).is_file():
         raise UserError(f"{build} is a release already: name the build that it was made from")
     kind = kind or kind_of(build)
-    _check_place(build, out)
+    folders.check_dir(out, kind="", force=False, exists=NEVER_OVERWRITTEN)
+    if out.absolute().is_relative_to(build.absolute()):
+        raise UserError(f"{out} lies inside the build: choose another --out")
     plain = _load(build / (CHECKPOINT if kind == "checkpoint" else BUILD_REPORT))
     about = _about(plain, build, kind)
     _check_profile(build, kind, about.profile, trial=trial, own_data=own_data)
     carried = _carried(build, kind, about)
-    rows = _rows(about, kind)
-    with folders.atomic_dir(out, hint="a release is never overwritten, choose another --out") as folder:
-        _copy(build, folder, carried)
-        data = _data(folder, carried, kind)
+    named = live.config_of if kind == "robustbench-tc-live" else str
+    rows = {named(code): _total(counts) for code, counts in about.rows.items()}
+    with folders.atomic_dir(out, hint=NEVER_OVERWRITTEN) as folder:
+        for name in carried:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(build / name, folder / name, follow_symlinks=False)
+        data = manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
         _check_counts(folder, data, rows)
         gate, report = None, None
         if kind != "checkpoint":
@@ -209,12 +216,6 @@ def release(
     return frozen
 
 
-def _rows(about: About, kind: Kind) -> dict[str, int]:
-    """Config → rows, as the build report counts them."""
-    named = live.config_of if kind == "robustbench-tc-live" else str
-    return {named(code): _total(counts) for code, counts in about.rows.items()}
-
-
 def _check_names(repo: str | None, doi: str | None) -> None:
     if repo is not None and not HUB_ID.fullmatch(repo):
         raise UserError(f"--repo {printable(repo)!r} is not a name on the Hub: give org/name")
@@ -222,13 +223,6 @@ def _check_names(repo: str | None, doi: str | None) -> None:
         raise UserError(
             f"--doi {printable(doi)!r} is not a DOI: give one like 10.57967/hf/1234, without https://"
         )
-
-
-def _check_place(build: Path, out: Path) -> None:
-    if out.exists():
-        raise UserError(f"{out} exists: a release is never overwritten, choose another --out")
-    if out.absolute().is_relative_to(build.absolute()):
-        raise UserError(f"{out} lies inside the build: choose another --out")
 
 
 def _seal(folder: Path, frozen: Manifest, key: "Ed25519PrivateKey | None") -> None:
@@ -314,17 +308,6 @@ def _carried(build: Path, kind: Kind, about: About) -> list[str]:
         elif name not in (AUDIT, AUDIT_PAGE) and not name.startswith(audit_files.FOLDER):
             raise UserError(f"{build} holds {printable(name)}, which {BUILD_REPORT} does not name: remove it")
     return carried
-
-
-def _copy(build: Path, folder: Path, names: list[str]) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(build / name, folder / name, follow_symlinks=False)
-
-
-def _data(folder: Path, carried: list[str], kind: Kind) -> dict[str, FileEntry]:
-    """What the release's data are, hashed in the copy that is released."""
-    return manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
 
 
 def _check_counts(folder: Path, data: Mapping[str, FileEntry], rows: Mapping[str, int]) -> None:

@@ -247,15 +247,12 @@ class Hub:
             except Exception as error:  # huggingface_hub's, datasets', their HTTP library's, the system's
                 seconds = pause(error)
                 if seconds is None or waited + seconds > PATIENCE_S or attempt == TRIES - 1:
-                    why = self._scrub(reason(error, self.timeout_s))
+                    why = reason(error, self.timeout_s).replace(self.token or "\0", "***")
                     raise UserError(f"{self.repo}: {what}: {why}; {fix}") from None
                 waited += seconds
                 self.progress(f"{what}: the Hub wants fewer requests, waiting {seconds:.0f} s")
                 time.sleep(seconds)
         raise AssertionError("unreachable: the last attempt returns or raises")
-
-    def _scrub(self, text: str) -> str:
-        return text.replace(self.token or "\0", "***")
 
 
 def git_blob(path: Path) -> str:

@@ -62,6 +62,7 @@ def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, rev
         commit = hub.commit_of(revision)
         problems += _against(folder, found, hub, commit)
         problems += _tagged(release, revision)
+    withdrawn = read_yanked(folder / manifest.YANKED)
     return Verified(
         name=str(folder) if hub is None else f"{hub.repo}@{revision}",
         kind=release.kind,
@@ -72,7 +73,7 @@ def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, rev
         problems=_unique(problems),
         tolerated=found.tolerated,
         signed=manifest.SIGNATURE in found.files,
-        yanked=_yanked(folder, release),
+        yanked=next((one.line for one in withdrawn if one.version == release.version), None),
     )
 
 
@@ -142,10 +143,3 @@ def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
     for found in problems:
         first.setdefault((found.kind, found.path), found)
     return tuple(first.values())
-
-
-def _yanked(folder: Path, release: Manifest) -> str | None:
-    for found in read_yanked(folder / manifest.YANKED):
-        if found.version == release.version:
-            return found.line
-    return None

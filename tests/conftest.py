@@ -1,8 +1,11 @@
 """Shared fixtures: where the mirror, the recorded answers and the oracle vectors lie, if they do."""
 
+import gc
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,41 +28,57 @@ ROOT = Path(__file__).resolve().parents[1]
 
 SLOW = (
     "test_readme.py",
+    "eval/leaderboard/test_worker.py",
     "proxy/mcp/test_door.py",
-    "audits/live/test_gate.py",
     "test_folders.py",
-    "audits/test_extensions.py",
+    "audits/live/test_gate.py",
+    "cli/test_interrupt.py",
     "eval/test_degenerate_runs.py",
-    "audits/test_real_build.py",
-    "audits/test_own_tools.py",
-    "test_extending.py",
     "eval/test_agents.py",
-    "audits/test_project.py",
-    "audits/test_provenance.py",
+    "audits/test_extensions.py",
     "test_parallel.py",
-    "test_release_gate.py",
-    "proxy/mcp/test_hostile.py",
+    "audits/test_own_tools.py",
+    "cli/test_streams.py",
+    "audits/test_provenance.py",
+    "test_extending.py",
+    "audits/test_project.py",
     "builders/test_build.py",
+    "audits/test_real_build.py",
     "cli/test_init.py",
-    "proxy/test_verdicts.py",
-    "eval/test_eval_command.py",
+    "proxy/mcp/test_hostile.py",
+    "test_release_gate.py",
     "test_own_page.py",
-    "test_publish_round_trip.py",
-    "eval/test_context.py",
-    "audits/test_planted.py",
     "builders/live/test_build_live.py",
-    "sql/test_sql_marts.py",
-    "proxy/test_types.py",
-    "audits/live/test_registry_types.py",
-    "eval/live/test_run.py",
     "test_api.py",
-    "builders/test_generations.py",
+    "test_pytest_plugin.py",
+    "eval/test_eval_command.py",
+    "eval/leaderboard/test_hub.py",
+    "test_publish_round_trip.py",
+    "sql/test_sql_marts.py",
+    "eval/live/test_live_defences.py",
+    "test_package.py",
     "test_amend.py",
+    "eval/leaderboard/test_rebuild.py",
+    "proxy/test_verdicts.py",
+    "eval/test_context.py",
+    "audits/live/test_registry_types.py",
+    "test_publish.py",
+    "eval/live/test_run_killed.py",
+    "eval/live/test_run.py",
+    "builders/test_generations.py",
+    "test_verify_hub.py",
+    "audits/test_planted.py",
+    "cli/test_hostile_text.py",
     "eval/test_statistics_check.py",
     "eval/test_report.py",
+    "proxy/test_types.py",
+    "eval/live/test_live_table.py",
+    "eval/test_run_killed.py",
 )
-"""Files that `make test` leaves out: mostly whole commands one after the other. `make test-all` runs them first, the
-longest ones in front, since one that is begun at the end keeps a single core busy."""
+"""Files that `make test` leaves out: mostly whole commands one after the other.
+
+`make test-all` runs them first, the longest in front: one that is begun last keeps a single core busy.
+"""
 
 SLOW_FILES = {ROOT / "tests" / name: place for place, name in enumerate(SLOW)}
 if gone := [path.name for path in SLOW_FILES if not path.is_file()]:
@@ -82,6 +101,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: SLOW_FILES.get(item.path, len(SLOW_FILES)))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of items and modules stay until the end: no collection of garbage looks at them again."""
+    gc.collect()
+    gc.freeze()
+
+
+Made = Callable[[str, tuple[Path, ...], Callable[[Path], object]], Path]
 
 
 class Done(NamedTuple):
@@ -131,6 +159,58 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def made(pytestconfig: pytest.Config) -> Iterator[Made]:
+    """`made("live", BUILDERS, make)`: a folder, made once a machine (`made.py`); nobody changes it."""
+    from . import made
+
+    before: dict[Path, dict[str, str]] = {}
+
+    def once(name: str, rooms: tuple[Path, ...], make: Callable[[Path], object]) -> Path:
+        place = made.once(pytestconfig.cache.mkdir("made"), name, rooms, make)
+        before[place] = made.contents(place)
+        return place
+
+    yield once
+    changed = [place for place, files in before.items() if made.contents(place) != files]
+    for place in changed:
+        shutil.rmtree(place)
+    assert changed == [], "a test changed what all tests share: it takes a copy"
+
+
+@pytest.fixture(scope="session")
+def bundled(made: Made) -> Path:
+    """The benchmark of the starter samples."""
+    from .made import BUILDERS, build_benchmark
+
+    return made("bundled", BUILDERS, partial(build_benchmark, profile="bundled")) / "robustbench-tc"
+
+
+@pytest.fixture(scope="session")
+def paper(made: Made, shared: Path) -> Path:
+    """The benchmark as it is published, from the mirrored sources."""
+    from .made import BUILDERS, build_benchmark
+
+    make = partial(build_benchmark, profile="paper", sources=shared / "sources")
+    return made("paper", BUILDERS, make) / "robustbench-tc"
+
+
+@pytest.fixture(scope="session")
+def trial(made: Made, bundled: Path) -> Path:
+    """A release of `bundled`, audited."""
+    from .made import EVERYTHING, release_benchmark
+
+    return made("trial", EVERYTHING, partial(release_benchmark, build=bundled)) / "robustbench-tc"
+
+
+@pytest.fixture(scope="session")
+def live_build(made: Made) -> Path:
+    """The live dataset of the bundled worlds, with every kind of fault."""
+    from .made import BUILDERS, build_live
+
+    return made("live", BUILDERS, build_live) / "robustbench-tc-live"
+
+
+@pytest.fixture(scope="session")
 def bfcl_python() -> str:
     """The Python that has BFCL's classes; the test is skipped where `make env-live` was not run."""
     from robustbench_tc.worlds import find
@@ -138,15 +218,6 @@ def bfcl_python() -> str:
     if not (ROOT / find.BFCL_PYTHON).is_file():
         pytest.skip("no .venv-live: `make env-live` makes it, `make test-live` runs this")
     return find.bfcl_python(str(ROOT / find.BFCL_PYTHON))
-
-
-@pytest.fixture(scope="module")
-def shared_gate() -> Iterator[None]:
-    """The gate's work on equal inputs is done once (`once.py`); for files whose tests ask for many audits."""
-    from .once import shared_work
-
-    with shared_work():
-        yield
 
 
 @pytest.fixture(scope="module")

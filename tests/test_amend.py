@@ -27,8 +27,6 @@ from robustbench_tc.schema import Call, Sample, dumps
 from .conftest import Done
 from .released import MOMENT, released, report_says
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
     pytest.skip("needs the extra audit (make env)", allow_module_level=True)
 

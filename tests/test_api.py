@@ -22,8 +22,6 @@ from .hub import WRITER, Hub
 from .loopback import LoopbackServer, reply
 from .released import released, small_build
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 BLOCKS = re.findall(
     r"```python\n(.*?)```", (ROOT / "docs" / "api" / "verbs.md").read_text("utf-8"), re.DOTALL
 )

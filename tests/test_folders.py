@@ -28,8 +28,6 @@ from .conftest import ROOT, Done
 from .eval import small
 from .trees import Tree, tree, write
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 Rbtc = Callable[..., Done]
 
 NOWHERE = "http://127.0.0.1:9"

@@ -30,29 +30,13 @@ from .loopback import LoopbackServer
 from .released import MOMENT
 from .test_verify import make_key, no_warning
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
     pytest.skip("needs the extra audit (make env)", allow_module_level=True)
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("build") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def release(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("release")
-    api.release(build, folder / "v1", version="1.0.0", created_at=MOMENT, trial=True)
-    return folder / "v1"
-
-
 @pytest.fixture
-def copy(build: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(build, tmp_path / "robustbench-tc"))
+def copy(bundled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(bundled, tmp_path / "robustbench-tc"))
 
 
 def plant_a_wrong_answer(folder: Path) -> str:
@@ -71,23 +55,23 @@ def plant_a_wrong_answer(folder: Path) -> str:
     return str(row["id"])
 
 
-def test_the_audit_of_a_release_is_the_one_that_it_made(build: Path, release: Path) -> None:
-    assert not (build / "audit_report.json").exists()  # nobody audited the build before
-    frozen = manifest.read(release)
-    report = json.loads((release / "audit_report.json").read_bytes())
+def test_the_audit_of_a_release_is_the_one_that_it_made(bundled: Path, trial: Path) -> None:
+    assert not (bundled / "audit_report.json").exists()  # nobody audited the build before
+    frozen = manifest.read(trial)
+    report = json.loads((trial / "audit_report.json").read_bytes())
     assert report["passed"] is True and report["name"] == "robustbench-tc"
     assert report["build"] == frozen.data_sha256
     assert frozen.gate is not None and frozen.gate.checks == len(report["checks"]) > 50
-    assert (release / "audit_report.html").is_file()
-    assert verify(release).intact
+    assert (trial / "audit_report.html").is_file()
+    assert verify(trial).intact
 
 
 def test_a_green_report_of_somebodys_own_lets_nothing_through(
-    copy: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    copy: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     plant_a_wrong_answer(copy)
     for name in ("audit_report.json", "audit_report.html"):
-        shutil.copyfile(release / name, copy / name)
+        shutil.copyfile(trial / name, copy / name)
     files = {path: manifest.entry(copy / path) for path in manifest.files_of(copy)}
     forged = json.loads((copy / "audit_report.json").read_text())
     forged["build"] = manifest.digest(manifest.data_files(files, "robustbench-tc"))
@@ -99,16 +83,16 @@ def test_a_green_report_of_somebodys_own_lets_nothing_through(
     assert not out.exists()
 
 
-def test_a_red_report_of_somebodys_own_stops_nothing(copy: Path, release: Path, tmp_path: Path) -> None:
-    forged = json.loads((release / "audit_report.json").read_text())
+def test_a_red_report_of_somebodys_own_stops_nothing(copy: Path, trial: Path, tmp_path: Path) -> None:
+    forged = json.loads((trial / "audit_report.json").read_text())
     (copy / "audit_report.json").write_text(json.dumps({**forged, "passed": False, "checks": []}))
     frozen = api.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
-    ours, theirs = manifest.read(release), frozen
+    ours, theirs = manifest.read(trial), frozen
     assert ours.files == theirs.files
 
 
 def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
-    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from robustbench_tc.builders.generators import recorded
 
@@ -118,9 +102,9 @@ def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
         recorded, "load_judgments", lambda path=None: {a: j for a, j in known.items() if a != left_out}
     )
     with pytest.raises(UserError) as refused:
-        api.release(build, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
+        api.release(bundled, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
     said = str(refused.value)
-    assert f"nobody judged {known[left_out].kind} " in said and f"`rbtc audit {build} --judge" in said
+    assert f"nobody judged {known[left_out].kind} " in said and f"`rbtc audit {bundled} --judge" in said
     assert len(said.splitlines()) == 1 and not (tmp_path / "out").exists()
 
 
@@ -279,27 +263,27 @@ def test_judgments_that_somebody_edited_let_nothing_through(
 
 
 def test_the_starter_samples_are_never_published(
-    build: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
-    code, _, err = rbtc("release", build, "--version", "1.0.0", "--out", tmp_path / "out")
+    code, _, err = rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out")
     assert code == 1 and "starter samples, which are never published as the benchmark" in err
-    code, _, err = rbtc("publish", release, "acme/robustbench-tc", "--dry-run")
+    code, _, err = rbtc("publish", trial, "acme/robustbench-tc", "--dry-run")
     assert code == 1 and "starter samples, which are never published as the benchmark" in err
 
 
 def test_a_release_says_where_it_goes_and_is_signed(
-    build: Path, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     key = make_key(tmp_path, "ours")
     out = tmp_path / "v2"
     done = rbtc(
-        *("release", build, "--version", "v1.0.1", "--out", out, "--trial", "--json"),
-        *("--previous", release, "--sign", key, "--repo", "acme/rtc", "--doi", "10.57967/hf/1234"),
+        *("release", bundled, "--version", "v1.0.1", "--out", out, "--trial", "--json"),
+        *("--previous", trial, "--sign", key, "--repo", "acme/rtc", "--doi", "10.57967/hf/1234"),
     )
     assert done.code == 0 and done.err == ""
     frozen = manifest.read(out)
     assert json.loads(done.out)["version"] == "1.0.1" and frozen.repo == "acme/rtc"
-    assert frozen.previous == manifest.Previous("1.0.0", manifest.read(release).data_sha256, "none")
+    assert frozen.previous == manifest.Previous("1.0.0", manifest.read(trial).data_sha256, "none")
     found = verify(out, key=key.with_suffix(".pub"))
     assert found.intact and found.witness == "key"
     card, metadata = (out / "README.md").read_text(), json.loads((out / "croissant.json").read_text())
@@ -330,16 +314,16 @@ def test_a_release_says_where_it_goes_and_is_signed(
     ],
 )
 def test_an_option_that_says_nothing_is_one_line_before_any_work(
-    arguments: tuple[str, str], said: str, build: Path, tmp_path: Path, rbtc: Callable[..., Done]
+    arguments: tuple[str, str], said: str, bundled: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     out = tmp_path / "out"
     more = () if arguments[0] == "--version" else ("--version", "1.0.0")
-    code, text, err = rbtc("release", build, "--out", out, "--trial", *more, *arguments)
+    code, text, err = rbtc("release", bundled, "--out", out, "--trial", *more, *arguments)
     assert code == 1 and text == "" and said in err and err.count("\n") == 1 and not out.exists()
 
 
 def test_a_version_that_says_too_little_is_refused(
-    build: Path, release: Path, copy: Path, tmp_path: Path
+    bundled: Path, trial: Path, copy: Path, tmp_path: Path
 ) -> None:
     def refused(folder: Path, version: str) -> str:
         with pytest.raises(UserError) as found:
@@ -349,28 +333,28 @@ def test_a_version_that_says_too_little_is_refused(
                 version=version,
                 created_at=MOMENT,
                 trial=True,
-                previous=str(release),
+                previous=str(trial),
             )
         return str(found.value)
 
-    assert refused(build, "1.0.0") == "--version 1.0.0 does not follow 1.0.0: give 1.0.1"
-    assert "does not follow 1.0.0" in refused(build, "0.9.0")
+    assert refused(bundled, "1.0.0") == "--version 1.0.0 does not follow 1.0.0: give 1.0.1"
+    assert "does not follow 1.0.0" in refused(bundled, "0.9.0")
     plant_a_wrong_answer(copy)
     assert "the data changed by a minor step since 1.0.0, so give 1.1.0 or more" in refused(copy, "1.0.1")
     shutil.rmtree(copy / "CD_AB")
     assert "by a major step since 1.0.0, so give 2.0.0 or more" in refused(copy, "1.1.0")
     with pytest.raises(UserError, match="it is not a release"):
         api.release(
-            build, tmp_path / "x", version="1.0.1", created_at=MOMENT, trial=True, previous=str(build)
+            bundled, tmp_path / "x", version="1.0.1", created_at=MOMENT, trial=True, previous=str(bundled)
         )
 
 
 def test_a_key_that_others_can_read_warns(
-    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
+    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
 ) -> None:
     key = make_key(tmp_path, "open")
     key.chmod(0o644)
     monkeypatch.setattr(api, "release", lambda *a, **k: (_ for _ in ()).throw(UserError("stop here")))
-    code, _, err = rbtc("release", build, "--version", "1.0.0", "--out", tmp_path / "out", "--sign", key)
+    code, _, err = rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out", "--sign", key)
     assert code == 1 and f"warning: others can read {key}: chmod 600 {key}" in " ".join(err.split())
     assert sign.private_key(make_key(tmp_path, "closed"), warn=no_warning)

@@ -16,9 +16,7 @@ from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.builders import answerable, generations
-from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, marker
@@ -27,19 +25,6 @@ from robustbench_tc.schema import loads, sample_features
 Row = dict[str, Any]
 
 SEED = 0
-
-
-def build_bundled(folder: Path) -> Path:
-    """The whole benchmark from the starter samples."""
-    build(BuildSpec(profile="bundled", seed=SEED), folder, card=benchmark_card, accept=self_check)
-    return folder
-
-
-def build_paper(folder: Path, sources: Path) -> Path:
-    """The real benchmark."""
-    spec = BuildSpec(profile="paper", sources=sources, seed=SEED)
-    build(spec, folder, card=benchmark_card, accept=self_check)
-    return folder
 
 
 def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:

@@ -1,30 +1,29 @@
-"""One bundled build and its audit for the session; tests plant their defects in copies."""
+"""One audit of the bundled build; tests plant their defects in copies."""
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.io import marker
 
-from ..once import shared_work
+from ..conftest import Made
+from ..made import EVERYTHING
 from . import builds
 
 
 @pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return builds.build_bundled(tmp_path_factory.mktemp("bundled") / "robustbench-tc")
+def audited(made: Made, bundled: Path) -> AuditReport:
+    """What the gate says of the bundled build."""
 
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / marker.AUDIT).write_bytes(builds.audit(bundled).json())
 
-@pytest.fixture(scope="session")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real benchmark, from the mirrored sources."""
-    return builds.build_paper(tmp_path_factory.mktemp("paper") / "robustbench-tc", shared / "sources")
-
-
-@pytest.fixture(scope="session")
-def audited(bundled: Path) -> AuditReport:
-    with shared_work():
-        return builds.audit(bundled)
+    return msgspec.json.decode(
+        (made("audited", EVERYTHING, make) / marker.AUDIT).read_bytes(), type=AuditReport
+    )
 
 
 @pytest.fixture(scope="session")

@@ -57,12 +57,29 @@ ROWS: list[Defect] = []
 FOLDER: list[Defect] = []
 
 
-def of_row(
+def of_rows(
     name: str, config: str, check: str
 ) -> Callable[[Callable[[Picker], str]], Callable[[Picker], str]]:
+    """Of rows that the defect picks itself; it names what its check must name."""
+
     def add(plant: Callable[[Picker], str]) -> Callable[[Picker], str]:
         ROWS.append(Defect(name, config, check, plant))
         return plant
+
+    return add
+
+
+def of_row(
+    name: str, config: str, check: str, fits: Callable[[Row], Any] = lambda row: True
+) -> Callable[[Callable[[Row], None]], None]:
+    """Of one row, the first that fits."""
+
+    def add(spoil: Callable[[Row], None]) -> None:
+        @of_rows(name, config, check)
+        def plant(pick: Picker) -> str:
+            row = pick(fits)
+            spoil(row)
+            return str(row["id"])
 
     return add
 
@@ -94,14 +111,13 @@ def plant_rows(folder: Path, only: Iterable[str] | None = None) -> dict[str, str
     return planted
 
 
-def reword(row: Row, text: str) -> str:
-    """Replaces the rewritten query, in the message and in the diff. Gives the row's id."""
+def reword(row: Row, text: str) -> None:
+    """Replaces the rewritten query, in the message and in the diff."""
     (change,) = (c for c in row["changes"] if c["path"].startswith("/messages/"))
     index, at = int(change["path"].split("/")[2]), change["at"]
     content = row["messages"][index]["content"]
     row["messages"][index]["content"] = content[:at] + text + content[at + len(change["after"]) :]
     change["after"] = text
-    return str(row["id"])
 
 
 def rewritten(row: Row) -> str:
@@ -144,140 +160,153 @@ def one_call(row: Row) -> bool:
 # --- golden answers ------------------------------------------------------------------------------------
 
 
-@of_row("a changed gold value", "query_paraphrase", "rows.gold_is_the_clean_gold")
-def _(pick: Picker) -> str:
-    row = pick(values)
+@of_row("a changed gold value", "query_paraphrase", "rows.gold_is_the_clean_gold", values)
+def _(row: Row) -> None:
     call = row["golden_answers"][0][0]
     call["parameters"] = {name: ["something else"] for name in call["parameters"]}
-    return str(row["id"])
 
 
-@of_row("a gold that its scorer refuses", "clean", "rows.gold_passes_its_scorer")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["source"] == "bfcl_v3" and len(r["golden_answers"][0]) == 1)
+@of_row(
+    "a gold that its scorer refuses",
+    "clean",
+    "rows.gold_passes_its_scorer",
+    lambda r: r["source"] == "bfcl_v3" and len(r["golden_answers"][0]) == 1,
+)
+def _(row: Row) -> None:
     row["golden_answers"][0][0]["parameters"]["no_such_parameter"] = ["x"]
-    return str(row["id"])
 
 
 @of_row("no golden call", "transient_timeout", "rows.gold_is_there")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["golden_answers"] = [[]]
-    return str(row["id"])
 
 
-@of_row("a gold tool that is not offered", "transient_timeout", "rows.gold_in_registry")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("a gold tool that is not offered", "transient_timeout", "rows.gold_in_registry", one_call)
+def _(row: Row) -> None:
     row["golden_answers"][0][0]["name"] = "a_tool_of_nowhere"
-    return str(row["id"])
 
 
-@of_row("an index that points at another tool", "transient_timeout", "rows.gold_at_its_index")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: len({t["name"] for t in r["tools"]}) == len(r["tools"]) > 1)
+@of_row(
+    "an index that points at another tool",
+    "transient_timeout",
+    "rows.gold_at_its_index",
+    lambda r: len({t["name"] for t in r["tools"]}) == len(r["tools"]) > 1,
+)
+def _(row: Row) -> None:
     row["gold_tool_index"] = (row["gold_tool_index"] + 1) % len(row["tools"])
-    return str(row["id"])
 
 
 @of_row("an index beyond the registry", "transient_timeout", "rows.gold_tool_index_is_in_the_registry")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["gold_tool_index"] = 99
-    return str(row["id"])
 
 
-@of_row("an index that means the distractor", "same_name_D", "rows.gold_index_means_the_clean_tool")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("an index that means the distractor", "same_name_D", "rows.gold_index_means_the_clean_tool", one_call)
+def _(row: Row) -> None:
     name = gold_tool(row)["name"]
     (other,) = (i for i, t in enumerate(row["tools"]) if t["name"] == name and i != row["gold_tool_index"])
     row["gold_tool_index"] = other
-    return str(row["id"])
 
 
-@of_row("a query of another sample", "clean", "rows.plain_columns_agree")
+@of_rows("a query of another sample", "clean", "rows.plain_columns_agree")
 def _(pick: Picker) -> str:
     row, other = pick(), pick()
     row["query"] = other["query"]
     return str(row["id"])
 
 
-@of_row("a gold call with another value", "transient_timeout", "rows.plain_columns_agree")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: "'" in r["gold_call"])
+@of_row(
+    "a gold call with another value",
+    "transient_timeout",
+    "rows.plain_columns_agree",
+    lambda r: "'" in r["gold_call"],
+)
+def _(row: Row) -> None:
     row["gold_call"] = row["gold_call"].replace("'", "'x", 1)
-    return str(row["id"])
 
 
 # --- rewritten texts -----------------------------------------------------------------------------------
 
 
-@of_row("a lost digit", "realistic_typos", "rows.digits_kept")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: any(c.isdigit() for c in rewritten(r)))
+@of_row(
+    "a lost digit", "realistic_typos", "rows.digits_kept", lambda r: any(c.isdigit() for c in rewritten(r))
+)
+def _(row: Row) -> None:
     text = rewritten(row)
     digit = next(i for i, c in enumerate(text) if c.isdigit())
-    return reword(row, text[:digit] + text[digit + 1 :])
+    reword(row, text[:digit] + text[digit + 1 :])
 
 
-@of_row("a lost gold value", "query_paraphrase", "rows.gold_values_kept")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: any(v in rewritten(r) and v.isalpha() for v in values(r)))
+@of_row(
+    "a lost gold value",
+    "query_paraphrase",
+    "rows.gold_values_kept",
+    lambda r: any(v in rewritten(r) and v.isalpha() for v in values(r)),
+)
+def _(row: Row) -> None:
     value = next(v for v in values(row) if v in rewritten(row) and v.isalpha())
-    return reword(row, rewritten(row).replace(value, "it"))
+    reword(row, rewritten(row).replace(value, "it"))
 
 
 @of_row("a blank rewriting", "query_paraphrase", "rows.texts_are_rewritten")
-def _(pick: Picker) -> str:
-    return reword(pick(), " ")
+def _(row: Row) -> None:
+    reword(row, " ")
 
 
-@of_row("a rewriting of another sample", "query_paraphrase", "paraphrase.query_paraphrase")
+@of_rows("a rewriting of another sample", "query_paraphrase", "paraphrase.query_paraphrase")
 def _(pick: Picker) -> str:
     row, other = pick(), pick()
-    return reword(row, rewritten(other))
+    reword(row, rewritten(other))
+    return str(row["id"])
 
 
-@of_row("a rewriting three times as long", "query_paraphrase", "texts.length")
+@of_rows("a rewriting three times as long", "query_paraphrase", "texts.length")
 def _(pick: Picker) -> str:
     row = pick(lambda r: len(r["changes"][0]["before"]) > 60)
     reword(row, f"{rewritten(row)} {'And nothing else matters here, as said. ' * 20}")
     return f"{row['id']} {row['changes'][0]['path']}"
 
 
-@of_row("a rewritten reply of the assistant", "query_paraphrase", "rows.only_one_user_turn_changes")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: "<response>" in r["messages"][-1]["content"])
+@of_row(
+    "a rewritten reply of the assistant",
+    "query_paraphrase",
+    "rows.only_one_user_turn_changes",
+    lambda r: "<response>" in r["messages"][-1]["content"],
+)
+def _(row: Row) -> None:
     message, change = row["messages"][-1], row["changes"][0]
     text = message["content"]
     clean = text[: change["at"]] + change["before"] + text[change["at"] + len(change["after"]) :]
     at = clean.index("<response>") + len("<response>")
     change.update(before=clean[at : at + 5], after="Well, " + clean[at : at + 5], at=at)
     message["content"] = clean[:at] + change["after"] + clean[at + 5 :]
-    return str(row["id"])
 
 
-@of_row("a tool renamed in a query type", "realistic_typos", "rows.changes_only_what_its_type_may")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: len(r["tools"]) > 1)
+@of_row(
+    "a tool renamed in a query type",
+    "realistic_typos",
+    "rows.changes_only_what_its_type_may",
+    lambda r: len(r["tools"]) > 1,
+)
+def _(row: Row) -> None:
     other = (row["gold_tool_index"] + 1) % len(row["tools"])
     row["tools"][other]["name"] += "_renamed"
-    return str(row["id"])
 
 
-@of_row("a diff that hides a change", "paraphrase_tool_description", "rows.diff_explains_the_row")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: len(r["changes"]) > 1)
+@of_row(
+    "a diff that hides a change",
+    "paraphrase_tool_description",
+    "rows.diff_explains_the_row",
+    lambda r: len(r["changes"]) > 1,
+)
+def _(row: Row) -> None:
     row["changes"].pop()
-    return str(row["id"])
 
 
 @of_row(
     "a row in which nothing changed", "paraphrase_parameter_description", "rows.static_row_differs_from_clean"
 )
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     for change in row["changes"]:
         _, _, index, _, *way, last = change["path"].split("/")
         place = row["tools"][int(index)]["parameters"]
@@ -285,111 +314,121 @@ def _(pick: Picker) -> str:
             place = place[step.replace("~1", "/").replace("~0", "~")]
         place[last] = change["before"]
         change["after"] = change["before"]
-    return str(row["id"])
 
 
 @of_row("a vendor's key in a new text", "realistic_typos", "rows.no_new_credential")
-def _(pick: Picker) -> str:
-    row = pick()
-    return reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}")
+def _(row: Row) -> None:
+    reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}")
 
 
 @of_row("an e-mail address in a clean row", "clean", "rows.clean_credentials_reviewed")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["messages"][-1]["content"] += " Write to mara.lind@harbour-mail.org."
-    return str(row["id"])
 
 
 # --- the registry --------------------------------------------------------------------------------------
 
 
-@of_row("a distractor with parameters that should have none", "same_name_B", "rows.distractor_is_of_its_kind")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row(
+    "a distractor with parameters that should have none",
+    "same_name_B",
+    "rows.distractor_is_of_its_kind",
+    one_call,
+)
+def _(row: Row) -> None:
     name = gold_tool(row)["name"]
     other = next(t for i, t in enumerate(row["tools"]) if t["name"] == name and i != row["gold_tool_index"])
     other["parameters"] = {"type": "object", "properties": {"tint": {"type": "string"}}}
-    return str(row["id"])
 
 
-@of_row("a distractor that the golden call fits", "same_name_D", "rows.distractor_refuses_the_gold_call")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: one_call(r) and r["golden_answers"][0][0]["parameters"])
+@of_row(
+    "a distractor that the golden call fits",
+    "same_name_D",
+    "rows.distractor_refuses_the_gold_call",
+    lambda r: one_call(r) and r["golden_answers"][0][0]["parameters"],
+)
+def _(row: Row) -> None:
     gold = gold_tool(row)
     other = next(t for t in row["tools"] if t["name"] == gold["name"] and t is not gold)
     (change,) = row["changes"]
     properties = {**gold["parameters"]["properties"], "tint": {"type": "string"}}
     other["parameters"] = change["after"]["parameters"] = {"type": "object", "properties": properties}
-    return str(row["id"])
 
 
-@of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool", one_call)
+def _(row: Row) -> None:
     row["tools"].append({"name": gold_tool(row)["name"], "description": "", "parameters": {"type": "object"}})
-    return str(row["id"])
 
 
-@of_row("clean tools in another order", "same_name_A", "rows.clean_tools_stand_in_order")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: len(r["tools"]) > 3)
+@of_row(
+    "clean tools in another order",
+    "same_name_A",
+    "rows.clean_tools_stand_in_order",
+    lambda r: len(r["tools"]) > 3,
+)
+def _(row: Row) -> None:
     row["tools"].reverse()
     row["gold_tool_index"] = len(row["tools"]) - 1 - row["gold_tool_index"]
-    return str(row["id"])
 
 
 @of_row("a prompt's step taken for a tool", "transient_rate_limit", "rows.tools_are_tools")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["tools"].append({"name": "**Think", "description": "", "parameters": {"type": "object"}})
-    return str(row["id"])
 
 
 @of_row("a redundant tool with a taken name", "redundant", "rows.redundant_tools_are_new")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     change = row["changes"][0]
     index = int(change["path"].split("/")[2])
     row["tools"][index]["name"] = change["after"]["name"] = gold_tool(row)["name"]
-    return str(row["id"])
 
 
-def new_tool(row: Row, change: Callable[[Row], Any]) -> str:
-    """Changes the row's first new tool, in the registry and in the diff. Gives the row's id."""
+def new_tool(row: Row, change: Callable[[Row], Any]) -> None:
+    """Changes the row's first new tool, in the registry and in the diff."""
     entry = row["changes"][0]
     for tool in (row["tools"][int(entry["path"].split("/")[2])], entry["after"]):
         change(tool)
-    return str(row["id"])
 
 
-@of_row("a new tool with a key of its own", "redundant", "rows.redundant_tools_have_their_registrys_style")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["changes"][0]["after"]["parameters"]["properties"])
+@of_row(
+    "a new tool with a key of its own",
+    "redundant",
+    "rows.redundant_tools_have_their_registrys_style",
+    lambda r: r["changes"][0]["after"]["parameters"]["properties"],
+)
+def _(row: Row) -> None:
 
     def change(tool: Row) -> None:
         for inner in tool["parameters"]["properties"].values():
             inner["examples"] = []
 
-    return new_tool(row, change)
+    new_tool(row, change)
 
 
-@of_row("a new tool with a type of its own", "redundant", "rows.redundant_tools_have_their_registrys_style")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["source"] == "rotbench" and r["changes"][0]["after"]["parameters"]["properties"])
+@of_row(
+    "a new tool with a type of its own",
+    "redundant",
+    "rows.redundant_tools_have_their_registrys_style",
+    lambda r: r["source"] == "rotbench" and r["changes"][0]["after"]["parameters"]["properties"],
+)
+def _(row: Row) -> None:
 
     def change(tool: Row) -> None:
         for inner in tool["parameters"]["properties"].values():
             inner["type"] = "integer"
 
-    return new_tool(row, change)
+    new_tool(row, change)
 
 
-@of_row("a new tool that says what another says", "redundant", "rows.redundant_tools_differ")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: gold_tool(r)["description"])
+@of_row(
+    "a new tool that says what another says",
+    "redundant",
+    "rows.redundant_tools_differ",
+    lambda r: gold_tool(r)["description"],
+)
+def _(row: Row) -> None:
     said = gold_tool(row)["description"].upper()
-    return new_tool(row, lambda tool: tool.update(description=said))
+    new_tool(row, lambda tool: tool.update(description=said))
 
 
 # --- reward --------------------------------------------------------------------------------------------
@@ -405,55 +444,55 @@ def annotate(row: Row, tool: Row, description: str) -> None:
     tool["description"] = description
 
 
-@of_row("a swapped price", "CD", "rows.annotations_in_order")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("a swapped price", "CD", "rows.annotations_in_order", one_call)
+def _(row: Row) -> None:
     cheap, dear = gold_tool(row), counterpart(row)
     ours, theirs = cheap["description"], dear["description"]
     annotate(row, cheap, theirs)
     annotate(row, dear, ours)
-    return str(row["id"])
 
 
-@of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best", one_call)
+def _(row: Row) -> None:
     annotate(row, counterpart(row), gold_tool(row)["description"])
-    return str(row["id"])
 
 
-@of_row("another tool with a price", "TD_NT", "rows.other_tools_look_no_better")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: one_call(r) and len(r["tools"]) > 2)
+@of_row(
+    "another tool with a price",
+    "TD_NT",
+    "rows.other_tools_look_no_better",
+    lambda r: one_call(r) and len(r["tools"]) > 2,
+)
+def _(row: Row) -> None:
     other = next(t for t in row["tools"] if t not in (gold_tool(row), counterpart(row)))
     other["description"] += " Typical response time: 5 ms."
-    return str(row["id"])
 
 
-@of_row("a second counterpart", "TD", "rows.exactly_one_counterpart")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("a second counterpart", "TD", "rows.exactly_one_counterpart", one_call)
+def _(row: Row) -> None:
     row["tools"].append({**counterpart(row), "name": counterpart(row)["name"] + "_2"})
-    return str(row["id"])
 
 
-@of_row("a counterpart whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row(
+    "a counterpart whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says", one_call
+)
+def _(row: Row) -> None:
     counterpart(row)["name"] += "_or_not"
-    return str(row["id"])
 
 
 @of_row("a preference of the other kind", "TD", "rows.preference_as_its_type_says")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     change = next(c for c in row["changes"] if c["path"].startswith("/messages/"))
-    return reword(row, f"{change['before']} Please keep the cost of the call as low as possible.")
+    reword(row, f"{change['before']} Please keep the cost of the call as low as possible.")
 
 
-@of_row("a preference before an executed call", "TD_NT", "rows.preference_bears_on_the_scored_call")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: "</user>" in r["messages"][-1]["content"].partition("<obs>")[0])
+@of_row(
+    "a preference before an executed call",
+    "TD_NT",
+    "rows.preference_bears_on_the_scored_call",
+    lambda r: "</user>" in r["messages"][-1]["content"].partition("<obs>")[0],
+)
+def _(row: Row) -> None:
     message = row["messages"][-1]
     (change,) = (c for c in row["changes"] if c["path"].startswith("/messages/"))
     clean = message["content"].replace(change["after"], change["before"], 1)
@@ -462,75 +501,73 @@ def _(pick: Picker) -> str:
     wish = change["after"][len(change["before"]) :]
     change.update(before=first, after=first + wish, at=at)
     message["content"] = clean[:at] + first + wish + clean[at + len(first) :]
-    return str(row["id"])
 
 
-@of_row("a schema changed by a reward type", "TD", "rows.clean_schemas_stand")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: len(r["tools"]) > 2)
+@of_row("a schema changed by a reward type", "TD", "rows.clean_schemas_stand", lambda r: len(r["tools"]) > 2)
+def _(row: Row) -> None:
     other = next(t for t in row["tools"] if t not in (gold_tool(row), counterpart(row)))
     other["parameters"] = {"type": "object", "properties": {"tint": {"type": "string"}}}
-    return str(row["id"])
 
 
-@of_row("a gold name that is not an abbreviation", "CD_AB", "rows.gold_name_is_an_abbreviation")
-def _(pick: Picker) -> str:
-    row = pick(one_call)
+@of_row("a gold name that is not an abbreviation", "CD_AB", "rows.gold_name_is_an_abbreviation", one_call)
+def _(row: Row) -> None:
     gold_tool(row)["name"] = row["golden_answers"][0][0]["name"] = "zz"
-    return str(row["id"])
 
 
-@of_row("a telling transcript without its flag", "CD_AB", "rows.telling_history_is_flagged")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: "history_names_distractor" in r["flags"])
+@of_row(
+    "a telling transcript without its flag",
+    "CD_AB",
+    "rows.telling_history_is_flagged",
+    lambda r: "history_names_distractor" in r["flags"],
+)
+def _(row: Row) -> None:
     row["flags"] = []
-    return str(row["id"])
 
 
 # --- transition ----------------------------------------------------------------------------------------
 
 
 @of_row("a transition row with another query", "transient_auth_error", "rows.transition_row_equals_clean")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["messages"][-1]["content"] += " Please."
-    return str(row["id"])
 
 
 @of_row(
     "an injected text with another full stop", "transient_auth_error", "rows.injected_text_is_the_protocols"
 )
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["injected_error"] = row["injected_error"].rstrip(".")
-    return str(row["id"])
 
 
-@of_row("the flag of samples that nobody could answer", "clean", "rows.flag_says_what_the_golds_say")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["source"] == "bfcl_v3")
+@of_row(
+    "the flag of samples that nobody could answer",
+    "clean",
+    "rows.flag_says_what_the_golds_say",
+    lambda r: r["source"] == "bfcl_v3",
+)
+def _(row: Row) -> None:
     row["flags"] = [GOLD_NOT_STATED]
-    return str(row["id"])
 
 
-@of_row("a golden answer of a source that nobody knows", "clean", "rows.golds_are_classified")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["source"] == "rotbench")
+@of_row(
+    "a golden answer of a source that nobody knows",
+    "clean",
+    "rows.golds_are_classified",
+    lambda r: r["source"] == "rotbench",
+)
+def _(row: Row) -> None:
     row["source"] = "rotbank"
-    return str(row["id"])
 
 
 @of_row("a flag that its type does not explain", "transient_auth_error", "rows.flags_are_its_types")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["flags"] = ["seen_before"]
-    return str(row["id"])
 
 
 # --- ids, origin, form ---------------------------------------------------------------------------------
 
 
-@of_row("a duplicate id", "transient_server_error", "rows.ids_are_unique")
+@of_rows("a duplicate id", "transient_server_error", "rows.ids_are_unique")
 def _(pick: Picker) -> str:
     row, other = pick(), pick()
     row["id"] = other["id"]
@@ -538,13 +575,11 @@ def _(pick: Picker) -> str:
 
 
 @of_row("an id of other parts", "transient_server_error", "rows.id_is_made_of_its_parts")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["id"] += "_2"
-    return str(row["id"])
 
 
-@of_row("a row twice", "same_name_E", "rows.no_two_rows_of_a_type_are_equal")
+@of_rows("a row twice", "same_name_E", "rows.no_two_rows_of_a_type_are_equal")
 def _(pick: Picker) -> str:
     row = pick()
     pick.rows.append({**row, "seed": 99})
@@ -552,109 +587,89 @@ def _(pick: Picker) -> str:
 
 
 @of_row("an unanchored row", "TD_AB", "rows.anchored")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["clean_id"] = f"{row['source']}__nobody_knows"
     row["id"] = f"{row['clean_id']}::TD_AB"
-    return str(row["id"])
 
 
 @of_row("a row of another type", "TD_AB", "rows.config_holds_its_type")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["type_code"], row["id"] = "CD_AB", f"{row['clean_id']}::CD_AB_2"
-    return str(row["id"])
 
 
 @of_row("an unknown type", "transient_server_error", "rows.type_is_known")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["type_code"], row["id"] = "transient_mood", f"{row['clean_id']}::transient_mood"
-    return str(row["id"])
 
 
 @of_row("a row of a type without facts", "transient_server_error", "rows.type_is_audited")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["type_code"], row["id"] = "my_type", f"{row['clean_id']}::my_type"
-    return str(row["id"])
 
 
 @of_row("another channel", "transient_server_error", "rows.component_is_its_types")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["component"] = "action"
-    return str(row["id"])
 
 
-@of_row("another source than the id says", "transient_server_error", "rows.source_is_the_ids_prefix")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["source"] == "bfcl_v3")
+@of_row(
+    "another source than the id says",
+    "transient_server_error",
+    "rows.source_is_the_ids_prefix",
+    lambda r: r["source"] == "bfcl_v3",
+)
+def _(row: Row) -> None:
     row["source"] = "apibank"
-    return str(row["id"])
 
 
 @of_row("an unknown source", "transient_server_error", "rows.source_is_known")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["source"] = "hearsay"
-    return str(row["id"])
 
 
 @of_row("another category than the clean row's", "transient_schema_drift", "rows.same_origin_as_clean")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["category"] = "another"
-    return str(row["id"])
 
 
-@of_row("another output format", "transient_schema_drift", "rows.output_format_of_its_source")
-def _(pick: Picker) -> str:
-    row = pick(lambda r: r["source"] == "bfcl_v3")
+@of_row(
+    "another output format",
+    "transient_schema_drift",
+    "rows.output_format_of_its_source",
+    lambda r: r["source"] == "bfcl_v3",
+)
+def _(row: Row) -> None:
     row["output_format"] = "react"
-    return str(row["id"])
 
 
 @of_row("a row that asks nothing", "transient_schema_drift", "rows.asks_something")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["messages"] = [{"role": "user", "content": "  "}]
-    return str(row["id"])
 
 
 @of_row("a text by nobody", "redundant", "rows.generator_is_named")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["generator"] = "rule"
-    return str(row["id"])
 
 
 @of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_builds")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["seed"] = 12345
-    return str(row["id"])
 
 
 @of_row("JSON with blanks", "transient_malformed_response", "rows.json_is_canonical")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["tools"] = json.dumps(row["tools"], ensure_ascii=False)
-    return str(row["id"])
 
 
 @of_row("JSON that ends too soon", "transient_malformed_response", "rows.decodes")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["tools"] = '[{"name": '
-    return str(row["id"])
 
 
 @of_row("a row that its own unit refuses", "transient_malformed_response", "rows.unit_finds_nothing")
-def _(pick: Picker) -> str:
-    row = pick()
+def _(row: Row) -> None:
     row["tools"].append({"name": "one_more", "description": "", "parameters": {"type": "object"}})
-    return str(row["id"])
 
 
 # --- what each type says that it could get wrong -------------------------------------------------------
@@ -681,7 +696,7 @@ CLEAN: dict[str, Sample] = {}
 
 for _code in taxonomy.codes():
     for _check, _spoil in cases.defects(REGISTRY[_code]):
-        of_row(f"the planted defect of {_code}", _code, f"rows.{_check}")(_own(_spoil))
+        of_rows(f"the planted defect of {_code}", _code, f"rows.{_check}")(_own(_spoil))
 
 
 # --- the folder ----------------------------------------------------------------------------------------

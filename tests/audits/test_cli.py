@@ -13,8 +13,6 @@ from tests.loopback import Fault, LoopbackServer, error_body
 
 from . import builds, defects
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 
 def rbtc_audit(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])

@@ -14,8 +14,6 @@ from robustbench_tc.schema import Message
 
 from . import builds
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 LONG = "When is the first high water at Mallow Quay after six in the morning on Sunday"
 TRANSCRIPT = (
     "**Dialogue Records History**\n<user> {0} </user>\n<think> The user says: {1} </think>\n"

@@ -24,8 +24,6 @@ from robustbench_tc.schema import Sample
 from . import builds
 from .builds import Row
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 EXTENSIONS = tuple(kind.code for kind in taxonomy.types("extension"))
 PASSWORD = "My api_key is sk-" + "Zx8Qw3Er" * 5
 
@@ -107,26 +105,27 @@ def _own(code: str, clean: dict[str, Sample], rows: list[Row]) -> dict[str, str]
     return found
 
 
-@pytest.mark.parametrize("code", EXTENSIONS)
-def test_defects_in_rows_of_an_extension_are_caught(damaged: Damaged, code: str) -> None:
-    if code not in damaged.planted:
-        assert taxonomy.get(code).rows.bundled == 0
-        return
-    caught, rows = damaged.caught, damaged.planted[code]
-    kind = taxonomy.get(code)
-    if kind.no_call == "right":
-        assert caught("rows.gold_is_there", rows["wrong"])
-    else:
-        # Another right answer is the type's own to check; some scorers read no schema.
-        own = kind.ground_truth_changes and kind.channel != "offers"
-        assert own or caught("rows.gold_is_the_clean_gold", rows["wrong"])
-        assert "bfcl_v3" not in kind.sources or caught("rows.gold_passes_its_scorer", rows["wrong"])
-    assert caught("rows.unit_finds_nothing", rows["wrong"])
-    assert caught("rows.gold_is_there", rows["empty"])
-    assert caught("rows.no_new_credential", rows["leaking"])
-    assert len(damaged.own[code]) == len(cases.defects(REGISTRY[code]))
-    for check, row in damaged.own[code].items():
-        assert caught(f"rows.{check}", row)
+def test_defects_in_rows_of_an_extension_are_caught(damaged: Damaged, subtests: pytest.Subtests) -> None:
+    for code in EXTENSIONS:
+        with subtests.test(code):
+            if code not in damaged.planted:
+                assert taxonomy.get(code).rows.bundled == 0
+                continue
+            caught, rows = damaged.caught, damaged.planted[code]
+            kind = taxonomy.get(code)
+            if kind.no_call == "right":
+                assert caught("rows.gold_is_there", rows["wrong"])
+            else:
+                # Another right answer is the type's own to check; some scorers read no schema.
+                own = kind.ground_truth_changes and kind.channel != "offers"
+                assert own or caught("rows.gold_is_the_clean_gold", rows["wrong"])
+                assert "bfcl_v3" not in kind.sources or caught("rows.gold_passes_its_scorer", rows["wrong"])
+            assert caught("rows.unit_finds_nothing", rows["wrong"])
+            assert caught("rows.gold_is_there", rows["empty"])
+            assert caught("rows.no_new_credential", rows["leaking"])
+            assert len(damaged.own[code]) == len(cases.defects(REGISTRY[code]))
+            for check, row in damaged.own[code].items():
+                assert caught(f"rows.{check}", row)
 
 
 class Strangers(NamedTuple):

@@ -145,12 +145,11 @@ def test_every_rule_has_planted_texts() -> None:
     assert set(PLANTED) == set(RULES) and set(RULES) < set(HYGIENE)
 
 
-@pytest.mark.parametrize(
-    ("rule", "text"), [(rule, text) for rule, texts in PLANTED.items() for text in texts]
-)
-def test_a_planted_text_is_found_by_its_rule(rule: str, text: str) -> None:
-    assert rule in found(text)
-    assert rule in found(f"When is high water at Mallow Quay? {text}") or text.startswith("SYSTEM")
+def test_a_planted_text_is_found_by_its_rule(subtests: pytest.Subtests) -> None:
+    for rule, text in ((rule, text) for rule, texts in PLANTED.items() for text in texts):
+        with subtests.test(rule=rule, text=text):
+            assert rule in found(text)
+            assert rule in found(f"When is high water at Mallow Quay? {text}") or text.startswith("SYSTEM")
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -414,14 +413,16 @@ def _fits(row: Row) -> bool:
     return ("_" in name or "." in name) and any(tool["parameters"].get("properties") for tool in row["tools"])
 
 
-@pytest.mark.parametrize("name", PLANTS)
-def test_what_is_planted_in_a_build_is_named(name: str, planted: tuple[AuditReport, dict[str, str]]) -> None:
+def test_what_is_planted_in_a_build_is_named(
+    planted: tuple[AuditReport, dict[str, str]], subtests: pytest.Subtests
+) -> None:
     report, where = planted
-    plant = PLANTS[name]
-    check = builds.find(report, plant.check)
-    said = {failure.where: failure.what for failure in check.failures}
-    assert check.status == "failed" and where[name] in said
-    assert plant.says in said[where[name]] and KEY not in said[where[name]]
+    for name, plant in PLANTS.items():
+        with subtests.test(name):
+            check = builds.find(report, plant.check)
+            said = {failure.where: failure.what for failure in check.failures}
+            assert check.status == "failed" and where[name] in said
+            assert plant.says in said[where[name]] and KEY not in said[where[name]]
 
 
 def test_nothing_is_found_in_a_clean_build(audited: AuditReport) -> None:

@@ -4,8 +4,6 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
 from robustbench_tc.api.building import build_release
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
@@ -16,8 +14,6 @@ from .planted.__main__ import CASES
 from .planted.build import EDITS, Forged
 from .planted.table import HEAD, PASSED, verdicts
 from .planted.variations import VARIATIONS, found
-
-pytestmark = pytest.mark.usefixtures("shared_gate")
 
 NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 

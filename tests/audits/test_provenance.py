@@ -32,8 +32,6 @@ from ..conftest import Done
 from . import builds
 from .planted.build import Forged
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 
 @cache
 def _kept() -> "TemporaryDirectory[str]":
@@ -58,19 +56,25 @@ def failing(folder: Path) -> set[str]:
 # --- files --------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def mine(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy for files that are changed and put back."""
+    return builds.copy(bundled, tmp_path_factory.mktemp("mine") / "robustbench-tc")
+
+
 @given(st.data())
-def test_one_changed_byte_of_any_file_is_seen(bundled: Path, data: st.DataObject) -> None:
+def test_one_changed_byte_of_any_file_is_seen(mine: Path, data: st.DataObject) -> None:
     """Without a rebuild already: by the checksums that the report keeps, and by its own."""
-    names = sorted(p.relative_to(bundled).as_posix() for p in bundled.rglob("*") if p.is_file())
+    names = sorted(p.relative_to(mine).as_posix() for p in mine.rglob("*") if p.is_file())
     name = data.draw(st.sampled_from(names))
-    path = bundled / name
+    path = mine / name
     before = path.read_bytes()
     at = data.draw(st.integers(0, len(before) - 1))
     changed = bytearray(before)
     changed[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != before[at]))
     path.write_bytes(changed)
     try:
-        folder = Folder(bundled)
+        folder = Folder(mine)
         assert any(check.blocks for check in files_checks(folder, named(folder)))
     except UserError as error:  # the report is not JSON any more
         assert name == marker.BUILD and "damaged" in str(error)
@@ -293,13 +297,6 @@ def test_damaged_errata_are_one_failure_that_names_the_line(bundled: Path, tmp_p
     assert found_digests(folder, ["bfcl_v3"]) == found_digests(Folder(bundled), ["bfcl_v3"])
     [failure] = {(one.where, one.what) for one in folder.unreadable}
     assert failure[0] == "errata.jsonl" and failure[1].startswith("errata.jsonl, line 1: ")
-
-
-@pytest.fixture(scope="module")
-def trial(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("released") / "robustbench-tc"
-    api.release(bundled, out, version="1.0.0", created_at="2026-11-21T00:00:00Z", trial=True)
-    return out
 
 
 @pytest.fixture

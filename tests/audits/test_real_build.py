@@ -16,8 +16,6 @@ from robustbench_tc.schema import Message
 
 from . import builds, defects
 
-pytestmark = pytest.mark.usefixtures("shared_gate")
-
 
 @pytest.fixture(scope="module")
 def report(paper: Path, shared: Path) -> AuditReport:

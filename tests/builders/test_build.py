@@ -32,22 +32,6 @@ from ..conftest import Done
 Rbtc = Callable[..., Done]
 
 
-@pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build of the bundled profile."""
-    out = tmp_path_factory.mktemp("bundled") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), out)
-    return out
-
-
-@pytest.fixture(scope="session")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build of the paper profile from the mirror, with the recorded texts."""
-    out = tmp_path_factory.mktemp("paper") / "robustbench-tc"
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), out)
-    return out
-
-
 def rows(release: Path, config: str) -> Iterator[Sample]:
     for row in parquet.read_rows(parquet.shards(release / config)):
         yield record(row, Sample)
@@ -133,7 +117,7 @@ def test_recorded_texts_are_labelled_recorded_and_bundled_ones_hand_written(
     assert {row.generator for row in rows(bundled, "CD")} == {"rule"}
 
 
-def test_it_loads_by_name_offline(bundled: Path) -> None:
+def test_it_loads_by_name_offline(bundled: Path, tmp_path: Path) -> None:
     code = (
         "import datasets, json; datasets.disable_progress_bars(); "
         'd = datasets.load_dataset("robustbench-tc", "CD_AB", split="test"); '
@@ -143,7 +127,7 @@ def test_it_loads_by_name_offline(bundled: Path) -> None:
         # A stream that was left in the middle can abort the interpreter when it goes down: pyarrow's threads.
         "import os; os._exit(0)"
     )
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(bundled.parent / "hf")}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf")}
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=bundled.parent,

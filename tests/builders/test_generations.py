@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,13 +116,12 @@ def test_refused_answers_are_kept_with_their_reason_and_no_key_is(
     assert again(tmp_path / "one", tmp_path / "two") == files(tmp_path / "one")
 
 
-def test_a_builds_answers_serve_another_build(tmp_path: Path) -> None:
+def test_a_builds_answers_serve_another_build(bundled: Path, tmp_path: Path) -> None:
     """`recorded:BUILD` gives the texts of that build, with the names of who wrote them."""
-    build_release(BuildSpec(profile="bundled"), tmp_path / "one")
-    for place in (tmp_path / "one", tmp_path / "one" / "generations.jsonl"):
+    for place in (bundled, bundled / "generations.jsonl"):
         spec = BuildSpec(profile="bundled", generators=(f"recorded:{place}",))
         build_release(spec, tmp_path / "two", force=True)
-        one, two = files(tmp_path / "one"), files(tmp_path / "two")
+        one, two = files(bundled), files(tmp_path / "two")
         assert {n: b for n, b in one.items() if n.endswith(".parquet")} == {
             n: b for n, b in two.items() if n.endswith(".parquet")
         }
@@ -247,8 +247,8 @@ def test_an_accepted_answer_is_checked_again(tmp_path: Path) -> None:
         asyncio.run(replay(path)["query_paraphrase"].generate([asked], refuse_text))
 
 
-def test_a_build_without_its_answers_is_not_made_again(tmp_path: Path) -> None:
-    build_release(BuildSpec(profile="bundled"), tmp_path / "one")
+def test_a_build_without_its_answers_is_not_made_again(bundled: Path, tmp_path: Path) -> None:
+    shutil.copytree(bundled, tmp_path / "one")
     (tmp_path / "one" / "generations.jsonl").write_text("")
     with pytest.raises(UserError, match="says nothing about realistic_typos"):
         again(tmp_path / "one", tmp_path / "two")

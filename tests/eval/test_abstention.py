@@ -107,9 +107,8 @@ def test_the_words_of_other_rows_and_their_keys_stay() -> None:
 TAGGED = '<tool_call>\n{"name": "ListBerths", "parameters": {"harbour": "Brunt Ness"}}\n</tool_call>'
 
 
-@pytest.mark.parametrize(
-    ("text", "decided"),
-    [
+def test_what_a_reply_decides(subtests: pytest.Subtests) -> None:
+    cases = [
         ("I am sorry, none of the tools books a table.", "refused"),
         ("There is no tool for that.", "refused"),
         ("No hay ninguna herramienta para eso, no puedo llamar a ninguna.", "refused"),
@@ -134,17 +133,17 @@ TAGGED = '<tool_call>\n{"name": "ListBerths", "parameters": {"harbour": "Brunt N
         ("...", "unparsable"),
         ('{"use": "find_menu", "on": {"dish": "soup"}}', "unparsable"),
         ('{"answer": "The sky is blue because of scattering."}', "answered"),
-    ],
-)
-def test_what_a_reply_decides(text: str, decided: str) -> None:
-    row = row_of("gold_removed")
-    verdict = judge(reply(row, text), row, TABLE)
-    assert [flag for flag in verdict.flags if flag in DECISIONS] == [decided]
-    assert verdict.correct == (decided not in ("called", "unparsable"))
-    if not verdict.correct:
-        assert verdict.reason == ("unexpected_call" if decided == "called" else "unparsable")
-        unregistered = any(call.name == "ListBerths" for call in verdict.calls)
-        assert verdict.error_mode in (("ghost",) if unregistered else ("other", "empty"))
+    ]
+    for text, decided in cases:
+        with subtests.test(text):
+            row = row_of("gold_removed")
+            verdict = judge(reply(row, text), row, TABLE)
+            assert [flag for flag in verdict.flags if flag in DECISIONS] == [decided]
+            assert verdict.correct == (decided not in ("called", "unparsable"))
+            if not verdict.correct:
+                assert verdict.reason == ("unexpected_call" if decided == "called" else "unparsable")
+                unregistered = any(call.name == "ListBerths" for call in verdict.calls)
+                assert verdict.error_mode in (("ghost",) if unregistered else ("other", "empty"))
 
 
 @pytest.mark.parametrize("text", ["Thought: none fits.\nAction: None\nAction Input: {}", "Action: N/A"])

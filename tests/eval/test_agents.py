@@ -4,6 +4,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -199,10 +200,8 @@ SMALL = small.rows()
 
 
 @pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), folder)
-    return inputs.load(str(folder)).rows
+def core(bundled: Path) -> tuple[Sample, ...]:
+    return inputs.load(str(bundled)).rows
 
 
 @pytest.fixture(scope="session")
@@ -221,39 +220,37 @@ def the_known_ones(name: str, rows: Sequence[Sample], found: Judged) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_beyond_the_core_is_the_known_one(
-    beyond: tuple[Sample, ...], name: str, mode: Mode
+    beyond: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    the_known_ones(name, beyond, judged(name, beyond, mode, share(name, beyond, mode)))
+    for mode, name in product(MODES, AGENTS):
+        with subtests.test(mode=mode, name=name):
+            the_known_ones(name, beyond, judged(name, beyond, mode, share(name, beyond, mode)))
 
 
 @pytest.fixture(scope="session")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), folder)
-    return inputs.load(str(folder)).rows
+def published(paper: Path) -> tuple[Sample, ...]:
+    return inputs.load(str(paper)).rows
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_on_the_bundled_release_is_the_known_one(
-    bundled: tuple[Sample, ...], name: str, mode: Mode
+    core: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    found = judged(name, bundled, mode, share(name, bundled, mode))
-    the_known_ones(name, bundled, found)
-    the_stages_add_up(name, found)
+    for mode, name in product(MODES, AGENTS):
+        with subtests.test(mode=mode, name=name):
+            found = judged(name, core, mode, share(name, core, mode))
+            the_known_ones(name, core, found)
+            the_stages_add_up(name, found)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_on_the_real_build_is_the_known_one(
-    paper: tuple[Sample, ...], name: str, mode: Mode
+    published: tuple[Sample, ...], subtests: pytest.Subtests
 ) -> None:
-    found = judged(name, paper, mode, share(name, paper, mode))
-    the_known_ones(name, paper, found)
-    the_stages_add_up(name, found)
+    for mode, name in product(MODES, AGENTS):
+        with subtests.test(mode=mode, name=name):
+            found = judged(name, published, mode, share(name, published, mode))
+            the_known_ones(name, published, found)
+            the_stages_add_up(name, found)
 
 
 def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
@@ -264,21 +261,21 @@ def known(name: str, rows: Sequence[Sample]) -> dict[str, float]:
     return {code: sum(group) / len(group) for code, group in groups.items()}
 
 
-def test_the_known_accuracies_of_the_real_build(paper: tuple[Sample, ...]) -> None:
+def test_the_known_accuracies_of_the_real_build(published: tuple[Sample, ...]) -> None:
     """What the agents are for: each fails where it must, and nowhere else."""
     codes = {taxonomy.CLEAN, *taxonomy.codes()}
-    assert known("oracle", paper) == dict.fromkeys(codes, 1.0)
-    assert known("silent", paper) == known("rambler", paper) == dict.fromkeys(codes, 0.0)
-    assert known("gives-up-on-error", paper) == {code: float(code not in TRANSITION) for code in codes}
+    assert known("oracle", published) == dict.fromkeys(codes, 1.0)
+    assert known("silent", published) == known("rambler", published) == dict.fromkeys(codes, 0.0)
+    assert known("gives-up-on-error", published) == {code: float(code not in TRANSITION) for code in codes}
     lured = {"CD", "TD", "CD_AB", "TD_AB"}
-    assert known("name-biased", paper) == {code: float(code not in lured) for code in codes}
-    retries = known("retries-with-a-changed-argument", paper)
+    assert known("name-biased", published) == {code: float(code not in lured) for code in codes}
+    retries = known("retries-with-a-changed-argument", published)
     assert {code for code in codes if retries[code] < 1} == set(TRANSITION)
     # Nothing but names counts in ToolEyes' 51 rows; a RoTBench or ToolAlpaca gold may take any value.
     assert all(51 / 199 <= retries[code] < 0.4 for code in TRANSITION)
-    first = known("first-of-duplicates", paper)
+    first = known("first-of-duplicates", published)
     assert {code for code in codes if first[code] < 1} == {f"same_name_{letter}" for letter in "ABCDE"}
-    typo = known("typo-copier", paper)
+    typo = known("typo-copier", published)
     assert {code for code in codes if typo[code] < 1} == {"realistic_typos"}
 
 
@@ -338,16 +335,16 @@ NULL_FIGURES = {
 """Right on clean rows of the paper profile (of 199), and on all its rows (of 3,977)."""
 
 
-def test_the_figures_of_the_null_models_are_pinned(paper: tuple[Sample, ...]) -> None:
-    anchors = anchors_of(paper)
+def test_the_figures_of_the_null_models_are_pinned(published: tuple[Sample, ...]) -> None:
+    anchors = anchors_of(published)
     found = {}
     for name in NULL_MODELS:
-        right = [row for row in paper if is_right(name, row, anchors[row.id])]
+        right = [row for row in published if is_right(name, row, anchors[row.id])]
         found[name] = (sum(row.type_code == taxonomy.CLEAN for row in right), len(right))
     assert found == NULL_FIGURES
     of_tooleyes = [
         row
-        for row in paper
+        for row in published
         if row.type_code == taxonomy.CLEAN
         and row.source == "tooleyes"
         and is_right("first-tool", row, anchors[row.id])

@@ -42,11 +42,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """Profile paper from upstream's data, with the recorded texts."""
-    out = tmp_path_factory.mktemp("paper") / "robustbench-tc"
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), out)
-    return inputs.load(str(out))
+def published(paper: Path) -> Dataset:
+    return inputs.load(str(paper))
 
 
 def settings(*words: str, mode: record.Mode = "prompt") -> Settings:
@@ -529,8 +526,8 @@ def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) ->
 # --- what is known by construction, over upstream's data ----------------------------------------------
 
 
-def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(paper: Dataset) -> None:
-    kept, rows = kept_gold(paper)
+def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: Dataset) -> None:
+    kept, rows = kept_gold(published)
     assert {code: (kept[code], rows[code]) for code in rows} == {
         "same_name_A": (140, 140), "same_name_B": (138, 138), "same_name_C": (144, 146),
         "same_name_D": (79, 144), "same_name_E": (81, 146),
@@ -539,13 +536,13 @@ def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(paper: Dataset)
     }  # fmt: skip
 
 
-def test_the_table_of_the_page_is_what_the_command_prints(paper: Dataset) -> None:
+def test_the_table_of_the_page_is_what_the_command_prints(published: Dataset) -> None:
     """Three of its agents; `scripts/defence_table.py DATASET` prints all."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for agent, words in (
         ("oracle", "dedupe"), ("first-of-duplicates", "namespace"), ("gives-up-on-error", "retry"),
     ):  # fmt: skip
-        assert reference.line(paper, agent, words).markdown in page
+        assert reference.line(published, agent, words).markdown in page
 
 
 def test_offers_are_right_on_both_halves_of_every_swapped_pair(shared: Path, tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import draw, inputs, predictions, record
 from robustbench_tc.eval.inputs import Selection
@@ -418,10 +416,9 @@ def test_what_cannot_be_reused_is_one_line(tmp_path: Path, evaluate: Evaluate) -
         evaluate(tmp_path / "third", reuse=first.path)
 
 
-def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(shared: Path, tmp_path: Path) -> None:
+def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(paper: Path) -> None:
     """docs/runs.md says so; 46 rows left 7 of the 22 types without one before."""
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), tmp_path / "paper")
-    data = inputs.load(str(tmp_path / "paper"))
+    data = inputs.load(str(paper))
 
     def paired(limit: int) -> set[str]:
         rows = inputs.select(data, Selection(limit=limit))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -44,19 +45,19 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
 # --- agents -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [*FAILS, "compares-bare-numbers", "oracle", *POLICIES])
-def test_an_agent_fails_in_exactly_its_rows(rows: tuple[Sample, ...], name: str, mode: str) -> None:
-    found = verdicts(name, rows, mode)  # type: ignore[arg-type]
-    anchors = anchors_of(rows)
-    assert [v.correct for v in found] == [is_right(name, row, anchors[row.id]) for row in rows]
-    wrong = {row.id for row, verdict in zip(rows, found, strict=True) if not verdict.correct}
-    if name in FAILS or name == "oracle":
-        assert wrong == {row.id for row in rows if row.type_code in FAILS.get(name, ())}
-        assert {v.error_mode for v in found if not v.correct} <= {"name_bias"}
-    if name == "compares-bare-numbers":
-        units = [row.id for row in rows if row.type_code in DESIGNS["unit"]]
-        assert wrong < set(units) and Fraction(len(wrong), len(units)) == Fraction(1, 2)
+def test_an_agent_fails_in_exactly_its_rows(rows: tuple[Sample, ...], subtests: pytest.Subtests) -> None:
+    for mode, name in product(MODES, [*FAILS, "compares-bare-numbers", "oracle", *POLICIES]):
+        with subtests.test(mode=mode, name=name):
+            found = verdicts(name, rows, mode)
+            anchors = anchors_of(rows)
+            assert [v.correct for v in found] == [is_right(name, row, anchors[row.id]) for row in rows]
+            wrong = {row.id for row, verdict in zip(rows, found, strict=True) if not verdict.correct}
+            if name in FAILS or name == "oracle":
+                assert wrong == {row.id for row in rows if row.type_code in FAILS.get(name, ())}
+                assert {v.error_mode for v in found if not v.correct} <= {"name_bias"}
+            if name == "compares-bare-numbers":
+                units = [row.id for row in rows if row.type_code in DESIGNS["unit"]]
+                assert wrong < set(units) and Fraction(len(wrong), len(units)) == Fraction(1, 2)
 
 
 # --- tables -------------------------------------------------------------------------------------------------

@@ -91,11 +91,12 @@ def both_ways_agree(text: str, source: str, tools: tuple[Any, ...]) -> None:
 HOSTILE = texts.hostile(100_000)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_texts_return(kind: str) -> None:
-    for source in SOURCES:
-        parsed = parse(HOSTILE[kind], source=source, tools=texts.TOOLS)
-        assert dumps(parsed.calls)
+def test_hostile_texts_return(subtests: pytest.Subtests) -> None:
+    for kind in HOSTILE:
+        with subtests.test(kind=kind):
+            for source in SOURCES:
+                parsed = parse(HOSTILE[kind], source=source, tools=texts.TOOLS)
+                assert dumps(parsed.calls)
 
 
 @pytest.mark.parametrize("unit", ["{", '{"a":', "[f(", "f(a=1)\n", "[f(a=b'x')]\n", "<tool_call>{"])

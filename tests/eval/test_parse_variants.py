@@ -1,5 +1,7 @@
 """Every variant of the parser, the order in which they are tried, and the rules that make them precise."""
 
+from itertools import product
+
 import pytest
 
 from robustbench_tc.errors import UserError
@@ -36,12 +38,12 @@ def calls(text: str, source: str = "bfcl_v3", tools: tuple[Tool, ...] = ()) -> l
     return [(call.name, call.parameters) for call in parse(text, source=source, tools=tools).calls]
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("variant", EXAMPLES)
-def test_every_source_reads_every_variant_and_records_it(source: str, variant: str) -> None:
-    text, expected = EXAMPLES[variant]
-    parsed = parse(text, source=source, tools=(PING,))
-    assert (parsed.variant, parsed.calls) == (variant, expected)
+def test_every_source_reads_every_variant_and_records_it(subtests: pytest.Subtests) -> None:
+    for source, variant in product(SOURCES, EXAMPLES):
+        with subtests.test(source=source, variant=variant):
+            text, expected = EXAMPLES[variant]
+            parsed = parse(text, source=source, tools=(PING,))
+            assert (parsed.variant, parsed.calls) == (variant, expected)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -82,15 +84,16 @@ def test_end_markers_are_dropped(marker: str) -> None:
     assert calls(f'[ping(host="a")]{marker}\n') == [("ping", {"host": "a"})]
 
 
-@pytest.mark.parametrize("marker", sorted(LAYOUT_TOKENS))
-@pytest.mark.parametrize(
-    "value", ["{}", "a {}", "{} b", "it's {}", 'say "x" {}', "a', {}", "x\"{}'", "a\n{}", "='{}"]
-)
-@pytest.mark.parametrize("key", ["host", "from"])  # no Python names an argument `from`: it is read loosely
-def test_an_end_marker_in_a_value_stays(key: str, value: str, marker: str) -> None:
-    for output_format, source in SOURCE_OF.items():
+def test_an_end_marker_in_a_value_stays() -> None:
+    values = ["{}", "a {}", "{} b", "it's {}", 'say "x" {}', "a', {}", "x\"{}'", "a\n{}", "='{}"]
+    keys = ["host", "from"]  # no Python names an argument `from`: it is read loosely
+    wrong = []
+    for key, value, marker in product(keys, values, sorted(LAYOUT_TOKENS)):
         written = (Call("ping", {key: value.format(marker), "n": 1}),)
-        assert parse(render_calls(written, output_format), source=source).calls == written
+        for output_format, source in SOURCE_OF.items():
+            if parse(render_calls(written, output_format), source=source).calls != written:
+                wrong.append((written, output_format))
+    assert wrong == []
 
 
 def test_what_follows_the_last_thought_counts() -> None:
@@ -145,9 +148,8 @@ def test_without_a_native_call_the_text_counts(native: Json) -> None:
 # --- Python calls ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("source_text", "value"),
-    [
+def test_values_are_literals() -> None:
+    cases = [
         ("true", True),
         ("[false, null]", [False, None]),
         ("'true'", "true"),
@@ -173,15 +175,17 @@ def test_without_a_native_call_the_text_counts(native: Json) -> None:
         ("x[1, 2]", "x[(1, 2)]"),
         ('float("inf")', "float('inf')"),
         ('"\\ud83d\\ude00"', "😀"),
-    ],
-)
-def test_values_are_literals(source_text: str, value: Json) -> None:
-    assert calls(f"[f(a={source_text})]") == [("f", {"a": value})]
+    ]
+    wrong = [
+        (source_text, value, got)
+        for source_text, value in cases
+        if (got := calls(f"[f(a={source_text})]")) != [("f", {"a": value})]
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_refused_is_no_call() -> None:
+    cases = [
         "[f(a=~5)]",
         "[f(a=not 5)]",
         "[f(a='x'*3)]",
@@ -204,10 +208,9 @@ def test_values_are_literals(source_text: str, value: Json) -> None:
         "[f(a=1), g(a=~5)]",
         "[f(a=~5, b=[g(x=1)])]",
         "[f, g(a=1)]",
-    ],
-)
-def test_what_is_refused_is_no_call(text: str) -> None:
-    assert calls(text) == []
+    ]
+    wrong = [(text, got) for text in cases if (got := calls(text)) != []]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -343,10 +346,16 @@ def test_parameters_that_are_no_object_count_as_none_and_are_flagged(found: str)
     assert (parsed.calls, parsed.flags) == ((Call("a", {}),), ("bad_arguments",))
 
 
-@pytest.mark.parametrize("name_key", ["name", "function", "tool", "func_name", "tool_name", "action"])
-@pytest.mark.parametrize("key", ["parameters", "arguments", "params", "args", "action_input"])
-def test_the_keys_of_a_json_call(name_key: str, key: str) -> None:
-    assert calls(f'{{"{name_key}": "f", "{key}": {{"a": 1}}}}') == [("f", {"a": 1})]
+def test_the_keys_of_a_json_call() -> None:
+    wrong = [
+        (name_key, key, got)
+        for name_key, key in product(
+            ["name", "function", "tool", "func_name", "tool_name", "action"],
+            ["parameters", "arguments", "params", "args", "action_input"],
+        )
+        if (got := calls(f'{{"{name_key}": "f", "{key}": {{"a": 1}}}}')) != [("f", {"a": 1})]
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -484,13 +493,13 @@ OF_TODAY = {
 }
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("style", OF_TODAY)
-def test_styles_that_no_table_of_ours_writes(style: str, source: str) -> None:
-    text, variant = OF_TODAY[style]
-    parsed = parse(text, source=source, tools=(PING,))
-    assert (parsed.calls, parsed.flags) == ((Call("ping", {"host": "a"}),), ())
-    assert parsed.variant == variant or (style, parsed.variant) == ("Gorilla", "P")
+def test_styles_that_no_table_of_ours_writes(subtests: pytest.Subtests) -> None:
+    for source, style in product(SOURCES, OF_TODAY):
+        with subtests.test(source=source, style=style):
+            text, variant = OF_TODAY[style]
+            parsed = parse(text, source=source, tools=(PING,))
+            assert (parsed.calls, parsed.flags) == ((Call("ping", {"host": "a"}),), ())
+            assert parsed.variant == variant or (style, parsed.variant) == ("Gorilla", "P")
 
 
 @pytest.mark.parametrize("text", ["oslo", "x" * 5_000, "", "a, b"])

@@ -11,7 +11,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import prompts, wire
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.schema import Message, Sample, Tool
+from robustbench_tc.schema import Message, Tool
 
 from .small import clean_rows, rows
 
@@ -24,11 +24,12 @@ def tools(given_names: list[str]) -> tuple[Tool, ...]:
     return tuple(Tool(name, "", {}) for name in given_names)
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
-def test_the_system_message_lists_the_registry_in_order_with_duplicates(row: Sample) -> None:
-    system = prompts.messages(row)[0]["content"]
-    listed = [line for line in system.splitlines() if line.startswith('{"name":')]
-    assert listed[-len(row.tools) :] == [schema.dumps(tool) for tool in row.tools]
+def test_the_system_message_lists_the_registry_in_order_with_duplicates(subtests: pytest.Subtests) -> None:
+    for row in rows():
+        with subtests.test(row.id):
+            system = prompts.messages(row)[0]["content"]
+            listed = [line for line in system.splitlines() if line.startswith('{"name":')]
+            assert listed[-len(row.tools) :] == [schema.dumps(tool) for tool in row.tools]
 
 
 @pytest.mark.parametrize(

@@ -331,9 +331,8 @@ def test_a_wrong_file_is_one_line(rbtc: Rbtc, release: Path, text: str, line: st
     assert SECRET not in said.err and "Traceback" not in said.err
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
+def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, subtests: pytest.Subtests) -> None:
+    cases = [
         (("--config", "none.toml"), "--config none.toml: No such file"),
         (("--extra-body", "{"), "--extra-body: not JSON: "),
         (("--extra-body", "[1]"), "--extra-body: expected names with values"),
@@ -359,13 +358,13 @@ def test_a_wrong_file_is_one_line(rbtc: Rbtc, release: Path, text: str, line: st
         (("--price", "1,inf"), "price: give two numbers"),
         (("--system", "none.txt"), "--system none.txt: No such file"),
         (("--system", "empty.txt"), "system: the text is empty"),
-    ],
-)
-def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, words: Any, line: str) -> None:
-    Path("empty.txt").write_text(" \n")
-    said = rbtc("eval", release, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words)
-    assert said.code == 1 and line in said.err.splitlines()[-1], said.err
-    assert SECRET not in said.err and "Traceback" not in said.err and not Path("runs").exists()
+    ]
+    for words, line in cases:
+        with subtests.test(line):
+            Path("empty.txt").write_text(" \n")
+            said = rbtc("eval", release, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *words)
+            assert said.code == 1 and line in said.err.splitlines()[-1], said.err
+            assert SECRET not in said.err and "Traceback" not in said.err and not Path("runs").exists()
 
 
 def test_an_agent_takes_no_system_text(rbtc: Rbtc, release: Path) -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs, predictions, record
 
 from ..loopback import HTML, SERVER_ERROR, Fault, LoopbackServer, rate_limit, reply
@@ -92,8 +90,6 @@ def test_kills_and_a_fifth_of_failures_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("RBTC_NIGHTLY" not in os.environ, reason="takes a minute: set RBTC_NIGHTLY")
-def test_five_kills_over_the_real_build_lose_nothing(shared: Path, tmp_path: Path) -> None:
-    release = tmp_path / "robustbench-tc"
-    build_release(BuildSpec(profile="paper", sources=shared / "sources"), release)
-    rows = len(inputs.load(str(release)).rows)
-    killed_and_finished(release, tmp_path / "run", rows, "prompt", kills=5, concurrency=32, patience_s=600)
+def test_five_kills_over_the_real_build_lose_nothing(paper: Path, tmp_path: Path) -> None:
+    rows = len(inputs.load(str(paper)).rows)
+    killed_and_finished(paper, tmp_path / "run", rows, "prompt", kills=5, concurrency=32, patience_s=600)

@@ -261,11 +261,15 @@ EVERY_KIND = [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(AGENTS))
-def test_agents_know_their_verdicts_on_own_rows(name: str) -> None:
-    for sample in EVERY_KIND:
-        said = reply(name, AgentContext(sample, sample, False))
-        assert judged(said, sample).correct == is_right(name, sample, sample), (sample.golden_answers, said)
+def test_agents_know_their_verdicts_on_own_rows(subtests: pytest.Subtests) -> None:
+    for name in sorted(AGENTS):
+        with subtests.test(name=name):
+            for sample in EVERY_KIND:
+                said = reply(name, AgentContext(sample, sample, False))
+                assert judged(said, sample).correct == is_right(name, sample, sample), (
+                    sample.golden_answers,
+                    said,
+                )
 
 
 def test_golden_answers_become_calls_that_are_right() -> None:

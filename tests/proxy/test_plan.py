@@ -49,9 +49,8 @@ def test_a_plan_without_types_and_faults_changes_nothing() -> None:
     assert not parse_plan(b"{version: 1, types: [same_name_A]}", "p").at_run_time
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -> None:
+    cases = [
         ("types: [CD]", "p:1: 'version' is missing"),
         ("version: 2", "p:1: this version is not known"),
         ("version: 1\ntype: [CD]", "p:2: unknown key 'type' of the plan: did you mean types?"),
@@ -83,13 +82,13 @@ def test_a_plan_without_types_and_faults_changes_nothing() -> None:
         ("version: 1\nversion: 1", "p:2: the key 'version' is given twice"),
         ("- 1", "p:1: the plan must be a mapping"),
         ("", "p:1: the file is empty"),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_its_place(text: str, said: str) -> None:
-    with pytest.raises(UserError) as found:
-        parse_plan(text.encode(), "p")
-    assert said in str(found.value)
-    assert "\n" not in str(found.value)
+    ]
+    for text, said in cases:
+        with subtests.test(said):
+            with pytest.raises(UserError) as found:
+                parse_plan(text.encode(), "p")
+            assert said in str(found.value)
+            assert "\n" not in str(found.value)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Tests that need verl run in the training environment (`make test-train`) and are
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny")
     save_model(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tiny: Path) -> Any:
+    from verl.utils import hf_tokenizer
+
+    return hf_tokenizer(str(tiny))
 
 
 @pytest.fixture(scope="session")

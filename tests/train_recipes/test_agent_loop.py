@@ -59,13 +59,6 @@ def config(training_data: Path, tiny: Path) -> Any:
     return compose("retry", locate(str(training_data), "retry"), tiny)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tiny: Path) -> Any:
-    from verl.utils import hf_tokenizer
-
-    return hf_tokenizer(str(tiny))
-
-
 def rollout(
     config: Any,
     tokenizer: Any,

@@ -36,13 +36,6 @@ def config(live_data: Path, tiny: Path) -> Any:
     return compose("retry_live", locate(str(live_data), "retry_live"), tiny)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tiny: Path) -> Any:
-    from verl.utils import hf_tokenizer
-
-    return hf_tokenizer(str(tiny))
-
-
 def test_a_whole_task_is_played_and_its_end_state_rewarded(
     config: Any, tokenizer: Any, live_data: Path
 ) -> None:

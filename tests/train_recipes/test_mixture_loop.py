@@ -41,13 +41,6 @@ def config(mixed: Path, tiny: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tiny: Path) -> Any:
-    from verl.utils import hf_tokenizer
-
-    return hf_tokenizer(str(tiny))
-
-
-@pytest.fixture(scope="module")
 def dataset(config: Any, tokenizer: Any) -> Any:
     from verl.trainer.ppo.utils import create_rl_dataset
 

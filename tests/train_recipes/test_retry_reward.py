@@ -86,9 +86,13 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "names", "reward"), TABLE)
-def test_the_table(kind: str, names: tuple[str, ...], reward: float) -> None:
-    assert earned(*names, kind=kind) == pytest.approx(reward, abs=1e-9)
+def test_the_table() -> None:
+    wrong = [
+        (kind, names, reward, got)
+        for kind, names, reward in TABLE
+        if (got := earned(*names, kind=kind)) != pytest.approx(reward, abs=1e-9)
+    ]
+    assert wrong == []
 
 
 def test_the_readme_has_the_table() -> None:

@@ -35,13 +35,6 @@ def config(training_data: Path, tiny: Path) -> Any:
     return compose("toolrl_dr", locate(str(training_data), "full"), tiny)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tiny: Path) -> Any:
-    from verl.utils import hf_tokenizer
-
-    return hf_tokenizer(str(tiny))
-
-
 def test_every_row_reaches_the_rollout_with_its_extra_info(
     config: Any, tokenizer: Any, training_data: Path
 ) -> None:

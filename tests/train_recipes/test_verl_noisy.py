@@ -27,13 +27,6 @@ from tests.train_recipes.test_agent_loop import GOLD, INFO, REPLY, rollout
 HALF = ["data.noisy.rate=0.5", "algorithm.use_kl_in_reward=false", "data.train_batch_size=8"]
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tiny: Path) -> Any:
-    from verl.utils import hf_tokenizer
-
-    return hf_tokenizer(str(tiny))
-
-
 class Store:
     """The calls of TransferQueue that the trainer and the rollout worker make, in this process."""
 

@@ -31,14 +31,14 @@ def scanned(folder: Path) -> LiveScan:
 
 
 @pytest.fixture(scope="module")
-def sound(live: Path) -> LiveScan:
-    return scanned(live)
+def sound(live_build: Path) -> LiveScan:
+    return scanned(live_build)
 
 
 @pytest.fixture(scope="module")
-def planted(live: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
+def planted(live_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], LiveScan]:
     folder = tmp_path_factory.mktemp("planted") / "robustbench-tc-live"
-    shutil.copytree(live, folder)
+    shutil.copytree(live_build, folder)
     return planting.plant(folder), scanned(folder)
 
 
@@ -61,10 +61,12 @@ def test_there_is_a_defect_for_every_check() -> None:
     assert {one.check for one in planting.DEFECTS} == CHECKS
 
 
-@pytest.mark.parametrize("name", [one.name for one in planting.DEFECTS])
-def test_a_planted_defect_is_caught_by_name(name: str, planted: tuple[dict[str, str], LiveScan]) -> None:
+def test_a_planted_defect_is_caught_by_name(
+    planted: tuple[dict[str, str], LiveScan], subtests: pytest.Subtests
+) -> None:
     where, found = planted
-    (one,) = (one for one in planting.DEFECTS if one.name == name)
-    verdicts = zip(found.columns["id"], found.columns[one.check], strict=True)
-    said = [verdict for id_, verdict in verdicts if id_ == where[name]]
-    assert said and all(said), f"{one.check} says {said} of {where[name]}"
+    for one in planting.DEFECTS:
+        with subtests.test(one.name):
+            verdicts = zip(found.columns["id"], found.columns[one.check], strict=True)
+            said = [verdict for id_, verdict in verdicts if id_ == where[one.name]]
+            assert said and all(said), f"{one.check} says {said} of {where[one.name]}"

@@ -41,10 +41,10 @@ PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
 
 
 @pytest.fixture(scope="module")
-def release(live: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release(live_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled build behind the real gate."""
     out = tmp_path_factory.mktemp("release") / "robustbench-tc-live"
-    api.release(live, out, version="1.0.0", created_at=MOMENT)
+    api.release(live_build, out, version="1.0.0", created_at=MOMENT)
     return out
 
 
@@ -93,18 +93,18 @@ def test_the_manifest_and_the_card_say_what_the_files_hold(release: Path) -> Non
     assert croissant["recordSet"][0]["name"] == "tasks"
 
 
-def test_the_pins_are_the_bundled_builds_counts(live: Path) -> None:
+def test_the_pins_are_the_bundled_builds_counts(live_build: Path) -> None:
     assert pinned("bundled") == {
-        config: len(planting.rows(live, config)) for config in ("tasks", *map(type_code, KINDS))
+        config: len(planting.rows(live_build, config)) for config in ("tasks", *map(type_code, KINDS))
     }
     assert pinned("own") == {}
     assert sum(pinned("lite").values()) == 396
     assert pinned("lite", 1) == {}
 
 
-def test_a_diff_of_two_seeds_is_a_minor_step(live: Path, tmp_path: Path) -> None:
+def test_a_diff_of_two_seeds_is_a_minor_step(live_build: Path, tmp_path: Path) -> None:
     api.build_live(tmp_path / "robustbench-tc-live", seed=1, kinds=("silent_no_op",))
-    kept = shutil.copytree(live, tmp_path / "first")
+    kept = shutil.copytree(live_build, tmp_path / "first")
     for folder in [path for path in kept.iterdir() if path.is_dir()]:
         if folder.name not in ("tasks", "live_silent_no_op"):
             shutil.rmtree(folder)
@@ -182,10 +182,10 @@ def light() -> Callable[[Path], LiveScan]:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_defect_of_the_folder_is_caught_by_name(
-    name: str, live: Path, light: Callable[[Path], LiveScan], tmp_path: Path
+    name: str, live_build: Path, light: Callable[[Path], LiveScan], tmp_path: Path
 ) -> None:
     check, plant = FOLDERS[name]
-    folder = shutil.copytree(live, tmp_path / "robustbench-tc-live")
+    folder = shutil.copytree(live_build, tmp_path / "robustbench-tc-live")
     plant(folder)
     build = Folder(folder)
     checks = [*suites._columns_suite(build), *suites._configs_suite(build, found := light(folder))]
@@ -197,8 +197,8 @@ def by_id(checks: list[Check], id: str) -> Check:
     return next(check for check in checks if check.id == id)
 
 
-def test_a_row_that_fails_is_named_by_its_check(live: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(live, tmp_path / "robustbench-tc-live")
+def test_a_row_that_fails_is_named_by_its_check(live_build: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(live_build, tmp_path / "robustbench-tc-live")
     found = planting.rows(folder, "live_silent_no_op")
     row = next(row for row in found if row["label"] == "report")
     row["label"] = "repair"
@@ -208,8 +208,10 @@ def test_a_row_that_fails_is_named_by_its_check(live: Path, tmp_path: Path) -> N
     assert failed.status == "failed" and failed.failures[0].where == row["id"]
 
 
-def test_without_worlds_nothing_counts_as_replayed(live: Path, light: Callable[[Path], LiveScan]) -> None:
-    checks = suites._replay_suite(light(live))
+def test_without_worlds_nothing_counts_as_replayed(
+    live_build: Path, light: Callable[[Path], LiveScan]
+) -> None:
+    checks = suites._replay_suite(light(live_build))
     assert all(check.blocks for check in checks)
     assert "a way to open worlds" in by_id(checks, "replay.gold_state").reason
 

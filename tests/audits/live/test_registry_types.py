@@ -87,13 +87,14 @@ def planted(more: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
     return planting.plant(folder, DEFECTS), scanned(folder)
 
 
-@pytest.mark.parametrize("one", DEFECTS, ids=lambda one: one.name)
 def test_a_planted_defect_is_caught_by_its_check(
-    one: Defect, planted: tuple[dict[str, str], LiveScan]
+    planted: tuple[dict[str, str], LiveScan], subtests: pytest.Subtests
 ) -> None:
     where, found = planted
-    at = found.columns["id"].index(where[one.name])
-    assert found.columns[one.check][at], {n: c[at] for n, c in found.columns.items() if c[at]}
+    for one in DEFECTS:
+        with subtests.test(one.name):
+            at = found.columns["id"].index(where[one.name])
+            assert found.columns[one.check][at], {n: c[at] for n, c in found.columns.items() if c[at]}
 
 
 def test_the_gate_is_green_and_runs_every_check_of_them(more: Path) -> None:

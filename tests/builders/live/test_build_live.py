@@ -59,17 +59,10 @@ REASONS = {
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
-    api.build_live(out, workers=Workers(num_proc=2))
-    return out
-
-
-@pytest.fixture(scope="module")
-def rows(built: Path) -> dict[str, dict[str, LiveRow]]:
+def rows(live_build: Path) -> dict[str, dict[str, LiveRow]]:
     """Type code → clean id → row, as they lie in the files."""
     found: dict[str, dict[str, LiveRow]] = {}
-    for folder in (path for path in sorted(built.iterdir()) if path.is_dir()):
+    for folder in (path for path in sorted(live_build.iterdir()) if path.is_dir()):
         for row in parquet.read_rows(parquet.shards(folder)):
             made = schema.record(row, LiveRow)
             assert live.config_of(made.type_code) == folder.name
@@ -77,12 +70,12 @@ def rows(built: Path) -> dict[str, dict[str, LiveRow]]:
     return found
 
 
-def _report(built: Path) -> LiveReport:
-    return msgspec.json.decode((built / marker.BUILD).read_bytes(), type=LiveReport)
+def _report(live_build: Path) -> LiveReport:
+    return msgspec.json.decode((live_build / marker.BUILD).read_bytes(), type=LiveReport)
 
 
-def test_the_bundled_build_has_its_counts(built: Path) -> None:
-    report = _report(built)
+def test_the_bundled_build_has_its_counts(live_build: Path) -> None:
+    report = _report(live_build)
     assert report.rows["clean"] == {"orders": 20, "calendar": 20}
     assert {
         code.removeprefix("live_"): tuple(
@@ -102,8 +95,8 @@ def test_the_page_has_the_counts() -> None:
         assert f"| `{reason}` |" in page
 
 
-def test_every_task_has_a_row_of_each_kind_or_a_reason(built: Path, rows: Any) -> None:
-    report = _report(built)
+def test_every_task_has_a_row_of_each_kind_or_a_reason(live_build: Path, rows: Any) -> None:
+    report = _report(live_build)
     skipped = {(skip.type_code, skip.clean_id) for skip in report.skipped}
     made = {(code, clean_id) for code, by_id in rows.items() if code != "clean" for clean_id in by_id}
     assert not skipped & made
@@ -205,7 +198,7 @@ def test_what_an_injected_instruction_asks_for_spoils_the_end(rows: Any) -> None
         assert state_hash(asyncio.run(run())) != row.gold_state_sha256, row.id
 
 
-def test_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path) -> None:
+def test_the_same_bytes_with_any_number_of_processes(tmp_path: Path) -> None:
     for name, num_proc in (("one", 1), ("two", 2)):
         api.build_live(
             tmp_path / name,
@@ -216,10 +209,10 @@ def test_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path
     assert (tmp_path / "one" / marker.BUILD).read_bytes() == (tmp_path / "two" / marker.BUILD).read_bytes()
 
 
-def test_the_marker_names_every_file(built: Path) -> None:
-    report = _report(built)
-    assert report.files == marker.hashes(built, but=marker.BUILD)
-    assert marker.is_sealed((built / marker.BUILD).read_bytes(), report.own_sha256)
+def test_the_marker_names_every_file(live_build: Path) -> None:
+    report = _report(live_build)
+    assert report.files == marker.hashes(live_build, but=marker.BUILD)
+    assert marker.is_sealed((live_build / marker.BUILD).read_bytes(), report.own_sha256)
 
 
 def test_a_seed_moves_faults_and_no_task(rows: Any) -> None:
@@ -269,7 +262,7 @@ def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str
     assert (found if isinstance(found, str) else found.label) == made
 
 
-def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -> None:
+def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, live_build: Path) -> None:
     from datasets import load_dataset
 
     assert (live.TASKS, *(f"live_{kind}" for kind in (*KINDS, *live.registry_types()))) == CONFIGS
@@ -278,7 +271,7 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, built: Path) -
         builder = RobustBenchTCLive(config_name=config, worlds=("orders",), cache_dir=cache)
         builder.download_and_prepare()
         made = builder.as_dataset(split="test")
-        loaded = load_dataset(str(built), config, split="test", cache_dir=str(tmp_path / "hf"))
+        loaded = load_dataset(str(live_build), config, split="test", cache_dir=str(tmp_path / "hf"))
         assert made.features == loaded.features == live.live_features()
         assert made.to_list() == [row for row in loaded.to_list() if row["world"] == "orders"]
 

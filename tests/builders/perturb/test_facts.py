@@ -36,9 +36,13 @@ def writer() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_a_type_states_every_fact_and_its_golden_cases_hold(code: str) -> None:
-    assert facts.problems(REGISTRY[code], sources.sources(), CHECKS) == []
+def test_a_type_states_every_fact_and_its_golden_cases_hold() -> None:
+    wrong = [
+        (code, got)
+        for code in CODES
+        if (got := facts.problems(REGISTRY[code], sources.sources(), CHECKS)) != []
+    ]
+    assert wrong == []
 
 
 def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
@@ -85,17 +89,18 @@ def _held(clean: Sample, row: Sample) -> dict[str, str | None]:
     return {name: found[name][0] for name in (*INVARIANTS, *OF_THE_PASS, *HANDED_IN)}
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(code: str) -> None:
-    unit = REGISTRY[code]
-    clean, row, spoiled = cases.spoiled(unit)
-    sound = _held(clean, row)
-    assert {name: said for name, said in sound.items() if said} == {}
-    assert sound["unit_finds_nothing"] == sound["type_is_audited"] == sound["no_new_credential"] == ""
-    assert len(spoiled) == 1 + (unit.pack != "core"), "two checks have to catch the two defects"
-    for check, defect in spoiled.items():
-        assert dumps(defect) != dumps(row), f"the planted defect for {check} changes nothing"
-        assert _held(clean, defect)[check], f"{check} does not catch the planted defect"
+def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(subtests: pytest.Subtests) -> None:
+    for code in CODES:
+        with subtests.test(code=code):
+            unit = REGISTRY[code]
+            clean, row, spoiled = cases.spoiled(unit)
+            sound = _held(clean, row)
+            assert {name: said for name, said in sound.items() if said} == {}
+            assert sound["unit_finds_nothing"] == sound["type_is_audited"] == sound["no_new_credential"] == ""
+            assert len(spoiled) == 1 + (unit.pack != "core"), "two checks have to catch the two defects"
+            for check, defect in spoiled.items():
+                assert dumps(defect) != dumps(row), f"the planted defect for {check} changes nothing"
+                assert _held(clean, defect)[check], f"{check} does not catch the planted defect"
 
 
 def test_make_facts_names_a_check_and_a_scorer_that_do_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,15 +131,16 @@ def without(name: str) -> Perturbation:
     return unit
 
 
-@pytest.mark.parametrize("name", [*facts.STATED, *facts.DOING, *facts.BEYOND_CORE, "description"])
-def test_a_fact_that_is_left_out_is_named(name: str) -> None:
-    unit = without(name)
-    if name == "code":  # the registry itself asks for it
-        with pytest.raises(ValueError, match=r"MyType: a type states its own `code`"):
-            register(type(unit))
-        return
-    (problem,) = facts.problems(unit, sources.sources())
-    assert problem.startswith("my_type (perturb/my_type.py) does not state ") and name in problem
+def test_a_fact_that_is_left_out_is_named(subtests: pytest.Subtests) -> None:
+    for name in [*facts.STATED, *facts.DOING, *facts.BEYOND_CORE, "description"]:
+        with subtests.test(name=name):
+            unit = without(name)
+            if name == "code":  # the registry itself asks for it
+                with pytest.raises(ValueError, match=r"MyType: a type states its own `code`"):
+                    register(type(unit))
+                continue
+            (problem,) = facts.problems(unit, sources.sources())
+            assert problem.startswith("my_type (perturb/my_type.py) does not state ") and name in problem
 
 
 @pytest.mark.parametrize("code", ["my-type", "2fast", "", "a b", 5])
@@ -144,9 +150,8 @@ def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object)
     assert code not in REGISTRY
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
+def test_a_fact_that_cannot_be_is_named(subtests: pytest.Subtests) -> None:
+    mistakes: list[tuple[dict[str, object], str]] = [
         ({"order": 5}, "order 5 is taken by same_name_A"),
         ({"level": "reading"}, "level"),
         ({"pack": "mine"}, "pack"),
@@ -169,13 +174,13 @@ def test_a_code_that_is_not_a_plain_word_never_enters_the_registry(code: object)
         ({"dose": 3}, "a type of a series states its dose"),
         ({"otherwise_caught_by": "no_check"}, "otherwise_caught_by names 'no_check', and the gate has no"),
         ({"__doc__": None}, "no docstring"),
-    ],
-)
-def test_a_fact_that_cannot_be_is_named(changed: dict[str, object], words: str) -> None:
-    unit = without("")
-    kind = type("MyType", (type(unit),), {**vars(type(unit)), **changed})
-    found = facts.problems(kind(), sources.sources(), CHECKS)
-    assert any(words in problem and "my_type" in problem for problem in found), found
+    ]
+    for changed, words in mistakes:
+        with subtests.test(words):
+            unit = without("")
+            kind = type("MyType", (type(unit),), {**vars(type(unit)), **changed})
+            found = facts.problems(kind(), sources.sources(), CHECKS)
+            assert any(words in problem and "my_type" in problem for problem in found), found
 
 
 def test_a_golden_case_that_reads_otherwise_is_shown_as_it_reads() -> None:

@@ -2,6 +2,7 @@
 
 import random
 import re
+from itertools import product
 
 import msgspec
 import pytest
@@ -28,17 +29,17 @@ def asked(sample: Sample, text: str) -> Sample:
     return msgspec.structs.replace(sample, messages=(Message("user", text),))
 
 
-@pytest.mark.parametrize(("code", "slips"), TYPOS.items())
-@pytest.mark.parametrize("seed", range(20))
-def test_so_many_slips_and_nothing_else(code: str, slips: int, seed: int) -> None:
-    row = row_of(code, LETTER, seed)
-    before, after = query_text(LETTER), row.messages[0].content
-    old, new = (re.split(r"([A-Za-z]+)", text) for text in (before, after))
-    assert old[::2] == new[::2]
-    assert sum(_slips(a, b) for a, b in zip(old[1::2], new[1::2], strict=True)) == slips
-    assert all(a[0] == b[0] for a, b in zip(old[1::2], new[1::2], strict=True))
-    assert "Luna" in after and " 2 " in after
-    assert (row.tools, row.golden_answers) == (LETTER.tools, LETTER.golden_answers)
+def test_so_many_slips_and_nothing_else(subtests: pytest.Subtests) -> None:
+    for (code, slips), seed in product(TYPOS.items(), range(20)):
+        with subtests.test(code=code, slips=slips, seed=seed):
+            row = row_of(code, LETTER, seed)
+            before, after = query_text(LETTER), row.messages[0].content
+            old, new = (re.split(r"([A-Za-z]+)", text) for text in (before, after))
+            assert old[::2] == new[::2]
+            assert sum(_slips(a, b) for a, b in zip(old[1::2], new[1::2], strict=True)) == slips
+            assert all(a[0] == b[0] for a, b in zip(old[1::2], new[1::2], strict=True))
+            assert "Luna" in after and " 2 " in after
+            assert (row.tools, row.golden_answers) == (LETTER.tools, LETTER.golden_answers)
 
 
 @pytest.mark.parametrize(
@@ -129,19 +130,21 @@ def test_the_second_defect_doubles_the_last_letter_of_a_word_more() -> None:
     assert doubled == word + word[-1]
 
 
-@pytest.mark.parametrize(("code", "factor"), [("factor_1_5", 1.5), ("factor_5", 5), ("factor_100", 100)])
-@pytest.mark.parametrize("seed", range(8))
-def test_the_factor_is_the_same_in_every_row(code: str, factor: float, seed: int) -> None:
-    row = row_of(code, LETTER, seed)
-    prices = {tool.name: annotation(tool.description) for tool in row.tools}
-    gold, other = prices["reserve"], prices["reserve_Budget"]
-    assert gold and other and other == pytest.approx(factor * gold, rel=1e-9)
-    dearer = f"${other * 2:.3f}"
-    tools = tuple(
-        msgspec.structs.replace(t, description=t.description.replace(f"${other:.3f}", dearer))
-        for t in row.tools
-    )
-    assert REGISTRY[code].check(LETTER, msgspec.structs.replace(row, tools=tools))
+def test_the_factor_is_the_same_in_every_row(subtests: pytest.Subtests) -> None:
+    for (code, factor), seed in product(
+        [("factor_1_5", 1.5), ("factor_5", 5), ("factor_100", 100)], range(8)
+    ):
+        with subtests.test(code=code, factor=factor, seed=seed):
+            row = row_of(code, LETTER, seed)
+            prices = {tool.name: annotation(tool.description) for tool in row.tools}
+            gold, other = prices["reserve"], prices["reserve_Budget"]
+            assert gold and other and other == pytest.approx(factor * gold, rel=1e-9)
+            dearer = f"${other * 2:.3f}"
+            tools = tuple(
+                msgspec.structs.replace(t, description=t.description.replace(f"${other:.3f}", dearer))
+                for t in row.tools
+            )
+            assert REGISTRY[code].check(LETTER, msgspec.structs.replace(row, tools=tools))
 
 
 def test_abbreviations_keep_so_many_letters() -> None:

@@ -93,9 +93,13 @@ CASES: list[tuple[str, str, Json, Json]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "said", "value", "schema"), CASES, ids=lambda one: str(one)[:40])
-def test_the_class_of_a_value(kind: str, said: str, value: Json, schema: Json) -> None:
-    assert found(said, value, schema=schema).kind == kind
+def test_the_class_of_a_value() -> None:
+    wrong = [
+        (kind, said, value, schema, got)
+        for kind, said, value, schema in CASES
+        if (got := found(said, value, schema=schema).kind) != kind
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,10 @@ STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled rows of eight samples, with model-written types among them."""
-    whole = tmp_path_factory.mktemp("lm-eval") / "bundled"
-    api.build(whole, profile="bundled")
-    data = inputs.load(str(whole))
-    return small.write(whole.parent / "release", inputs.select(data, inputs.Selection(samples=8)))
+    rows = inputs.select(inputs.load(str(bundled)), inputs.Selection(samples=8))
+    return small.write(tmp_path_factory.mktemp("lm-eval") / "release", rows)
 
 
 def test_every_verdict_is_that_of_our_own_run(

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.leaderboard.checks import Asked
 from robustbench_tc.eval.leaderboard.live_data import LiveAsked, load_live
@@ -16,14 +14,6 @@ from . import live_runs
 from .made import run_folder
 
 RunOf = Callable[..., Path]
-
-
-@pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled build as it is."""
-    folder = tmp_path_factory.mktemp("board") / "bundled"
-    build_release(BuildSpec(profile="bundled"), folder)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """What is flagged, and what is not."""
 
 import random
+from itertools import product
 
 import msgspec
 import pytest
@@ -48,15 +49,17 @@ def found(run: Judged, asked: Asked) -> dict[str, Flag]:
     return {flag.code: flag for flag in flags.of_run(*run, asked, asked.known)}
 
 
-@pytest.mark.parametrize("agent", sorted({"oracle", *NULL_MODELS, "silent", "rambler", "name-biased"}))
-@pytest.mark.parametrize("repeat", [1, 2])
-def test_reference_agents_and_null_models_are_flagged(agent: str, repeat: int, asked: Asked) -> None:
-    flag = found(judged(agent, asked, repeat), asked)["reference-agent"]
-    assert flag.value == 1.0 and flag.n == repeat * len(asked.rows)
-    # Agents with the same verdicts are one: their first stands for all.
-    known = asked.known.agents
-    assert flag.of in known and flags.says(flag).endswith(f"the reference agent {flag.of}")
-    assert flag.of == agent or agent not in known
+def test_reference_agents_and_null_models_are_flagged(asked: Asked, subtests: pytest.Subtests) -> None:
+    for agent, repeat in product(
+        sorted({"oracle", *NULL_MODELS, "silent", "rambler", "name-biased"}), [1, 2]
+    ):
+        with subtests.test(agent=agent, repeat=repeat):
+            flag = found(judged(agent, asked, repeat), asked)["reference-agent"]
+            assert flag.value == 1.0 and flag.n == repeat * len(asked.rows)
+            # Agents with the same verdicts are one: their first stands for all.
+            known = asked.known.agents
+            assert flag.of in known and flags.says(flag).endswith(f"the reference agent {flag.of}")
+            assert flag.of == agent or agent not in known
 
 
 def test_the_gold_to_the_letter_is_flagged_with_its_figure(oracle: Judged, asked: Asked) -> None:

@@ -38,12 +38,13 @@ def test_plain_names_pass(name: str) -> None:
     assert names.check_model(name) == name
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_refused_and_shown_inert(name: str) -> None:
-    with pytest.raises(Refused) as refusal:
-        names.check_model(name)
-    said = str(refusal.value).replace("…", "")
-    assert said.isascii() and said.isprintable()
+def test_hostile_names_are_refused_and_shown_inert(subtests: pytest.Subtests) -> None:
+    for name in HOSTILE:
+        with subtests.test(name=name):
+            with pytest.raises(Refused) as refusal:
+                names.check_model(name)
+            said = str(refusal.value).replace("…", "")
+            assert said.isascii() and said.isprintable()
 
 
 @given(st.text(max_size=80))
@@ -139,16 +140,18 @@ HONEST = """
 """.split()
 
 
-@pytest.mark.parametrize("name", VERSIONS)
-def test_versions_of_somebody_elses_model_are_refused(name: str) -> None:
-    assert names.check_model(name) == name
-    with pytest.raises(Refused, match="reads as a version of"):
-        names.refuse_version(name, names.reserved(), LISTED)
+def test_versions_of_somebody_elses_model_are_refused(subtests: pytest.Subtests) -> None:
+    for name in VERSIONS:
+        with subtests.test(name=name):
+            assert names.check_model(name) == name
+            with pytest.raises(Refused, match="reads as a version of"):
+                names.refuse_version(name, names.reserved(), LISTED)
 
 
-@pytest.mark.parametrize("name", HONEST)
-def test_honest_names_pass(name: str) -> None:
-    names.refuse_version(name, names.reserved(), LISTED)
+def test_honest_names_pass(subtests: pytest.Subtests) -> None:
+    for name in HONEST:
+        with subtests.test(name=name):
+            names.refuse_version(name, names.reserved(), LISTED)
 
 
 def test_known_models_are_no_versions_of_each_other_and_ones_own_may_have_versions() -> None:

@@ -3,6 +3,7 @@ row, the agent's habit and the definitions of docs/live-scores.md."""
 
 import asyncio
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -143,14 +144,14 @@ def expected(agent: str, name: str) -> dict[str, Any]:
     return {**_base(agent, name), **(special(agent) if special else _other(agent, name))}
 
 
-@pytest.mark.parametrize("name", list(_rows()))
-@pytest.mark.parametrize("agent", list(AGENTS))
-def test_every_figure_is_as_worked_out_beforehand(agent: str, name: str) -> None:
-    score = _scores()[agent, name]
-    wanted = expected(agent, name)
-    beside = expected(agent, "clean 2" if name in ("clean 2", "false") else "clean")
-    wanted["extra_steps"] = wanted["steps"] - beside["steps"]
-    assert {field: getattr(score, field) for field in wanted} == wanted
+def test_every_figure_is_as_worked_out_beforehand(subtests: pytest.Subtests) -> None:
+    for name, agent in product(list(_rows()), list(AGENTS)):
+        with subtests.test(name=name, agent=agent):
+            score = _scores()[agent, name]
+            wanted = expected(agent, name)
+            beside = expected(agent, "clean 2" if name in ("clean 2", "false") else "clean")
+            wanted["extra_steps"] = wanted["steps"] - beside["steps"]
+            assert {field: getattr(score, field) for field in wanted} == wanted
 
 
 def test_every_field_is_zero_for_some_agent_and_not_zero_for_another() -> None:

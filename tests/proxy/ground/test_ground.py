@@ -41,9 +41,8 @@ def test_the_cores_own_texts_are_their_kinds(code: str) -> None:
     assert found is not None and found.plan == code
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
+def test_kinds(subtests: pytest.Subtests) -> None:
+    cases = [
         ('{"error": {"code": 429, "message": "slow down"}}', "rate limit"),
         ("Error: Rate limit reached for requests", "rate limit"),
         ('{"status": 401, "message": "no"}', "credentials refused"),
@@ -67,11 +66,11 @@ def test_the_cores_own_texts_are_their_kinds(code: str) -> None:
         ('{"errors": [], "data": {}}', None),
         ("[" * 50_000, None),
         ("503 pages were read", "server error"),
-    ],
-)
-def test_kinds(text: str, name: str | None) -> None:
-    found = kind_of(text)
-    assert (None if found is None else found.name) == name
+    ]
+    for text, name in cases:
+        with subtests.test(text):
+            found = kind_of(text)
+            assert (None if found is None else found.name) == name
 
 
 @given(st.text(max_size=400) | st.dictionaries(st.text(max_size=8), st.text(max_size=20)).map(json.dumps))

@@ -44,7 +44,7 @@ def once(folder: Path, name: str, rooms: tuple[Path, ...], make: Callable[[Path]
             shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
             make(partial)
             partial.rename(place)
-            for old in sorted(folder.glob(f"{name}-*"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            for old in sorted(folder.glob(f"{name}-*/"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
                 shutil.rmtree(old)
     return place
 

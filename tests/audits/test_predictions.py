@@ -16,6 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, record
 
+from ..eval.small import prediction
 from . import builds
 
 
@@ -27,17 +28,10 @@ def answers(bundled: Path) -> list[Prediction]:
         for raw in parquet.read_rows(parquet.shards(bundled / config))
     ]
     return [
-        Prediction(
-            id=row.id,
-            clean_id=row.clean_id,
-            type_code=row.type_code,
-            component=row.component,
-            source=row.source,
-            category=row.category,
+        prediction(
+            row,
             model="tiny",
-            mode="prompt",
             sample_hash=content_hash(row),
-            status="ok",
             raw_output="[f()]",
             injected=None if row.injected_error is None else True,
             first_output=None if row.injected_error is None else "[f()]",

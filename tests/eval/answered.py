@@ -9,6 +9,8 @@ from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.score import scoring_tools
 from robustbench_tc.schema import Call, Prediction
 
+from .small import prediction
+
 
 def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
     """One prediction per row and repeat, repeats of a row together, as `rbtc eval` leaves them.
@@ -33,15 +35,9 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
                 text = "I am sorry, but I cannot help with this request."
             elif turn % 6 == 5:
                 text = f"<think>{'First I look at the tools. ' * 40}</think>\n{text}"
-            yield Prediction(
-                id=row.id,
-                clean_id=row.clean_id,
-                type_code=row.type_code,
-                component=row.component,
-                source=row.source,
-                category=row.category,
+            yield prediction(
+                row,
                 model="by-rule",
-                mode="prompt",
                 repeat=repeat,
                 sample_hash=hashes[row.id],
                 status="request_error" if turn % 97 == 96 else "ok",

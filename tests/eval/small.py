@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.schema import ANY, OMIT, OUTPUT_FORMATS, Call, Message, Sample, Tool
+from robustbench_tc.schema import ANY, OMIT, OUTPUT_FORMATS, Call, Message, Prediction, Sample, Tool
 
 
 def tool(name: str, description: str, **parameters: str) -> Tool:
@@ -121,6 +121,16 @@ def rows(*codes: str) -> list[Sample]:
     return found
 
 
+ASKED = ("id", "clean_id", "type_code", "component", "source", "category")
+"""What an answer repeats of its row."""
+
+
+def prediction(row: Sample, **fields: Any) -> Prediction:
+    """An answer to this row; in the mode `prompt`, of the model `m`, unless `fields` say otherwise."""
+    plain: dict[str, Any] = {"model": "m", "mode": "prompt", "sample_hash": "0", "status": "ok"}
+    return Prediction(**{name: getattr(row, name) for name in ASKED}, **{**plain, **fields})
+
+
 def write(folder: Path, found: Iterable[Sample]) -> Path:
     """A release folder with these rows."""
     by_type: dict[str, list[Sample]] = {}
@@ -151,20 +161,7 @@ def scored_run(
     folder = record.start(path, data, made, len(data.rows))
     hashes = data.hashes()
     found = [
-        schema.Prediction(
-            id=row.id,
-            clean_id=row.clean_id,
-            type_code=row.type_code,
-            component=row.component,
-            source=row.source,
-            category=row.category,
-            model=model,
-            mode="prompt",
-            sample_hash=hashes[row.id],
-            status="ok",
-            **reply(row),
-        )
-        for row in data.rows
+        prediction(row, **{"model": model, "sample_hash": hashes[row.id], **reply(row)}) for row in data.rows
     ]
     predictions.write(folder.predictions_path, found)
     verdicts.score_run(folder, data, found)

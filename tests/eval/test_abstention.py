@@ -25,6 +25,8 @@ from robustbench_tc.schema import Json, Prediction, Sample, content_hash
 from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.transcript import MAY_DECLINE
 
+from .small import prediction
+
 CODES = taxonomy.named("abstention") or ()
 NO_CALL = [code for code in CODES if taxonomy.get(code).no_call == "right"]
 TABLE, DIALOGUE = cases.CLEAN["table"], cases.CLEAN["dialogue"]
@@ -37,18 +39,8 @@ def row_of(code: str, clean: Sample = TABLE) -> Sample:
 
 
 def reply(row: Sample, text: str | None, native: Json = None, **fields: Any) -> Prediction:
-    return Prediction(
-        id=row.id,
-        clean_id=row.clean_id,
-        type_code=row.type_code,
-        component=row.component,
-        source=row.source,
-        category=row.category,
-        model="m",
-        mode="fc" if native else "prompt",
-        sample_hash=content_hash(row),
-        **{"status": "ok", "raw_output": text, "tool_calls": native, **fields},
-    )
+    fields = {"raw_output": text, "tool_calls": native, "sample_hash": content_hash(row), **fields}
+    return prediction(row, mode="fc" if native else "prompt", **fields)
 
 
 # --- the words ------------------------------------------------------------------------------------------

@@ -165,12 +165,7 @@ def test_each_agent_fails_on_exactly_its_rows() -> None:
 
 
 def injected(row: Sample, first: str, second: str | None, **fields: Any) -> Prediction:
-    made: dict[str, Any] = {
-        name: getattr(row, name)
-        for name in ("id", "clean_id", "type_code", "component", "source", "category")
-    }
-    made |= {"model": "m", "mode": "prompt", "sample_hash": "", "status": "ok", "injected": True}
-    return Prediction(**(made | {"first_output": first, "raw_output": second} | fields))
+    return small.prediction(row, injected=True, first_output=first, raw_output=second, **fields)
 
 
 RESULT = next(r for r in ROWS if r.type_code == "injected_result" and r.source == "toolalpaca")

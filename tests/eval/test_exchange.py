@@ -21,21 +21,8 @@ ROWS = {row.id: row for row in DATASET.rows}
 
 def made(row: Sample, **fields: Any) -> Prediction:
     injected = None if row.injected_error is None else True
-    plain = {
-        "id": row.id,
-        "clean_id": row.clean_id,
-        "type_code": row.type_code,
-        "component": row.component,
-        "source": row.source,
-        "category": row.category,
-        "model": "tiny",
-        "mode": "prompt",
-        "sample_hash": schema.content_hash(row),
-        "status": "ok",
-        "raw_output": "[ping(a=1)]",
-        "injected": injected,
-    }
-    return Prediction(**(plain | fields))
+    plain = {"sample_hash": schema.content_hash(row), "raw_output": "[ping(a=1)]", "injected": injected}
+    return small.prediction(row, **{"model": "tiny", **plain, **fields})
 
 
 def calls(one: Prediction, row: Sample) -> tuple[Call, ...]:

@@ -19,9 +19,10 @@ from robustbench_tc.eval.stats.packs import Given, Table, tables
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import Call, Prediction, Sample, Verdict, dumps
+from robustbench_tc.schema import Call, Sample, Verdict, dumps
 from robustbench_tc.sql.query import Inputs, query
 
+from .small import prediction
 from .synthetic_runs import write_run
 
 CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
@@ -46,21 +47,7 @@ def answered(row: Sample, clean: Sample, said: Sequence[Call] | str, mode: Mode 
         text, calls = "", enumerate(said)
         native = [{"id": str(n), "name": c.name, "arguments": dumps(c.parameters)} for n, c in calls]
     return judge(
-        Prediction(
-            id=row.id,
-            clean_id=row.clean_id,
-            type_code=row.type_code,
-            component=row.component,
-            source=row.source,
-            category=row.category,
-            model="agent",
-            mode=mode,
-            sample_hash="",
-            status="ok",
-            raw_output=text,
-            tool_calls=native,
-            finish_reason="stop",
-        ),
+        prediction(row, mode=mode, raw_output=text, tool_calls=native, finish_reason="stop"),
         row,
         clean,
     )

@@ -17,7 +17,9 @@ from robustbench_tc.eval.score import SCORERS, has_to_ask, judge
 from robustbench_tc.eval.score.matching import all_matched
 from robustbench_tc.eval.score.result import Score
 from robustbench_tc.own.cases import Answer, CaseTurn, category, read_category
-from robustbench_tc.schema import Call, GoldenAnswer, Json, Message, Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import Call, GoldenAnswer, Json, Message, Sample, Tool, Verdict
+
+from .small import prediction
 
 REFUND = Tool(
     "refund",
@@ -155,20 +157,7 @@ def row(*answers: GoldenAnswer, category: str = CLEAN, **more: Any) -> Sample:
 
 def judged(text: str | tuple[Call, ...], sample: Sample) -> Verdict:
     said = text if isinstance(text, str) else render_calls(text, sample.output_format)
-    prediction = Prediction(
-        id=sample.id,
-        clean_id=sample.clean_id,
-        type_code=sample.type_code,
-        component=sample.component,
-        source=sample.source,
-        category=sample.category,
-        model="m",
-        sample_hash="0",
-        status="ok",
-        raw_output=said,
-        mode="prompt",
-    )
-    return judge(prediction, sample, sample)
+    return judge(prediction(sample, raw_output=said), sample, sample)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.render import concrete, python_calls, render_calls
 from robustbench_tc.eval.score import error_mode, judge, score, scoring_tools
-from robustbench_tc.schema import Call, Json, Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import Call, Json, Sample, Tool, Verdict
 
 from . import small
+from .small import prediction
 
 
 def rows_of(code: str) -> list[tuple[Sample, Sample]]:
@@ -21,21 +22,7 @@ def rows_of(code: str) -> list[tuple[Sample, Sample]]:
 
 
 def answered(row: Sample, clean: Sample, text: str | None = None, **fields: Any) -> Verdict:
-    made = Prediction(
-        id=row.id,
-        clean_id=row.clean_id,
-        type_code=row.type_code,
-        component=row.component,
-        source=row.source,
-        category=row.category,
-        model="m",
-        mode="prompt",
-        sample_hash="0" * 16,
-        status=fields.pop("status", "ok"),
-        raw_output=text,
-        **fields,
-    )
-    return judge(made, row, clean)
+    return judge(prediction(row, raw_output=text, **fields), row, clean)
 
 
 def golden_text(row: Sample) -> str:

@@ -16,7 +16,7 @@ from robustbench_tc.eval.score import judge, stage_values
 from robustbench_tc.eval.score.result import wrong
 from robustbench_tc.eval.score.stages import stage_of
 from robustbench_tc.eval.stats import runs, stages
-from robustbench_tc.schema import CONTROL_TOOLS, STAGES, Call, Json, Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import CONTROL_TOOLS, STAGES, Call, Json, Sample, Tool, Verdict
 
 from . import small
 from .synthetic_runs import clean_ids, coin, pairs, write_run
@@ -24,23 +24,9 @@ from .synthetic_runs import clean_ids, coin, pairs, write_run
 BY_SOURCE = {row.source: row for row in small.clean_rows()}
 
 
-def prediction(row: Sample, text: str | None, **more: Any) -> Prediction:
-    return Prediction(
-        id=row.id,
-        clean_id=row.clean_id,
-        type_code=row.type_code,
-        component=row.component,
-        source=row.source,
-        category=row.category,
-        model="m",
-        sample_hash="0",
-        **({"status": "ok", "raw_output": text, "mode": "prompt"} | more),
-    )
-
-
 def answered(row: Sample, text: str | None, clean: Sample | None = None, **more: Any) -> Verdict:
     anchor = clean or next(c for c in small.clean_rows() if c.clean_id == row.clean_id)
-    return judge(prediction(row, text, **more), row, anchor)
+    return judge(small.prediction(row, **{"raw_output": text, **more}), row, anchor)
 
 
 def failed(row: Sample, calls: Sequence[Call], clean: Sample | None = None) -> str:
@@ -144,7 +130,7 @@ def test_a_call_where_none_is_due_fails_at_the_decision() -> None:
 
 def test_a_broken_reply_where_none_is_due_fails_at_the_format() -> None:
     none_due = msgspec.structs.replace(BFCL, golden_answers=((),), gold_tool_index=None)
-    one = prediction(none_due, "Some text that a stricter rule cannot read.")
+    one = small.prediction(none_due, raw_output="Some text that a stricter rule cannot read.")
     broken = (Parsed((), None, (), (Segment("final", 0, 9),)), wrong("no_call"), None)
     assert stage_of(one, none_due, none_due, none_due.tools, broken, None) == ("format", "unread")
 

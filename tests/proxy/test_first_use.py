@@ -145,7 +145,7 @@ def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Don
     done = rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1/chat/completions", "--plan", plan)
     assert done.code == 1 and "leave out what stands behind /v1" in done.err
     for words in (("--plan", plan), ("--upstream", "http://127.0.0.1:9/v1")):
-        assert "missing option" in rbtc("proxy", "llm", *words).err
+        assert "Missing option" in rbtc("proxy", "llm", *words).err
 
 
 def test_the_official_client_sync_async_and_streamed(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import judge
 from robustbench_tc.own import matchers
 from robustbench_tc.own.read import read_cases
-from robustbench_tc.schema import Call, Json, Message, Prediction, Sample, Tool, dumps
+from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
+
+from ...eval.small import prediction
 
 from . import as_cases
 
@@ -39,26 +41,14 @@ def brought_back(rows: Sequence[Sample], folder: Path) -> dict[str, Sample]:
 
 
 def is_right(row: Sample, said: Reply) -> bool:
-    calls = () if isinstance(said, str) else said
-    prediction = Prediction(
-        id=row.id,
-        clean_id=row.clean_id,
-        type_code=row.type_code,
-        component=row.component,
-        source=row.source,
-        category=row.category,
-        model="m",
-        mode="fc",
-        sample_hash="0",
-        status="ok",
-        raw_output=said if isinstance(said, str) else None,
-        tool_calls=[
+    calls: Json = None
+    if not isinstance(said, str):
+        calls = [
             {"id": str(at), "name": call.name, "arguments": dumps(call.parameters)}
-            for at, call in enumerate(calls)
+            for at, call in enumerate(said)
         ]
-        or None,
-    )
-    return judge(prediction, row, row).correct
+    answer = prediction(row, mode="fc", raw_output=said if isinstance(said, str) else None, tool_calls=calls)
+    return judge(answer, row, row).correct
 
 
 def replies(row: Sample) -> Iterator[tuple[str, Reply]]:

@@ -1,12 +1,7 @@
-"""Rebuilds of one store with its files written in any order, by one process and by two: the same bytes.
-
-.venv/bin/python -m tests.eval.leaderboard.rebuild_twenty [ROUNDS]
-"""
+"""Rebuilds of one store with its files written in any order, by one process and by two: the same bytes."""
 
 import random
 import shutil
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -134,23 +129,3 @@ def digest(store: Store) -> str:
             if path.name != index.FILE:
                 over.update(f"{folder.name}/{path.name}\0{sha256(path.read_bytes()).hexdigest()}\n".encode())
     return over.hexdigest()
-
-
-def main() -> None:
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        packs = with_packs(folder)
-        core = of_core(packs)
-        store = store_of_kinds(folder, core, packs)
-        first, *found = rounds(store, (core, packs), number, folder)
-    for turn, one in enumerate(found, 1):
-        print(f"round {turn:2}, {1 + (turn - 1) % 2} process(es): {one[:16]}")  # noqa: T201
-    equal = sum(one == first for one in found)
-    of = f"{equal} of {number} rebuilds of {len(KINDS)} submissions"
-    print(f"{of} have the bytes of the first: {first[:16]}")  # noqa: T201
-    sys.exit(equal != number)
-
-
-if __name__ == "__main__":
-    main()

@@ -41,7 +41,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
-	env-frameworks test-frameworks env-peers docs mutation
+	env-frameworks test-frameworks test-doors env-peers docs mutation
 .PRECIOUS: .venv-%/.done
 
 help:  ## this list
@@ -133,6 +133,9 @@ env-frameworks: $(FRAMEWORKS:%=.venv-%/.done)  ## .venv-langgraph, .venv-openai-
 test-frameworks: env env-frameworks  ## the agents that `rbtc init --framework` writes, each in its environment
 	$(BIN)/python -m pytest --all tests/frameworks
 
+test-doors: env .node-doors/CACHEDIR.TAG  ## the official MCP conformance suite, of a server itself and of it behind the door (npm and its Node 22, in .node-doors)
+	$(BIN)/python -m pytest tests/proxy/mcp/conformance
+
 live-facts: env env-live  ## replay BFCL's gold with every call left out and repeated: the table of docs/live-bfcl.md
 	$(BIN)/python -m tests.worlds.bfcl_facts
 
@@ -177,6 +180,11 @@ $(FRAMEWORKS:%=.venv-%/.done): .venv-%/.done: Makefile src/robustbench_tc/data/f
 	  --requirement src/robustbench_tc/data/frameworks/$(subst -,_,$*)_requirements.txt
 	@touch $@
 
+# The tag comes last: it says that all is there, and that `make clean` may remove it.
+.node-doors/CACHEDIR.TAG: Makefile
+	npm install --silent --no-audit --no-fund --prefix .node-doors node@22.23.3 @modelcontextprotocol/conformance@0.1.16
+	@echo "Signature: 8a477f597d28d172789f06886806bc55" > $@
+
 bench: env  ## speed and memory, side by side with yardsticks
 	$(BIN)/python -m benchmarks
 
@@ -214,7 +222,7 @@ mutation: .venv-mutation/.done  ## does an area's own suite notice wrong code? A
 	  cosmic-ray baseline mutants.toml && cosmic-ray init mutants.toml mutants.sqlite && cr-filter-operators mutants.sqlite mutants.toml; }; } && \
 	cosmic-ray exec mutants.toml mutants.sqlite && cr-report --surviving-only --show-diff mutants.sqlite
 
-nightly: env fuzz  ## the long fuzz, five kills over the real build, twenty of a live run, every planted edit, every agent on every row, marts asked in every way, new examples for every property
+nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, five kills over the real build, twenty of a live run, every planted edit, every agent on every row, marts asked in every way, new examples for every property
 	RBTC_NIGHTLY=1 $(BIN)/python -m pytest tests/eval/test_run_killed.py tests/eval/live/test_run_killed.py \
 	  tests/eval/live/test_live_table.py tests/audits/test_planted.py tests/eval/test_agents.py \
 	  tests/sql/test_sql_agrees.py tests/test_parallel.py

@@ -38,7 +38,7 @@ STAMPS = {".core", ".dev", ".done"}
 OF_AN_ENVIRONMENT = {"bin", "etc", "include", "lib", "lib64", "man", "share", "pyvenv.cfg", ".gitignore"}
 OF_THE_PEERS = {"bfcl-eval"}
 
-CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache")
+CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".node-doors")
 TAG = "CACHEDIR.TAG"
 
 

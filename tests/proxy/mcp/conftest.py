@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,20 +25,28 @@ class Remote(NamedTuple):
     ledger: Path
 
 
-@pytest.fixture(scope="session")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
-    folder = tmp_path_factory.mktemp("mcp")
-    port, ledger = folder / "port", folder / "ledger"
-    process = subprocess.Popen([sys.executable, str(SERVER), str(ledger), "http", str(port)])
+@contextmanager
+def listening(folder: Path, script: Path, *words: str) -> Iterator[str]:
+    """The address of a server of ours that writes its port into the file named last."""
+    port = folder / "port"
+    process = subprocess.Popen([sys.executable, str(script), *words, str(port)])
     try:
         for _ in range(600):
             if port.exists() or process.poll() is not None:
                 break
             time.sleep(0.1)
-        yield Remote(f"http://127.0.0.1:{port.read_text()}/mcp", ledger)
+        yield f"http://127.0.0.1:{port.read_text()}/mcp"
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
+    folder = tmp_path_factory.mktemp("mcp")
+    ledger = folder / "ledger"
+    with listening(folder, SERVER, str(ledger), "http") as address:
+        yield Remote(address, ledger)
 
 
 class Desk:

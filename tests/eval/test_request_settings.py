@@ -306,7 +306,7 @@ def test_a_near_miss_in_a_file_is_noted(rbtc: Rbtc, release: Path) -> None:
         ("top_p = ", "--config run.toml: not TOML: "),
         ("top_p = true", "--config run.toml: top_p: expected a number or a text"),
         ("top_p = 2026-11-22", "--config run.toml: top_p: date is not what this option takes"),
-        ("top_k = 1.5", "--top-k 1.5: it has to be a valid integer"),
+        ("top_k = 1.5", "Invalid value for '--top-k': Input should be a valid integer"),
         ("top_p = 7", "top_p 7.0: give a number above 0 and at most 1"),
         ("logprobs = 1", "--config run.toml: logprobs: expected true or false"),
         ("when = 2026-11-22", "--config run.toml: when: JSON cannot hold it: Object of type date"),

@@ -255,7 +255,7 @@ def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, 
     check_for_tools(plan)
     book = None if plan.bench is None else own_book.read(Path(plan.bench))
     place = None if journal is None else Path(journal)
-    kept = Journal(place, Opened.of(plan, fingerprint), by=digest(*server))
+    kept = Journal(place, Opened.of(plan, fingerprint, place), by=digest(*server))
     return Door(plan, Scenes(plan, rows), kept, book)
 
 

@@ -54,7 +54,7 @@ class Door(Relay):
         _check(plan)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
-        opened = Opened.of(plan, fingerprint)
+        opened = Opened.of(plan, fingerprint, journal)
         self.journal = Journal(journal, opened, by=digest(self.address))
         self.held = Held()
         if journal is not None:

@@ -54,7 +54,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a door carried out: stands in the first line that it wrote."""
 
     bench: str | None = None
-    """The plan's dataset: its name on the Hub, or its folder without what stands above it."""
+    """The plan's dataset: its name on the Hub, or its folder as seen from the journal's."""
     fingerprint: str | None = None
     """Of that dataset, as run folders have it."""
     types: tuple[str, ...] = ()
@@ -62,11 +62,11 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many faults the plan names beside the types."""
 
     @staticmethod
-    def of(plan: Plan, fingerprint: str | None) -> "Opened":
-        """What a plan does to which dataset."""
+    def of(plan: Plan, fingerprint: str | None, journal: Path | None) -> "Opened":
+        """What a plan does to which dataset, for the first line of that journal."""
         bench = plan.bench
-        if bench is not None and (Path(bench).is_absolute() or Path(bench).is_dir()):
-            bench = Path(bench).absolute().name
+        if bench is not None and Path(bench).is_dir():
+            bench = os.path.relpath(Path(bench).resolve(), (journal or Path("x")).resolve().parent)
         return Opened(bench=bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
 
 

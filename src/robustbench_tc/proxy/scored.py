@@ -158,7 +158,7 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
     if name is None and (not benches or "\0" in benches[-1]):
         raise UserError(f"{path} does not say what its dataset is: name it with --dataset")
     if name is None:
-        beside = path.parent / benches[-1]
+        beside = path.resolve().parent / benches[-1]
         name = str(beside) if beside.is_dir() else benches[-1]
     try:
         data = inputs.load(name)

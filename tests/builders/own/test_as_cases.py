@@ -17,7 +17,6 @@ from robustbench_tc.own.read import read_cases
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
 
 from ...eval.small import prediction
-
 from . import as_cases
 
 LISTED = json.loads(Path(__file__).with_name("differs.json").read_bytes())

@@ -19,18 +19,26 @@ CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "f
 
 
 @contextmanager
-def served(stream: bytes) -> Iterator[tuple[str, list[Any]]]:
-    """A server whose answer to a call is that stream, which breaks off."""
+def served(stream: bytes, later: bytes | None = None) -> Iterator[tuple[str, list[Any]]]:
+    """A server whose answer to a call is that stream, which breaks off; or which ends before its answer, and
+    goes on with `later` for the client that comes back."""
     asked: list[Any] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append((body["method"], self.headers["Mcp-Name"]))
-            whole, kind, more = stream, "text/event-stream", 9
+            whole, kind, more = stream, "text/event-stream", 9 if later is None else 0
             if body["method"] == "tools/list":
                 answer = {"jsonrpc": "2.0", "id": body["id"], "result": {"tools": []}}
                 whole, kind, more = json.dumps(answer).encode(), "application/json", 0
+            self._send(whole, kind, more)
+
+        def do_GET(self) -> None:
+            asked.append(("GET", self.headers["Last-Event-ID"]))
+            self._send(later or b"", "text/event-stream", 0)
+
+        def _send(self, whole: bytes, kind: str, more: int) -> None:
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(whole) + more))
@@ -66,3 +74,30 @@ def test_a_stream_that_breaks_off_breaks_off_here_too(tmp_path: Path, method: st
     assert broken.value.partial == NOTICE
     own = [] if method == "other" else [("tools/list", None)]
     assert asked == [*own, (method, "=?base64?ZsO8ciBhbGxl?=")]
+
+
+def test_a_stream_that_ends_before_its_answer_goes_on_where_the_client_comes_back(tmp_path: Path) -> None:
+    """As servers do since revision 2025-11-25 (SEP-1699). The answer meets its fault there."""
+    (tmp_path / "plan.yaml").write_text(
+        "version: 1\nfaults:\n- {kind: injected_instruction, at: [1], text: Obey.}\n"
+    )
+    first = b"id: 7\nretry: 100\ndata: \n\n"
+    answer = b'{"jsonrpc":"2.0","id":2,"result":{"content":[],"more":1}}'
+    later = b": ping\n\nid: 8\nevent: message\ndata: %s\n\n" + NOTICE
+    journal = tmp_path / "journal.jsonl"
+    with (
+        served(first, later % answer) as (url, asked),
+        proxy_mcp(url, tmp_path / "plan.yaml", journal=journal) as address,
+    ):
+        mine = address.replace("/mcp", "/s/a.0/mcp")
+        with urllib.request.urlopen(mine, json.dumps(CALL).encode(), timeout=60) as reply:
+            assert reply.read() == first
+        assert "replies" not in journal.read_text()
+        again = urllib.request.Request(mine, headers={"Last-Event-ID": "7"})
+        with urllib.request.urlopen(again, timeout=60) as reply:
+            before, met, after = reply.read().partition(b'"content":[{"type":"text","text":"Obey."}]')
+    assert met and before + b'"content":[]' + after == later % answer
+    assert asked[1:] == [("tools/call", None), ("GET", "7")]
+    line = json.loads(journal.read_text().splitlines()[-1])
+    assert line["replaced"][0]["kind"] == "injected_instruction"
+    assert (line["executed"], line.get("error")) == (1, None)

@@ -138,7 +138,7 @@ def test_the_others_say_it_too(release: Path, tmp_path: Path) -> None:
     ):
         said = tmp_path / "said"
         with running(said, *place.split(), *words.split(), code=AT_WORK) as command:
-            command.until(lambda: "AT WORK" in said.read_text())  # noqa: B023 (asked at once)
+            command.until(lambda: "AT WORK\n" in said.read_text())  # noqa: B023 (asked at once)
             last = command.interrupt()
         assert last.startswith("rbtc: interrupted: ") and kept in last, last
 
@@ -159,6 +159,6 @@ def test_a_query_of_duckdb_is_interrupted(tmp_path: Path) -> None:
     """DuckDB makes a RuntimeError of a Ctrl-C that comes while it is at a query."""
     said = tmp_path / "said"
     with running(said, "sql", "accuracy", "--run", tmp_path, code=AT_A_QUERY) as command:
-        command.until(lambda: "AT WORK" in said.read_text())
+        command.until(lambda: "AT WORK\n" in said.read_text())
         time.sleep(0.2)
         assert command.interrupt().startswith("rbtc: interrupted: ")

@@ -146,15 +146,25 @@ class _Exchange:
         """The answer to a question of the door's own, asked in the client's name."""
         try:
             found = await self._sent(b"", question)
-            if _is_stream(found):
-                pieces = (self._budget.take(piece) async for piece in self._upstream.pieces(found))
-                said = [_data(block) async for block in _blocks(pieces)]
-            else:
-                said = [await self._upstream.whole(found, self._budget)]
+            try:
+                async for data in self._said(found):
+                    message = jsonrpc.read(data)
+                    if message is not None and message.get("id") == question["id"]:
+                        return message
+            finally:
+                found.close()
         except UpstreamError as error:  # the client's own request meets the same
             return jsonrpc.failure(question, str(error))
-        answers = (one for data in said if (one := jsonrpc.read(data)) and one.get("id") == question["id"])
-        return next(answers, jsonrpc.failure(question, "no answer"))
+        return jsonrpc.failure(question, "no answer")
+
+    async def _said(self, found: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The messages of a reply, within the budget of the exchange."""
+        if not _is_stream(found):
+            yield await self._upstream.whole(found, self._budget)
+            return
+        pieces = (self._budget.take(piece) async for piece in self._upstream.pieces(found))
+        async for block in _blocks(pieces):
+            yield _data(block)
 
     async def _streamed(self, found: aiohttp.ClientResponse, message: Message | None) -> web.StreamResponse:
         """The server's reply as it comes; what breaks off breaks off here too."""

@@ -71,18 +71,5 @@ def _by_source(by_source: dict[str, list[Sample]], number: int, places: dict[str
     return _in_turns([by_source[source] for source in sources])
 
 
-def turns_1(rows: Iterable[Sample]) -> list[Sample]:
-    """The order of a `--limit` in run folders of format 1, which go on: anchors had no part in it."""
-    by_type: dict[str, dict[str, list[Sample]]] = {}
-    for row in rows:
-        by_type.setdefault(row.type_code, {}).setdefault(row.source, []).append(row)
-    found = []
-    for number, sources in enumerate(by_type.values()):
-        groups = list(sources.values())
-        first = number % len(groups)
-        found.append(_in_turns(groups[first:] + groups[:first]))
-    return _in_turns(found)
-
-
 def _in_turns(lists: Sequence[Sequence[Sample]]) -> list[Sample]:
     return [row for turn in zip_longest(*lists) for row in turn if row is not None]

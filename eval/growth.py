@@ -48,9 +48,6 @@ def _ids(dataset: Dataset, selections: Iterable[Selection]) -> frozenset[str]:
 
 def joined(dataset: Dataset, there: Sequence[Selection], here: Selection) -> tuple[Selection, ...]:
     """As few selections as give the rows of all: one where it does alone, `Selection()` for every row."""
-    if here.limit is not None:
-        former = msgspec.structs.replace(here, limit=None, limit_1=here.limit)
-        here = former if former in there else here
     found = {one: _ids(dataset, [one]) for one in (here, *there)}
     every = frozenset[str]().union(*found.values())
     if len(every) == len(dataset.rows):

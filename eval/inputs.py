@@ -136,8 +136,6 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """At most so many rows, in turns over the selected types and sources, each behind its clean row."""
     samples: int | None = None
     """At most so many clean ids, each with all its selected rows; every source has its share."""
-    limit_1: int | None = None
-    """The `limit` of a run of format 1: spread over types and sources without regard to clean rows."""
 
 
 def load(dataset: str, *, revision: str | None = None) -> Dataset:
@@ -199,11 +197,10 @@ def _cut(rows: list[Sample], selection: Selection) -> list[Sample]:
     if selection.samples is not None:
         drawn = frozenset(draw.order(rows)[: selection.samples])
         return [row for row in rows if row.clean_id in drawn]
-    for limit, turns in ((selection.limit, draw.turns), (selection.limit_1, draw.turns_1)):
-        if limit is not None and limit < len(rows):
-            kept = {row.id for row in turns(rows)[:limit]}
-            rows = [row for row in rows if row.id in kept]
-    return rows
+    if selection.limit is None or selection.limit >= len(rows):
+        return rows
+    kept = {row.id for row in draw.turns(rows)[: selection.limit]}
+    return [row for row in rows if row.id in kept]
 
 
 def _load_folder(folder: Path) -> Dataset:

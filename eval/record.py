@@ -34,7 +34,7 @@ from .stats.blind import TypeFigures
 
 RECORD = "run.json"
 FORMAT = 2
-"""Of the run record. 1: a run had one selection, and its `limit` chose rows without regard to clean rows."""
+"""Of the run record."""
 JOURNAL = "journal.jsonl"
 LIVING = (RECORD, JOURNAL)
 """The files that are written again and again while a run goes on."""
@@ -367,11 +367,6 @@ def open_run(path: Path) -> RunFolder:
     except (msgspec.DecodeError, OSError) as error:
         hint = "bring back a copy of it, or ask into another folder"
         raise UserError(f"{file} is damaged ({error}): {hint}") from None
-    if record.format > FORMAT:
-        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: update rbtc")
-    selection = record.settings.selection
-    if record.format == 1 and selection.limit is not None:
-        selection = msgspec.structs.replace(selection, limit=None, limit_1=selection.limit)
-        record.settings = msgspec.structs.replace(record.settings, selection=selection)
-    record.format = FORMAT
+    if record.format != FORMAT:
+        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
     return RunFolder(path, record)

@@ -199,60 +199,15 @@ def test_damaged_predictions_of_a_grown_run_are_made_again_whole(tmp_path: Path,
     assert table(folder, "scores.parquet") == before
 
 
-# --- run folders from before runs grew --------------------------------------------------------------------
+# --- run folders of another format -------------------------------------------------------------------------
 
 
-def as_format_1(folder: record.RunFolder) -> None:
-    """Makes the record what an earlier version wrote."""
-    path = folder.path / "run.json"
-    found = json.loads(path.read_bytes())
-    found["format"] = 1
-    del found["also"], found["reused"]
-    for session in found["sessions"]:
-        del session["selection"], session["repeat"], session["retried"]
-    selection = found["settings"]["selection"]
-    selection["limit"] = selection.pop("limit_1") or selection["limit"]
-    del selection["samples"]
-    path.write_text(json.dumps(found))
-
-
-@pytest.mark.parametrize("options", [{}, {"types": "clean,CD", "repeat": 2}])
-def test_a_run_of_format_1_is_read_and_goes_on(
-    tmp_path: Path, evaluate: Evaluate, server: LoopbackServer, options: dict[str, Any]
-) -> None:
-    folder = evaluate(tmp_path / "run", **options)
-    as_format_1(folder)
-    before, count = table(folder, "predictions.parquet"), server.count
-    folder = evaluate(tmp_path / "run", **options)
-    assert server.count == count and table(folder, "predictions.parquet") == before
-    assert folder.notes == []
-    whole = evaluate(tmp_path / "run", repeat=2)
-    assert whole.record.expected == 2 * len(ROWS) == len(table(whole, "scores.parquet"))
-
-
-def test_a_limit_of_format_1_keeps_its_rows(tmp_path: Path, release: Path, evaluate: Evaluate) -> None:
-    """Those rows were chosen without regard to clean rows: the same limit would choose others today."""
-    data = inputs.load(str(release))
-    old = [row.id for row in inputs.select(data, Selection(limit_1=20))]
-    assert old != [row.id for row in inputs.select(data, Selection(limit=20))]
-    folder = evaluate(tmp_path / "run", ids=old)
-    found = msgspec.structs.replace(folder.record.settings, selection=Selection(limit_1=20), repeat=1)
-    folder.record.settings = found
-    folder.save()
-    as_format_1(folder)
-    assert json.loads((folder.path / "run.json").read_bytes())["settings"]["selection"]["limit"] == 20
-    same = evaluate(tmp_path / "run", limit=20)
-    assert [row["id"] for row in table(same, "predictions.parquet")] == old
-    more = evaluate(tmp_path / "run", limit=21)
-    assert {*old} < {row["id"] for row in table(more, "predictions.parquet")}
-    assert more.record.selections == (Selection(limit_1=20), Selection(limit=21))
-
-
-def test_a_record_of_a_later_format_is_one_line(tmp_path: Path, evaluate: Evaluate) -> None:
+@pytest.mark.parametrize("other", [1, 3])
+def test_a_record_of_another_format_is_one_line(tmp_path: Path, evaluate: Evaluate, other: int) -> None:
     folder = evaluate(tmp_path / "run", types="clean")
     path = folder.path / "run.json"
-    path.write_text(path.read_text().replace('"format": 2', '"format": 3'))
-    with pytest.raises(UserError, match="is of format 3, this version reads 2: update"):
+    path.write_text(path.read_text().replace('"format": 2', f'"format": {other}'))
+    with pytest.raises(UserError, match=f"is of format {other}, this version reads 2: begin a new run"):
         record.open_run(folder.path)
 
 

@@ -355,11 +355,12 @@ class Store:
     def throw_away(self, path: Path) -> None:
         """Removes an upload, file by file; anything else that lies among them stays."""
         if _TICKET.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
-            for file in path.iterdir():
-                if file.is_file() and (file.name in UPLOADED or is_ours(file.name)):
-                    file.unlink()
-            with suppress(OSError):  # something else lies among them
-                path.rmdir()
+            for found in (*sorted(path.rglob("*"), reverse=True), path):  # what is in a folder before itself
+                if found.is_dir() and not found.is_symlink():
+                    with suppress(OSError):  # something else lies among them
+                        found.rmdir()
+                elif found.relative_to(path).as_posix() in UPLOADED or is_ours(found.name):
+                    found.unlink()
 
     def _publish(self, files: Mapping[str, Path], message: str) -> None:
         """Where results also go elsewhere (`hub`): all of `files` at once, before they count here."""

@@ -287,7 +287,7 @@ def _sorted_out(path: Path, named: Collection[str]) -> tuple[list[str], list[str
     for found in (path, *sorted(path.rglob("*"))):
         name = found.relative_to(path).as_posix()
         if found.is_dir() and not found.is_symlink():
-            if not os.access(found, os.R_OK | os.W_OK | os.X_OK):
+            if not os.access(found, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
                 raise UserError(
                     f"{found} may not be written to, so nothing in it can be replaced. Nothing was changed: "
                     "choose another name, or change its rights"

@@ -174,7 +174,7 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-cases import logs, cases import --tools, cases review cases,
+cases import logs, cases import --tools, cases import --redact, cases review cases,
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
@@ -236,7 +236,7 @@ def places() -> Iterator[str]:
 
 
 def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
-    found = set(places())
+    found = set(places()) - {"quickstart --out"}  # its folders are those of build, eval, build live, live run
     read = {name.strip() for name in INPUTS.replace("\n", " ").split(",") if name.strip()}
     assert found - read - set(OUTPUTS) == set(), "say whether it is read or written"
     assert (read | set(OUTPUTS)) - found == set(), "no longer there"

@@ -106,7 +106,8 @@ def test_eval_keeps_every_answer_and_goes_on(
 def test_build_leaves_nothing_half_written(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    words = ("build", "--profile", "bundled", "--out", place / "built", "--num-proc", 2)
+    words: tuple[object, ...] = ("build", "--profile", "bundled", "--out", place / "built", "--num-proc", 2)
+    words = (*words, "--store", tmp_path / "store.jsonl")
     with running(tmp_path / "said", *words) as command:
         command.until(lambda: any(place.glob(".built.*.rbtc-partial/clean/*")))
         last = command.interrupt()

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.eval.record import FORMAT
 
 SIZES = {"bfcl_v3": 32, "apibank": 74, "rotbench": 21, "toolalpaca": 21, "tooleyes": 51}
 """Clean rows per source of the paper profile."""
@@ -112,7 +113,7 @@ def write_run(
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, folder / "scores.parquet")
     made = {
-        "format": 1,
+        "format": FORMAT,
         "dataset": "robustbench-tc",
         "dataset_version": version,
         "settings": {"fingerprint": fingerprint, "model": model, "mode": "prompt", "repeat": repeats},

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.eval import exchange, inputs, predictions, record, verdicts, wire
+from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.evaluate import Evaluated, evaluate
 from robustbench_tc.eval.leaderboard import checks
@@ -165,7 +164,8 @@ def test_each_agent_fails_on_exactly_its_rows() -> None:
 
 
 def injected(row: Sample, first: str, second: str | None, **fields: Any) -> Prediction:
-    return small.prediction(row, injected=True, first_output=first, raw_output=second, **fields)
+    said = {"injected": True, "first_output": first, "raw_output": second, **fields}
+    return small.prediction(row, **said)
 
 
 RESULT = next(r for r in ROWS if r.type_code == "injected_result" and r.source == "toolalpaca")
@@ -298,22 +298,6 @@ def test_answers_of_all_passes_are_reused_and_a_run_grows_by_repeats(release: Pa
     assert grown.record.sessions[1].requests == 50
     found = predictions.read(grown.predictions_path)
     assert [(one.repeat, one.attempts) for one in found] == [(0, 9), (1, 9)] * 5
-
-
-def test_files_of_before_tries_were_counted_are_read_scored_and_reported(
-    release: Path, tmp_path: Path
-) -> None:
-    run = evaluate(release, agent="oracle", types=("clean", "transient_timeout"), out=tmp_path / "run").folder
-    for path in (run.predictions_path, run.scores_path):
-        pq.write_table(pq.read_table(path).drop_columns(["attempts"]), path)
-    (run.path / "rbtc.json").unlink()  # folders of then had no marker
-    run = record.open_run(run.path)
-    verdicts.score(run.path)
-    assert {row["attempts"] for row in parquet.read_rows([run.scores_path])} == {None}
-    pq.write_table(pq.read_table(run.scores_path).drop_columns(["attempts"]), run.scores_path)
-    assert api.report([str(run.path)]).models[0].packs == ()
-    assert query("attempts", Inputs(runs=[str(run.path)])).num_rows == 0
-    assert query("accuracy", Inputs(runs=[str(run.path)])).num_rows == 2
 
 
 def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(

@@ -258,25 +258,18 @@ asyncio.run(main())
 
 
 def test_no_process_outlives_the_host() -> None:
-    ways = ("raises", "SIGINT", "SIGKILL", "SIGTERM")
-    hosts = [
-        subprocess.Popen(
+    for way in ("raises", "SIGINT", "SIGKILL", "SIGTERM"):
+        host = subprocess.Popen(
             [sys.executable, "-c", HOST, str(RECKLESS.file), way],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        for way in ways
-    ]
-    for way, host in zip(ways, hosts, strict=True):
         assert host.stdout is not None
         with host.stdout as stdout:
             pid = int(stdout.readline())
         if way != "raises":
-            until = time.monotonic() + 30
-            while len(group(pid)) < 4 and time.monotonic() < until:
-                time.sleep(0.05)
-            assert len(group(pid)) == 4
+            assert len(group(pid)) == 4  # the hung call has five seconds of processor time
             host.send_signal(signal.Signals[way])
         host.wait()
         assert ends(pid, 4), way

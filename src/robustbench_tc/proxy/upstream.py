@@ -104,7 +104,10 @@ class Upstream:
     async def whole(self, found: aiohttp.ClientResponse, budget: Budget) -> bytes:
         """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
         try:
-            return b"".join([budget.take(piece) async for piece in self.pieces(found)])
+            body = bytearray()
+            async for piece in self.pieces(found):
+                body += budget.take(piece)
+            return bytes(body)
         finally:
             found.release() if found.content.at_eof() else found.close()
 

@@ -200,7 +200,7 @@ def test_bytes_that_are_no_journal_are_refused(live_run: Path, live_asked: LiveA
             (whole[:-40], "format", "is cut off in line"),
             (whole.replace(first, first[:at] + b"\\ud800" + first[at:]), "format", "hex escape"),
             (b'{"key":"' + b"x" * 2_000_000 + b'"}\n', "size", "line 1 of the journal has more than"),
-            (b'{"key":"a","results":' + b"[" * 5_000 + b"]" * 5_000 + b"}\n", "format", "too deeply"),
+            (b'{"key":"a","results":' + b"[" * 50_000 + b"]" * 50_000 + b"}\n", "format", "too deeply"),
             (b'{"key":"\xff"}\n', "format", "not of a live run's journal"),
             (b'{"key":"a"}\n' * 2, "ids", "twice"),
             (b'{"key":"a"\n', "format", "not of a live run's journal"),

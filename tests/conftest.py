@@ -30,6 +30,8 @@ SLOW = (
     "test_readme.py",
     "eval/leaderboard/test_worker.py",
     "proxy/mcp/test_door.py",
+    "proxy/test_memory.py",
+    "proxy/mcp/test_two_doors.py",
     "test_folders.py",
     "audits/live/test_gate.py",
     "cli/test_interrupt.py",

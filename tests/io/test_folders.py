@@ -355,9 +355,11 @@ def test_a_folder_in_which_nothing_may_be_deleted_stays_where_it_is(
 ) -> None:
     out = make(tmp_path / "out")
     for shut in ("out", "sub"):
-        monkeypatch.setattr(
-            os, "access", lambda path, mode, shut=shut: Path(path).name != shut
-        )  # also for root
+
+        def access(path: Path, mode: int, *, effective_ids: bool, shut: str = shut) -> bool:
+            return path.name != shut
+
+        monkeypatch.setattr(os, "access", access)  # also for root
         refused(out, f"{shut} may not be written to", "change its rights")
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from robustbench_tc.api.proxy import proxy_mcp
 from robustbench_tc.errors import UserError
+from robustbench_tc.proxy.journal import read
 
 from .conftest import DOOR, Remote
 
@@ -127,7 +128,7 @@ def test_a_message_above_the_limit_fails_its_call_and_no_other(tmp_path: Path, w
     "tools",
     [
         [{"name": "a"}],
-        [{"name": 3, "inputSchema": {"type": "object"}}],
+        [{"name": 3, "inputSchema": {"type": "object"}}, {"name": ["a"]}],
         ["a", None],
         [{**TOOL, "inputSchema": {"properties": {}}}],
         [{**TOOL, "inputSchema": {"type": "object", "properties": {"x": 7}}}],
@@ -138,6 +139,8 @@ def test_lists_that_cannot_be_read_are_shown_as_they_are(tmp_path: Path, tools: 
     code, lines, err = talked(tmp_path, server(tools=tools), LIST)
     assert (code, err) == (0, "")
     assert json.loads(lines[0])["result"]["tools"] == tools
+    (line,) = read(tmp_path / "journal.jsonl")  # a line that is read again, whatever the names are
+    assert line.lists is not None and set(line.lists) <= {"a"}
 
 
 def test_calls_that_are_none_get_the_servers_answer(tmp_path: Path) -> None:

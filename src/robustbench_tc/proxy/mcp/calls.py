@@ -113,7 +113,8 @@ class Calls:
             if not lists and (request["method"] != "tools/call" or self._listing is not None):
                 return
             tools = await self._pages(request, ask)
-            self._tools = {one["name"]: one for one in tools if isinstance(one, dict) and "name" in one}
+            named = (one for one in tools if isinstance(one, dict) and isinstance(one.get("name"), str))
+            self._tools = {one["name"]: one for one in named}
             shown = Listing(tools)
             if self.plan.types and self._number >= self.plan.types_after:
                 shown = listed(tools, self._door.scenes, self._session)

@@ -95,14 +95,7 @@ def _columns(path: Path) -> dict[str, list[Any]]:
 
     found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
     scored = any(name.startswith("score ") for name in found)
-    # Verdicts of earlier versions say no stage.
-    staged = any(name.startswith("stage ") for name in found)
-    later = () if staged else ("stage", "stage_detail")
-    wanted = [
-        f"{f.name} {type_name(f.type)}"
-        for f in arrow_schema(prediction_columns(scored))
-        if f.name not in later
-    ]
+    wanted = [f"{f.name} {type_name(f.type)}" for f in arrow_schema(prediction_columns(scored))]
     size = max(len(found), len(wanted))
     pad = ["(none)"] * size
     return {

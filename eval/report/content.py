@@ -102,7 +102,7 @@ class Model(msgspec.Struct, frozen=True):
     levels: tuple[LevelLine, ...] = ()
     """Every level's rows: of the core, of each pack, and of all."""
     stages: Stages | None = None
-    """Where wrong answers fail; None for verdicts of before there were stages."""
+    """Where wrong answers fail; None where only counts are known."""
     unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at; left out where there are none."""
 

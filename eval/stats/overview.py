@@ -80,6 +80,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Replies by flag of their verdict, (correct, n) in clean and in the core types."""
     without_beside_refusal: dict[str, float | None]
     """Accuracy on clean and perturbed without replies that refuse or only report beside a marked call."""
+    stages: Stages
+    """Where wrong answers fail."""
     gaps: tuple[str, ...]
     """What the values do not rest on, one line each."""
     needs_no_reading: tuple[BlindLine, ...] = ()
@@ -88,8 +90,6 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What the packs beyond the core measure."""
     levels: tuple[LevelLine, ...] = ()
     """Every level's rows: of the core, of each pack, and of all."""
-    stages: Stages | None = None
-    """Where wrong answers fail; None for verdicts of before there were stages."""
     unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at; left out where there are none."""
 

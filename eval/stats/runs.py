@@ -26,10 +26,10 @@ from .values import Counts
 COLUMNS = dict.fromkeys(
     (
         *("id", "clean_id", "type_code", "source", "model", "mode", "sample_hash", "status"),
-        *("error_mode", "finish_reason"),
+        *("error_mode", "finish_reason", "category", "stage", "stage_detail"),
     ),
     "string",
-) | {"repeat": "int64", "correct": "bool_", "injected": "bool_", "score": "float64"}
+) | {"repeat": "int64", "attempts": "int64", "correct": "bool_", "injected": "bool_", "score": "float64"}
 """What is read of a scored run, and as which type of Arrow."""
 
 
@@ -48,10 +48,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     """How often the run was to ask every row."""
     rows: dict[str, np.ndarray[Any, Any]]
-    """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them; `stage` and
-    `stage_detail`, None where a file has no such column. `correct` is 1, 0 or -1 (no verdict: no answer was
-    had). `unit`: what counts as one in every interval and test: the clean id, or the case of one's own that
-    it is a turn of."""
+    """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them. `correct` is 1,
+    0 or -1 (no verdict: no answer was had). `unit`: what counts as one in every interval and test: the clean
+    id, or the case of one's own that it is a turn of."""
 
     @property
     def own_tools(self) -> bool:
@@ -72,10 +71,11 @@ def read(folder: str | Path) -> Run:
         refuse_no_run(path)
         raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     try:
-        table = parquet.read_file(scores, list(COLUMNS))
-        if absent := [name for name in COLUMNS if name not in table.column_names]:
+        table = parquet.read_file(scores, [*COLUMNS, "flags"])
+        if absent := [name for name in (*COLUMNS, "flags") if name not in table.column_names]:
             raise UserError(f"{scores} is not a scored run: it has no column {', '.join(absent)}")
         kinds = [(name, getattr(pa, kind)()) for name, kind in COLUMNS.items()]
+        flags = [",".join(found or ()) for found in table["flags"].to_pylist()]
         table = table.select(list(COLUMNS)).cast(pa.schema(kinds))
     except PermissionError:  # nothing is wrong with the file
         raise UserError(f"{scores} may not be read: change its rights") from None
@@ -93,10 +93,8 @@ def read(folder: str | Path) -> Run:
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
-    rows["flags"] = _flags(scores, table.num_rows)
-    later = ("stage", "stage_detail", "attempts")
-    rows |= {name: _later(scores, name, table.num_rows) for name in later}
-    rows["unit"] = _units(rows, scores)
+    rows["flags"] = np.array(flags, dtype=object)
+    rows["unit"] = _units(rows)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
     settings = record.get("settings")
@@ -115,30 +113,11 @@ def read(folder: str | Path) -> Run:
     return run
 
 
-def _flags(scores: Path, n: int) -> np.ndarray[Any, Any]:
-    """The verdicts' flags; none where a file has no such column."""
-    import pyarrow.parquet as pq
-
-    if "flags" not in pq.read_schema(scores).names:
-        return np.array([""] * n, dtype=object)
-    found = parquet.read_file(scores, ["flags"])["flags"].to_pylist()
-    return np.array([",".join(flags or ()) for flags in found], dtype=object)
-
-
-def _later(scores: Path, name: str, n: int) -> np.ndarray[Any, Any]:
-    """A column that verdicts of earlier versions do not have."""
-    import pyarrow.parquet as pq
-
-    if name not in pq.read_schema(scores).names:
-        return np.array([None] * n, dtype=object)
-    return np.array(parquet.read_file(scores, [name])[name].to_pylist(), dtype=object)
-
-
-def _units(rows: Mapping[str, np.ndarray[Any, Any]], scores: Path) -> np.ndarray[Any, Any]:
+def _units(rows: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Clean ids, those of turns of one case as one."""
     if sources.OWN not in set(rows["source"].tolist()):
         return rows["clean_id"]
-    columns = (rows["clean_id"], rows["source"], _later(scores, "category", len(rows["source"])))
+    columns = (rows["clean_id"], rows["source"], rows["category"])
     found = [
         case_of(clean_id, category or "") if source == sources.OWN else clean_id
         for clean_id, source, category in zip(*(column.tolist() for column in columns), strict=True)

@@ -56,11 +56,8 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
         return {stage: sum(found.get(stage, {}).values()) for stage in NAMES}
 
 
-def stages(
-    run: Run, outcomes: Outcomes, subset: Subset = "all", *, allow_missing: bool = False
-) -> Stages | None:
-    """The stages of a run over the rows of the subset; None where its verdicts were made before there were
-    stages (`rbtc score` makes them again)."""
+def stages(run: Run, outcomes: Outcomes, subset: Subset = "all", *, allow_missing: bool = False) -> Stages:
+    """The stages of a run over the rows of the subset."""
     columns = [
         run.rows[name].tolist()
         for name in ("clean_id", "type_code", "repeat", "correct", "stage", "stage_detail")
@@ -68,8 +65,6 @@ def stages(
     pairs = list(zip(columns[0], columns[1], strict=True))
     wanted = kept(set(pairs), subset, unstated(run))
     rows = list(compress(zip(*columns, strict=True), [pair in wanted for pair in pairs]))
-    if any(right == 0 and stage not in STAGES for _, _, _, right, stage, _ in rows):
-        return None
     counted: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     n: Counter[str] = Counter()
     for _, code, _, right, stage, detail in rows:

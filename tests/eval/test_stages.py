@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import Parsed, Segment
 from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.score import judge, stage_values
@@ -319,9 +320,7 @@ IDS = clean_ids({"bfcl_v3": 6, "apibank": 20, "rotbench": 4, "toolalpaca": 4, "t
 def counted(folder: Path, **how: Any) -> stages.Stages:
     run = runs.read(folder)
     [outcomes] = runs.align([run], subset=how.get("subset", "all"))
-    found = stages.stages(run, outcomes, **how)
-    assert found is not None
-    return found
+    return stages.stages(run, outcomes, **how)
 
 
 def test_the_stages_add_up_to_the_wrong_answers_and_their_shifts_to_delta_matched(tmp_path: Path) -> None:
@@ -329,7 +328,6 @@ def test_the_stages_add_up_to_the_wrong_answers_and_their_shifts_to_delta_matche
     run = runs.read(folder)
     [outcomes] = runs.align([run])
     found = stages.stages(run, outcomes)
-    assert found is not None
     counts = outcomes.counts()
     for code, of_type in counts.items():
         assert (found.n[code], found.wrong(code)) == (of_type.n, of_type.n - of_type.correct)
@@ -365,14 +363,14 @@ def test_a_component_with_missing_rows_has_no_shift_unless_that_is_allowed(tmp_p
     assert {one.pairs for one in found.type_shifts["CD"].values()} == {asked - 1}
 
 
-def test_verdicts_of_before_there_were_stages_say_so(tmp_path: Path) -> None:
+def test_verdicts_without_stages_are_refused(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     folder = write_run(tmp_path / "run", coin(2), pairs(IDS))
     scores = folder / "scores.parquet"
     pq.write_table(pq.read_table(scores).drop_columns(["stage", "stage_detail"]), scores)
-    run = runs.read(folder)
-    assert stages.stages(run, runs.align([run])[0]) is None
+    with pytest.raises(UserError, match="is not a scored run: it has no column stage, stage_detail"):
+        runs.read(folder)
 
 
 def test_a_run_without_a_wrong_answer_has_stages_of_nothing(tmp_path: Path) -> None:

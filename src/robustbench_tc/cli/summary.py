@@ -116,8 +116,7 @@ def print_tables(made: "Overview", by_level: bool = False) -> None:
     if made.power is not None:
         tell(made.power.line)
     _print_repeated(made)
-    if made.stages is not None:
-        _print_made([stages.table(made.stages)])
+    _print_made([stages.table(made.stages)])
     cut = {"cut at the token limit": made.length, "content filter": made.content_filter}
     cut |= {"too long": made.too_long, "rejected": made.rejected}
     tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
@@ -133,8 +132,6 @@ def print_tables(made: "Overview", by_level: bool = False) -> None:
         tell(f"right among rows flagged {flag}: {shown}")
     for gap in made.gaps:
         tell(f"gap: {gap}")
-    if made.stages is None:
-        tell("stages of the wrong answers: not known, score again (rbtc score RUN; docs/stages.md)")
     _print_made(made.packs)
     _print_blind(made)
     if made.unreviewed:

@@ -14,7 +14,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
-from .session import NoSession
+from .plan import Plan
+from .session import NoSession, Session
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
@@ -144,6 +145,18 @@ class Relay:
             return reply
         await reply.write_eof()
         return reply
+
+
+def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
+    """The session that a request names, `-.0` where it names none. Raises NoSession, and Refused where the
+    plan depends on it; `place`: where else than in the header it can stand."""
+    if name is not None:
+        return sessions.parse(name)
+    if plan.at_run_time and request.method == "POST":
+        raise Refused(
+            f"this plan needs to know the session: use the {place}, or the header {sessions.HEADER}"
+        )
+    return Session("-", 0)
 
 
 def broken_off(request: web.Request) -> None:

@@ -73,6 +73,9 @@ class Relay:
         try:
             _check_caller(request)
             name, path = self._route(request)
+            name = name if name is not None else request.headers.get(sessions.HEADER)
+            query = request.rel_url.raw_query_string
+            path += f"?{query}" if query else ""
             body = await _body(request)
             return await self.exchange(request, name, path, body)
         except Refused as error:
@@ -85,7 +88,7 @@ class Relay:
             return refusal(f"{error.status} {error.reason}", error.status)
 
     def _route(self, request: web.Request) -> tuple[str | None, str]:
-        """The session that a request names, and its path behind `/v1`, with the query."""
+        """The session that a request's path names, and the path behind `/v1`."""
         raw = request.rel_url.raw_path
         name, path = sessions.of_path(raw)
         twice = path == "/v1/v1" or path.startswith("/v1/v1/")
@@ -96,9 +99,7 @@ class Relay:
                 f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",
                 404,
             )
-        query = request.rel_url.raw_query_string
-        name = name if name is not None else request.headers.get(sessions.HEADER)
-        return name, path.removeprefix("/v1") + (f"?{query}" if query else "")
+        return name, path.removeprefix("/v1")
 
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes

@@ -233,7 +233,7 @@ class Calls:
             fault = Fault(kind=scene.code, text=scene.text)
         elif meant.own is None:
             # Clients hold a result against the schema of any tool of that name, but not an error.
-            structured = self._says(name, "outputSchema") is not None
+            structured = inside(self._tools, name, "outputSchema") is not None
             answer = NOT_THERE if structured else meant.answer
             line = replace(line, held=[{"id": call, "name": name, "answer": answer}])
             result = jsonrpc.text_result(answer, failed=structured)
@@ -265,7 +265,7 @@ class Calls:
         if fault.kind not in EFFECTS:
             return jsonrpc.text_result(fault.answer, failed=True), ""
         if fault.kind == "silent_no_op":
-            structured = self._says(tool, "outputSchema") is not None
+            structured = inside(self._tools, tool, "outputSchema") is not None
             return self._memory.done(tool, fault.text, structured=structured), "no_answer_fits"
         reads = self._reads(tool)
         if fault.kind == "stale_read" and reads:
@@ -274,7 +274,7 @@ class Calls:
         repeatable = (
             reads
             or may_replace(self._plan, tool)
-            or self._says(tool, "annotations", "idempotentHint") is True
+            or inside(self._tools, tool, "annotations", "idempotentHint") is True
         )
         harmless = fault.kind == "injected_instruction" or (
             fault.kind == "timeout_after_effect" and repeatable
@@ -292,8 +292,7 @@ class Calls:
             met = Replaced(call=str(called["id"]), tool=tool, kind=fault.kind)
             line = replace(line, replaced=(met,))
             if fault.kind == "timeout_after_effect":
-                found = jsonrpc.text_result(fault.answer, failed=True)
-                answer.update(jsonrpc.result(called, found))
+                answer.update(jsonrpc.result(called, jsonrpc.text_result(fault.answer, failed=True)))
             else:
                 content = found["content"] if isinstance(found["content"], list) else []
                 found["content"] = [*content, {"type": "text", "text": fault.answer}]
@@ -302,12 +301,10 @@ class Calls:
         self._write(line, time.time())
         return bool(line.replaced)
 
-    def _says(self, tool: str, *names: str) -> Json:
-        """What the server says of a tool."""
-        return inside(self._tools, tool, *names)
-
     def _reads(self, tool: str) -> bool:
-        return tool in self._plan.read_only or self._says(tool, "annotations", "readOnlyHint") is True
+        return (
+            tool in self._plan.read_only or inside(self._tools, tool, "annotations", "readOnlyHint") is True
+        )
 
     # The journal
 

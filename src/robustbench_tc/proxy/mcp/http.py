@@ -14,7 +14,6 @@ from functools import partial
 import aiohttp
 from aiohttp import web
 
-from .. import session as sessions
 from .. import sse
 from ..relay import SILENCE_S, Refused, Relay, broken_off, session_of
 from ..session import Session
@@ -24,6 +23,7 @@ from .calls import Calls, Door, Pending
 from .jsonrpc import Message
 
 _PATH = re.compile(r"(?:/s/([^/]+))?/mcp/?")
+_STREAM = "text/event-stream"
 _SAFE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
@@ -45,9 +45,7 @@ class Http(Relay):
         found = _PATH.fullmatch(request.path)
         if found is None:
             raise Refused("the address is http://127.0.0.1:PORT/mcp, or …/s/<case>.<repeat>/mcp", 404)
-        name = found[1] if found[1] is not None else request.headers.get(sessions.HEADER)
-        query = request.rel_url.raw_query_string
-        return name, f"?{query}" if query else ""
+        return found[1], ""
 
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes
@@ -82,22 +80,17 @@ class _Exchange:
         if not isinstance(step, Pending):
             await self._calls.tell()
             return web.json_response(step, dumps=jsonrpc.text)
+        key = jsonrpc.key(message["id"])
         try:
-            return await self._answered(step, body)
-        finally:
-            step.left = time.time()  # where it is still open, another stream may bring its answer
-
-    async def _answered(self, pending: Pending, body: bytes) -> web.StreamResponse:
-        """The reply to a request whose answer the plan is about."""
-        key = jsonrpc.key(pending.request["id"])
-        try:
-            found = await self._sent(body, pending.sent)
-            if _is_stream(found):
-                return await self._streamed(found, pending.request)
+            found = await self._sent(body, step.sent)
+            if found.content_type == _STREAM:
+                return await self._streamed(found, message)
             told = self._calls.relayed(await self._upstream.whole(found, self._budget))
         except UpstreamError as error:
             failed = self._calls.lose(key, str(error))
             return web.json_response(failed, status=error.status, dumps=jsonrpc.text)
+        finally:
+            step.left = time.time()  # where it is still open, another stream may bring its answer
         self._calls.lose(key, f"the server answered {found.status} without a result")
         await self._calls.tell()
         return web.Response(status=found.status, headers=reply_headers(found.headers), body=told)
@@ -119,7 +112,7 @@ class _Exchange:
         """The answer to a question of the door's own, asked in the client's name."""
         # Where there is none, the client's own request meets the same.
         with suppress(UpstreamError), closing(await self._sent(b"", question)) as found:
-            if not _is_stream(found):
+            if found.content_type != _STREAM:
                 return jsonrpc.read(await self._upstream.whole(found, self._budget))
             pieces = (self._budget.take(piece) async for piece in self._upstream.pieces(found))
             async for event in sse.parts(pieces):
@@ -132,7 +125,7 @@ class _Exchange:
         """The server's reply as it comes; what breaks off breaks off here too."""
         response = web.StreamResponse(status=found.status, headers=reply_headers(found.headers))
         pieces = self._upstream.pieces(found)
-        if _is_stream(found):
+        if found.content_type == _STREAM:
             pieces = (self._relayed(event) async for event in sse.parts(pieces))
             if self._request.method == "GET" or jsonrpc.wants_changes(message):
                 notice = _event(jsonrpc.changed(message.get("id")))
@@ -164,10 +157,6 @@ class _Exchange:
             return event
         lines = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
         return b"\n".join((*lines, b"data: " + told, b"", b""))
-
-
-def _is_stream(found: aiohttp.ClientResponse) -> bool:
-    return found.content_type == "text/event-stream"
 
 
 def _event(message: Message) -> bytes:

@@ -93,7 +93,5 @@ def cancelled(message: Mapping[str, Json]) -> str:
 
 def changed(subscription: Json = None) -> Message:
     """The notice that the list of tools is another one."""
-    notice: Message = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-    if subscription is not None:
-        notice["params"] = {"_meta": {_SUBSCRIPTION: subscription}}
-    return notice
+    about = {} if subscription is None else {"params": {"_meta": {_SUBSCRIPTION: subscription}}}
+    return {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", **about}

@@ -58,13 +58,16 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
 
 
 def _entry(tool: Json) -> dict[str, Json]:
-    """A server's tool as an entry of an offer. Raises ValueError for what is none."""
-    if not isinstance(inside(tool, "name"), str):
-        raise ValueError("a tool without a name")
-    entry = {"type": "function", "name": tool["name"], _ITSELF: tool}
-    if isinstance(tool.get("description"), str):
+    """A server's tool as an entry of an offer, which `tool_of` refuses for what is none."""
+    entry = {
+        "type": "function",
+        "name": inside(tool, "name"),
+        "parameters": inside(tool, "inputSchema"),
+        _ITSELF: tool,
+    }
+    if isinstance(inside(tool, "description"), str):
         entry["description"] = tool["description"]
-    return {**entry, "parameters": tool.get("inputSchema")}
+    return entry
 
 
 def _shown(entry: Json) -> Json:

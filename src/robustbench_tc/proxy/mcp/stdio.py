@@ -70,6 +70,7 @@ class Stdio:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
         self._client = asyncio.StreamWriter(transport, protocol, None, loop)
+        self._tell = partial(self._calls.tell, partial(_send, self._client, jsonrpc.changed()))
         up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))
         await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
         went_first = not down.done()
@@ -134,9 +135,6 @@ class Stdio:
                 await self._tell()
             elif not own.done():  # else the client has cancelled what it was asked for
                 own.set_result(jsonrpc.read(line))
-
-    async def _tell(self) -> None:
-        await self._calls.tell(partial(_send, self._client, jsonrpc.changed()))
 
 
 async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:

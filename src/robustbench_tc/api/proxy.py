@@ -216,7 +216,7 @@ def proxy_mcp_stdio(
             return asyncio.run(Stdio(calls).run(command))
         return 0
     finally:
-        calls.close("ended before its answer")
+        calls.close()
         door.journal.close()
 
 

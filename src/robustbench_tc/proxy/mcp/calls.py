@@ -60,8 +60,7 @@ class Pending:
     """A request of the client's whose answer the door looks at, until that has gone out."""
 
     request: Message
-    sent: Message | None = None
-    """What the server gets; None: the request as it came."""
+    """As the server gets it: as it came, or what that means."""
     line: Exchange | None = None
     """The journal's, of a call."""
     fault: Fault | None = None
@@ -106,9 +105,9 @@ class Calls:
         )
         return about and message.get("id") is not None and not self._plan.idle
 
-    async def prepared(self, request: Message, ask: Ask) -> Pending | Message | None:
-        """What becomes of a request that `looks_at` names: it goes to the server, and its answer is looked
-        at; or the door's own answer; None: all passes as it came.
+    async def prepared(self, request: Message, ask: Ask) -> Pending | Message:
+        """What becomes of a request that `looks_at` names: it goes to the server, or the door's own answer,
+        which has waited for calls that were made at the same time.
 
         The server's tools are learned before: all pages of them at each list that the client asks for, and
         once before a call of a client that asked for none.
@@ -150,14 +149,14 @@ class Calls:
 
     # The hooks
 
-    def before(self, request: Message) -> Pending | Message | None:
+    def before(self, request: Message) -> Pending | Message:
         """What becomes of a request once the tools are known, as `prepared` says it."""
         pending, key = Pending(request), jsonrpc.key(request["id"])
         if request["method"] == "tools/call":
             name, arguments = (inside(request, "params", one) for one in ("name", "arguments"))
             arguments = {} if arguments is None else arguments
             if not isinstance(name, str) or not isinstance(arguments, dict):
-                return None  # the server says what is wrong with it
+                return pending  # is no call: the server says what is wrong with it
             if (result := self._called(pending, name, arguments)) is not None:
                 return jsonrpc.result(request, result)
         self.lose(key, "its id was used again")
@@ -196,7 +195,7 @@ class Calls:
         lost = (self.lose(jsonrpc.key(one), jsonrpc.TOO_LONG) for one in jsonrpc.ids_in(head))
         return next(filter(None, lost), None)
 
-    def close(self, why: str) -> list[Message | None]:
+    def close(self, why: str = "ended before its answer") -> list[Message | None]:
         """The session's end: the errors of what is still open."""
         return [self.lose(key, why) for key in list(self.open)]
 
@@ -240,7 +239,7 @@ class Calls:
         else:
             own = {"name": meant.own, "arguments": json.loads(meant.arguments)}
             if own != {"name": name, "arguments": arguments}:
-                pending.sent = {**pending.request, "params": {**pending.request["params"], **own}}
+                pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
             if (decision := decide_one(self._plan, self._session, self._number, meant.own)) is not None:
                 fault, arguments = decision.fault, own["arguments"]
         if fault is not None:
@@ -283,7 +282,7 @@ class Calls:
 
     def _answered(self, pending: Pending, line: Exchange, answer: Message) -> bool:
         """An answer of the server's to a call, which its fault may change. Whether it does."""
-        called, fault = pending.sent or pending.request, pending.fault
+        called, fault = pending.request, pending.fault
         found = inside(answer, "result")
         tool = called["params"]["name"]
         self._memory.keep(tool, called["params"].get("arguments"), found, reads=self._reads(tool))

@@ -25,6 +25,7 @@ from .jsonrpc import Message
 _PATH = re.compile(r"(?:/s/([^/]+))?/mcp/?")
 _STREAM = "text/event-stream"
 _SAFE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+"""A tool's name that a header says as it is; another in base64, since it could not be read back."""
 
 
 class Http(Relay):
@@ -39,7 +40,7 @@ class Http(Relay):
     async def close(self) -> None:
         await super().close()
         for calls in self._sessions.values():
-            calls.close("ended before its answer")
+            calls.close()
 
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         found = _PATH.fullmatch(request.path)
@@ -56,7 +57,7 @@ class Http(Relay):
         message, calls = jsonrpc.read(body), self._sessions.get(session)
         if calls is None or message.get("method") == "initialize":
             if calls is not None:  # the client begins the session again, faults and all
-                calls.close("ended before its answer")
+                calls.close()
             calls = self._sessions[session] = Calls(self._door, session)
         return await _Exchange(self.upstream, calls, request, path).run(message, body)
 
@@ -71,23 +72,22 @@ class _Exchange:
 
     async def run(self, message: Message, body: bytes) -> web.StreamResponse:
         """The reply. Raises UpstreamError where the server gives none."""
-        step: Pending | Message | None = None
-        if self._calls.looks_at(message):
-            step = await self._calls.prepared(message, self._ask)
-        if step is None:
+        if not self._calls.looks_at(message):
             self._calls.lose(jsonrpc.cancelled(message), "cancelled by the client")
             return await self._streamed(await self._sent(body), message)
+        step = await self._calls.prepared(message, self._ask)
         if not isinstance(step, Pending):
             await self._calls.tell()
             return web.json_response(step, dumps=jsonrpc.text)
         key = jsonrpc.key(message["id"])
         try:
-            found = await self._sent(body, step.sent)
+            found = await self._sent(body, None if step.request is message else step.request)
             if found.content_type == _STREAM:
                 return await self._streamed(found, message)
             told = self._calls.relayed(await self._upstream.whole(found, self._budget))
         except UpstreamError as error:
-            failed = self._calls.lose(key, str(error))
+            self._calls.lose(key, str(error))
+            failed = jsonrpc.failure(message["id"], str(error))
             return web.json_response(failed, status=error.status, dumps=jsonrpc.text)
         finally:
             step.left = time.time()  # where it is still open, another stream may bring its answer
@@ -105,7 +105,10 @@ class _Exchange:
             headers["Mcp-Method"] = changed["method"]
             headers.popall("Mcp-Name", None)
             if changed["method"] == "tools/call":
-                headers["Mcp-Name"] = _header(changed["params"]["name"])
+                name = changed["params"]["name"]
+                if not _SAFE.fullmatch(name) or name.startswith("=?base64?"):
+                    name = f"=?base64?{base64.b64encode(name.encode('utf-8', 'replace')).decode()}?="
+                headers["Mcp-Name"] = name
         return await self._upstream.ask("POST", self._path, headers, jsonrpc.text(changed).encode())
 
     async def _ask(self, question: Message) -> Message:
@@ -161,10 +164,3 @@ class _Exchange:
 
 def _event(message: Message) -> bytes:
     return b"event: message\ndata: " + jsonrpc.text(message).encode() + b"\n\n"
-
-
-def _header(name: str) -> str:
-    """A tool's name as a header says it: in base64 where it could not be read back."""
-    if _SAFE.fullmatch(name) and not name.startswith("=?base64?"):
-        return name
-    return f"=?base64?{base64.b64encode(name.encode('utf-8', 'replace')).decode()}?="

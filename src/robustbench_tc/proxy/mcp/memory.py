@@ -53,7 +53,7 @@ class Memory:
         if structured:
             return None
         if text is None:
-            *_, known = OK, *self._results.get(tool, ())
+            known = [OK, *self._results.get(tool, ())][-1]
             text = known if isinstance(known, str) else dumps(known)
         return jsonrpc.text_result(text)
 

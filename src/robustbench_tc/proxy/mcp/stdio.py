@@ -110,8 +110,8 @@ class Stdio:
 
     async def _request(self, message: Message, line: bytes, key: str) -> None:
         step = await self._calls.prepared(message, self._ask)
-        if step is None or isinstance(step, Pending):
-            await _send(self._server, line if step is None or step.sent is None else step.sent)
+        if isinstance(step, Pending):
+            await _send(self._server, line if step.request is message else step.request)
         else:
             await _send(self._client, step)
             await self._tell()

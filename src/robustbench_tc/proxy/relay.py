@@ -84,6 +84,8 @@ class Relay:
             return refusal(str(error), 400)
         except UpstreamError as error:
             return refusal(str(error), error.status)
+        except ConnectionError:
+            return refusal("the caller has left", 499)  # which nobody gets
         except web.HTTPException as error:
             return refusal(f"{error.status} {error.reason}", error.status)
 

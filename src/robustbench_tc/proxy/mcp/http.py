@@ -142,7 +142,7 @@ class _Exchange:
                 await response.write(piece)
                 await self._calls.tell(here)
             await response.write_eof()
-        except (UpstreamError, ConnectionError):
+        except UpstreamError:
             broken_off(self._request)
         finally:
             self._calls.listening.pop(response, None)

@@ -42,16 +42,24 @@ class Stdio:
 
         Raises UserError for a command that cannot be started, and for files in place of pipes.
         """
+        this = asyncio.current_task()
+        assert this is not None
+        # As clients end their servers: before there is one that could be left running.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
         try:
             child = await asyncio.create_subprocess_exec(
                 *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
             raise UserError(f"the server {command[0]!r} cannot be started: {error.strerror}") from None
-        watcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("watcher.py")), str(child.pid)]
-        pipe, none = subprocess.PIPE, subprocess.DEVNULL
-        try:  # the end of its input is the watcher's word to end the server, and it is waited for
-            with subprocess.Popen(watcher, stdin=pipe, stdout=none, start_new_session=True):
+        watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            with watcher:  # the end of its input is its word to end the server, and it is waited for
                 return await self._relay(child)
         finally:
             await child.wait()
@@ -63,9 +71,7 @@ class Stdio:
                 raise UserError(f"the standard {name} is a file: give it a pipe (`cat FILE | rbtc … | cat`)")
         assert child.stdin is not None and child.stdout is not None
         self._server, loop = child.stdin, asyncio.get_running_loop()
-        reader, this = asyncio.StreamReader(), asyncio.current_task()
-        assert this is not None
-        loop.add_signal_handler(signal.SIGTERM, this.cancel)  # as clients end their servers
+        reader = asyncio.StreamReader()
         ours = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)  # Python itself uses the others
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])

@@ -256,7 +256,7 @@ def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, 
     book = None if plan.bench is None else own_book.read(Path(plan.bench))
     place = None if journal is None else Path(journal)
     kept = Journal(place, Opened.of(plan, fingerprint, place), by=digest(*server))
-    return Door(plan, Scenes(plan, rows), kept, book)
+    return Door(plan, Scenes(plan, rows), kept, {} if book is None else book.results)
 
 
 def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...], str | None]":

@@ -9,7 +9,6 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import head
-from . import session as sessions
 from .chat import Chat
 from .dialect import ChatCompletions, Dialect, Unsupported
 from .exchange import Handling
@@ -18,7 +17,7 @@ from .hints import Hints
 from .journal import Exchange, Journal, Opened, digest, remember
 from .offer import NOT_EXPRESSIBLE, name_of
 from .plan import EFFECTS, Plan
-from .relay import SILENCE_S, Refused, Relay
+from .relay import SILENCE_S, Refused, Relay, session_of
 from .responses import Responses
 from .scene import Scene
 from .scenes import Scenes, tool_of
@@ -69,15 +68,7 @@ class Door(Relay):
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes
     ) -> web.StreamResponse:
-        if name is not None:
-            session = sessions.parse(name)
-        elif self.plan.at_run_time and request.method == "POST":
-            raise Refused(
-                "this plan needs to know the session: use the base URL …/s/<case>.<repeat>/v1, or the header "
-                f"{sessions.HEADER}"
-            )
-        else:
-            session = Session("-", 0)
+        session = session_of(request, name, self.plan, "base URL …/s/<case>.<repeat>/v1")
         dialect = DIALECTS.get(bare := path.partition("?")[0])
         if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
             self._not_perturbed(session, secrets_of(request.headers, request.rel_url.raw_query_string))

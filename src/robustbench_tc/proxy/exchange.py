@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import ClientResponse, web
@@ -161,10 +160,9 @@ class Handling:
         if said is not None:
             self._taken(chat.split(said.message, self.asked.offer), said.finish, ASKED_AGAIN)
             return reply
-        stream, events = self.dialect.stream(self.asked.offer, None), sse.Events()
-        with suppress(sse.TooLong):
-            for data in (*events.feed(bytes(kept)), *events.end()):
-                list(stream.feed(loaded(data or "")))
+        stream = self.dialect.stream(self.asked.offer, None)
+        for event in sse.END.split(kept):
+            list(stream.feed(loaded(_said(event))))
         if stream.finish is not None:
             self._taken(stream.split(), stream.finish, ASKED_AGAIN)
         return reply
@@ -266,7 +264,7 @@ class Handling:
         await out.prepare(self.request)
         try:
             end = await self._replies(found, out)
-        except (UpstreamError, sse.TooLong) as error:
+        except UpstreamError as error:
             await out.write(self.dialect.failure(f"rbtc proxy: {error}"))
             broken_off(self.request)
             return out
@@ -299,22 +297,21 @@ class Handling:
 
     async def _pieces(self, found: ClientResponse, stream: Stream, out: web.StreamResponse) -> None:
         """Passes on a reply of the server's but for its end."""
-        events = sse.Events()
+        pieces = (self.budget.take(piece) async for piece in self.door.upstream.pieces(found))
         try:
-            async for piece in self.door.upstream.pieces(found):
-                for data in events.feed(self.budget.take(piece)):
-                    await self._event(data, stream, out)
-            for data in events.end():
-                await self._event(data, stream, out)
+            async for event in sse.parts(pieces):
+                said = _said(event)
+                if not said:
+                    await out.write(b": \n\n")
+                elif said.strip() != "[DONE]":
+                    for chunk in stream.feed(loaded(said)):
+                        await out.write(self.dialect.written(chunk))
         finally:
             found.release() if found.content.at_eof() else found.close()
 
-    async def _event(self, data: str | None, stream: Stream, out: web.StreamResponse) -> None:
-        if data is None:
-            await out.write(b": \n\n")
-        elif data.strip() != "[DONE]":
-            for chunk in stream.feed(loaded(data)):
-                await out.write(self.dialect.written(chunk))
+
+def _said(event: bytes) -> str:
+    return sse.data(event).decode("utf-8", "replace")
 
 
 def _is_stream(found: ClientResponse) -> bool:

@@ -14,7 +14,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
-from .session import NoSession
+from .plan import Plan
+from .session import NoSession, Session
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
@@ -72,6 +73,9 @@ class Relay:
         try:
             _check_caller(request)
             name, path = self._route(request)
+            name = name if name is not None else request.headers.get(sessions.HEADER)
+            query = request.rel_url.raw_query_string
+            path += f"?{query}" if query else ""
             body = await _body(request)
             return await self.exchange(request, name, path, body)
         except Refused as error:
@@ -80,11 +84,13 @@ class Relay:
             return refusal(str(error), 400)
         except UpstreamError as error:
             return refusal(str(error), error.status)
+        except ConnectionError:
+            return refusal("the caller has left", 499)  # which nobody gets
         except web.HTTPException as error:
             return refusal(f"{error.status} {error.reason}", error.status)
 
     def _route(self, request: web.Request) -> tuple[str | None, str]:
-        """The session that a request names, and its path behind `/v1`, with the query."""
+        """The session that a request's path names, and the path behind `/v1`."""
         raw = request.rel_url.raw_path
         name, path = sessions.of_path(raw)
         twice = path == "/v1/v1" or path.startswith("/v1/v1/")
@@ -95,9 +101,7 @@ class Relay:
                 f"the path {raw[:100]} {what}: the base URL is {place}/v1, or {place}/s/<case>.<repeat>/v1",
                 404,
             )
-        query = request.rel_url.raw_query_string
-        name = name if name is not None else request.headers.get(sessions.HEADER)
-        return name, path.removeprefix("/v1") + (f"?{query}" if query else "")
+        return name, path.removeprefix("/v1")
 
     async def exchange(
         self, request: web.Request, name: str | None, path: str, body: bytes
@@ -144,6 +148,18 @@ class Relay:
             return reply
         await reply.write_eof()
         return reply
+
+
+def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
+    """The session that a request names, `-.0` where it names none. Raises NoSession, and Refused where the
+    plan depends on it; `place`: where else than in the header it can stand."""
+    if name is not None:
+        return sessions.parse(name)
+    if plan.at_run_time and request.method == "POST":
+        raise Refused(
+            f"this plan needs to know the session: use the {place}, or the header {sessions.HEADER}"
+        )
+    return Session("-", 0)
 
 
 def broken_off(request: web.Request) -> None:

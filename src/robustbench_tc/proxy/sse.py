@@ -1,51 +1,41 @@
 """Server-sent events: bytes as they come into events, and events into bytes."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import AsyncIterator
 
 from robustbench_tc.schema import Json
 
 DONE = b"data: [DONE]\n\n"
-MOST = 2**23
-"""Bytes of one event: 8 MB."""
+MOST = 2**25
+"""Bytes of an event: 32 MB."""
+
+END = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
+"""Of an event: a blank line. A line ends with CR, LF or both."""
 
 
-class TooLong(ValueError):
-    """An event that does not end."""
+async def parts(pieces: AsyncIterator[bytes], end: re.Pattern[bytes] = END) -> AsyncIterator[bytes]:
+    """What comes in pieces, cut into parts that have this end: each with it, byte by byte as it was written;
+    of a part above MOST its beginning, which is above MOST too. The last may have no end."""
+    rest = bytearray()
+    async for piece in pieces:
+        start = max(0, len(rest) - 3)
+        rest += piece
+        while (found := end.search(rest, start)) is not None:
+            if found.end() == len(rest) and rest.endswith(b"\r"):  # its LF may come with the next piece
+                break
+            yield bytes(rest[: found.end()])
+            del rest[: found.end()]
+            start = 0
+        del rest[MOST + 1 : -3]  # its end is still looked for
+    if rest:
+        yield bytes(rest)
 
 
-class Events:
-    """Cuts a stream into events. A line ends with CR, LF or both; a piece may end anywhere."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, piece: bytes) -> Iterator[str | None]:
-        """The data of each event that is now whole; None for one without data (a comment). Raises TooLong."""
-        text = (self._rest + piece).replace(b"\r\n", b"\n")
-        if text.endswith(b"\r"):  # its LF may come with the next piece
-            text, held = text[:-1], b"\r"
-        else:
-            held = b""
-        *whole, rest = text.replace(b"\r", b"\n").split(b"\n\n")
-        self._rest = rest + held
-        if len(self._rest) > MOST:
-            raise TooLong(f"an event of the server's stream has more than {MOST:,} bytes")
-        for block in whole:
-            yield _data(block)
-
-    def end(self) -> Iterator[str | None]:
-        """The event that the end of the stream left without its blank line, if there is one."""
-        if self._rest.strip():
-            yield _data(self._rest)
-        self._rest = b""
-
-
-def _data(block: bytes) -> str | None:
-    lines = [line[5:] for line in block.split(b"\n") if line.startswith(b"data:")]
-    if not lines:
-        return None
-    return b"\n".join(line.removeprefix(b" ") for line in lines).decode("utf-8", "replace")
+def data(event: bytes) -> bytes:
+    """What an event says; nothing for a comment."""
+    lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
+    return b"\n".join(line.removeprefix(b" ") for line in lines)
 
 
 def written(value: Json, event: str | None = None) -> bytes:

@@ -1,15 +1,9 @@
 """No key in a journal or on the standard error: a canary in every header, URL and error of every door."""
 
-import http.server
 import json
 import os
 import subprocess
 import sys
-import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +12,7 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.proxy import proxy_mcp
 
+from ..wire import Answer, Handler, Seen, send, serving
 from .conftest import DOOR
 
 CANARY = "canary-5f0e7a2b9c"
@@ -31,33 +26,15 @@ CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "a
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello."}], "tools": []}
 
 
-@contextmanager
-def quoting(status: int) -> Iterator[str]:
+def quoting(status: int) -> Handler:
     """A server that quotes all that it was sent in an error, of HTTP or of JSON-RPC."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            said = {"code": -32000, "message": f"{self.path} {self.headers.items()}"}
-            answer = json.dumps({"jsonrpc": "2.0", "id": body.get("id"), "error": said}).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+    def handler(seen: Seen) -> Answer:
+        said = {"code": -32000, "message": f"{seen.path} {seen.headers}"}
+        answer = {"jsonrpc": "2.0", "id": json.loads(seen.body).get("id"), "error": said}
+        return Answer([json.dumps(answer).encode()], status)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return handler
 
 
 def everything_under(folder: Path) -> str:
@@ -71,21 +48,16 @@ def test_what_a_server_quotes_of_a_request_stays_off_the_disk(
 ) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\nfaults:\n- {kind: transient_timeout, at: [9]}\n")
     kept = tmp_path / "journal.jsonl"
-    with quoting(status) as url:
+    with serving(quoting(status)) as server:
         if door == "mcp":
-            served, path, body = proxy_mcp(f"{url}/mcp", tmp_path / "plan.yaml", journal=kept), "", CALL
+            served, path, body = proxy_mcp(server.url, tmp_path / "plan.yaml", journal=kept), "", CALL
         else:
-            served = api.proxy_llm(f"{url}/v1", tmp_path / "plan.yaml", journal=kept, say=print)
+            served = api.proxy_llm(server.url, tmp_path / "plan.yaml", journal=kept, say=print)
             path, body = "/chat/completions", CHAT
         with served as address:
             mine = address.replace("/mcp", "/s/a.0/mcp").replace("/v1", "/s/a.0/v1")
             query = f"?key={CANARY}-query&tenant={CANARY}-tenant"
-            request = urllib.request.Request(mine + path + query, json.dumps(body).encode(), HEADERS)
-            try:
-                with urllib.request.urlopen(request, timeout=60) as reply:
-                    said = reply.read().decode()
-            except urllib.error.HTTPError as error:
-                said = error.read().decode()
+            said = send(mine + path + query, json.dumps(body).encode(), HEADERS).body.decode()
     assert CANARY in said  # the client hears it, as without a door
     assert '"error":' in kept.read_text() or (door, status) == ("llm", 200)
     out, err = capfd.readouterr()

@@ -1,12 +1,7 @@
 """The MCP door over HTTP against a server that is written out, byte by byte."""
 
 import http.client
-import http.server
 import json
-import threading
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,66 +9,50 @@ import pytest
 
 from robustbench_tc.api.proxy import proxy_mcp
 
+from ..wire import Answer, Handler, Seen, Server, send, serving
+
+STREAM = {"Content-Type": "text/event-stream"}
 NOTICE = b'event: message\rdata: {"jsonrpc":"2.0","method":"notifications/progress"}\r\n\r\n'
 CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "für alle", "arguments": {}}}
 
 
-@contextmanager
-def served(stream: bytes, later: bytes | None = None) -> Iterator[tuple[str, list[Any]]]:
-    """A server whose answer to a call is that stream, which breaks off; or which ends before its answer, and
-    goes on with `later` for the client that comes back."""
-    asked: list[Any] = []
+def saying(call: Answer, later: bytes = b"") -> Handler:
+    """A server with that answer to a call, and `later` for the client that comes back."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append((body["method"], self.headers["Mcp-Name"]))
-            whole, kind, more = stream, "text/event-stream", 9 if later is None else 0
-            if body["method"] == "tools/list":
-                answer = {"jsonrpc": "2.0", "id": body["id"], "result": {"tools": []}}
-                whole, kind, more = json.dumps(answer).encode(), "application/json", 0
-            self._send(whole, kind, more)
+    def handler(seen: Seen) -> Answer:
+        if seen.method == "GET":
+            return Answer([later], headers=STREAM)
+        body = json.loads(seen.body)
+        if body["method"] != "tools/list":
+            return call
+        listed = {"jsonrpc": "2.0", "id": body["id"], "result": {"tools": []}}
+        return Answer([json.dumps(listed).encode()])
 
-        def do_GET(self) -> None:
-            asked.append(("GET", self.headers["Last-Event-ID"]))
-            self._send(later or b"", "text/event-stream", 0)
+    return handler
 
-        def _send(self, whole: bytes, kind: str, more: int) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(whole) + more))
-            self.end_headers()
-            self.wfile.write(whole)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def asked(server: Server) -> list[tuple[Any, str | None]]:
+    """What the server was asked: the method, and the name beside it or the last event's id."""
+    return [
+        (json.loads(seen.body)["method"], seen.headers.get("Mcp-Name"))
+        if seen.body
+        else (seen.method, seen.headers.get("Last-Event-ID"))
+        for seen in server.seen
+    ]
 
 
 @pytest.mark.parametrize("method", ["tools/call", "other"])
 def test_a_stream_that_breaks_off_breaks_off_here_too(tmp_path: Path, method: str) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\nfaults:\n- {kind: silent_no_op, at: [9]}\n")
-    with served(NOTICE) as (url, asked), proxy_mcp(url, tmp_path / "plan.yaml") as address:
+    cut = Answer([NOTICE], headers=STREAM, pause_s=0.2, break_off=True)
+    with serving(saying(cut)) as server, proxy_mcp(server.url, tmp_path / "plan.yaml") as address:
         mine = address.replace("/mcp", "/s/a.0/mcp")
-        body = json.dumps({**CALL, "method": method}).encode()
         headers = {"Mcp-Method": method, "Mcp-Name": "=?base64?ZsO8ciBhbGxl?="}
-        with (
-            urllib.request.urlopen(urllib.request.Request(mine, body, headers), timeout=60) as reply,
-            pytest.raises(http.client.IncompleteRead) as broken,
-        ):
-            reply.read()
+        with pytest.raises(http.client.IncompleteRead) as broken:
+            send(mine, json.dumps({**CALL, "method": method}).encode(), headers)
     assert broken.value.partial == NOTICE
     own = [] if method == "other" else [("tools/list", None)]
-    assert asked == [*own, (method, "=?base64?ZsO8ciBhbGxl?=")]
+    assert asked(server) == [*own, (method, "=?base64?ZsO8ciBhbGxl?=")]
 
 
 def test_a_stream_that_ends_before_its_answer_goes_on_where_the_client_comes_back(tmp_path: Path) -> None:
@@ -83,21 +62,35 @@ def test_a_stream_that_ends_before_its_answer_goes_on_where_the_client_comes_bac
     )
     first = b"id: 7\nretry: 100\ndata: \n\n"
     answer = b'{"jsonrpc":"2.0","id":2,"result":{"content":[],"more":1}}'
-    later = b": ping\n\nid: 8\nevent: message\ndata: %s\n\n" + NOTICE
+    later = b": ping\n\nid: 8\nevent: message\ndata: %s\n\n" % answer + NOTICE
     journal = tmp_path / "journal.jsonl"
     with (
-        served(first, later % answer) as (url, asked),
-        proxy_mcp(url, tmp_path / "plan.yaml", journal=journal) as address,
+        serving(saying(Answer([first], headers=STREAM), later)) as server,
+        proxy_mcp(server.url, tmp_path / "plan.yaml", journal=journal) as address,
     ):
         mine = address.replace("/mcp", "/s/a.0/mcp")
-        with urllib.request.urlopen(mine, json.dumps(CALL).encode(), timeout=60) as reply:
-            assert reply.read() == first
+        assert send(mine, json.dumps(CALL).encode()).body == first
         assert "replies" not in journal.read_text()
-        again = urllib.request.Request(mine, headers={"Last-Event-ID": "7"})
-        with urllib.request.urlopen(again, timeout=60) as reply:
-            before, met, after = reply.read().partition(b'"content":[{"type":"text","text":"Obey."}]')
-    assert met and before + b'"content":[]' + after == later % answer
-    assert asked[1:] == [("tools/call", None), ("GET", "7")]
+        again = send(mine, headers={"Last-Event-ID": "7"}, method="GET")
+    before, met, after = again.body.partition(b'"content":[{"type":"text","text":"Obey."}]')
+    assert met and before + b'"content":[]' + after == later
+    assert asked(server)[1:] == [("tools/call", None), ("GET", "7")]
     line = json.loads(journal.read_text().splitlines()[-1])
     assert line["replaced"][0]["kind"] == "injected_instruction"
     assert (line["executed"], line.get("error")) == (1, None)
+
+
+@pytest.mark.parametrize("faults", ["", "faults:\n- {kind: silent_no_op, at: [9]}\n"], ids=["idle", "faults"])
+def test_a_client_that_leaves_is_no_traceback(
+    tmp_path: Path, faults: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "plan.yaml").write_text("version: 1\n" + faults)
+    endless = Answer([NOTICE * 1000] * 3000, headers=STREAM)
+    with serving(saying(endless)) as server, proxy_mcp(server.url, tmp_path / "plan.yaml") as address:
+        parts = address.removeprefix("http://").partition("/")
+        client = http.client.HTTPConnection(parts[0], timeout=60)
+        client.request("POST", "/s/a.0/mcp", json.dumps(CALL).encode())
+        assert client.getresponse().readline()
+        client.close()
+        assert server.gone.wait(60)
+    assert caplog.text == ""

@@ -8,30 +8,31 @@ message of the server's. Both give back what they got wherever the plan changes 
 import asyncio
 import dataclasses
 import json
-import secrets
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from robustbench_tc.own.book import Book
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.fit import error
 
 from ..decide import decide_one, may_replace
 from ..journal import MCP, Exchange, Journal, Replaced
-from ..plan import FAULT_KINDS, Fault, Plan
+from ..plan import EFFECTS, Fault, Plan
 from ..scenes import Scenes, clean_ids
 from ..secrets import NONE
 from ..session import Session
 from . import jsonrpc
-from .jsonrpc import Message
+from .jsonrpc import Message, inside
 from .listing import Listing, listed
 from .memory import Memory
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
-"""Puts a question of the door's own to the server. An answer that cannot be had is an error message."""
+"""Puts a question of the door's own to the server. {} is an answer that cannot be had."""
+Tell: TypeAlias = Callable[[], Awaitable[None]]
+"""Says to the client, in one place, that its list of tools is another one."""
 
 NOT_THERE = error("this tool is not available")
 """What a tool that the door put there answers where its results would need a schema."""
@@ -50,17 +51,16 @@ class Door:
     plan: Plan
     scenes: Scenes
     journal: Journal
-    book: Book | None = None
-    """Of a dataset of own tools: what its cases' tools answer where a call is not carried out."""
+    results: Mapping[str, Mapping[str, Sequence[Json]]] = dataclasses.field(default_factory=dict)
+    """By clean id and tool: what the tools of own cases answer, in turn, where a call is not carried out."""
 
 
 @dataclasses.dataclass
 class Pending:
-    """A request of the client's that the door looks at, until its answer has gone out."""
+    """A request of the client's whose answer the door looks at, until that has gone out."""
 
     request: Message
-    sent: Message
-    """What the server gets: `request` itself where nothing is changed."""
+    """As the server gets it: as it came, or what that means."""
     line: Exchange | None = None
     """The journal's, of a call."""
     fault: Fault | None = None
@@ -73,119 +73,113 @@ class Calls:
     """One session at one door, from the client's `initialize` on."""
 
     def __init__(self, door: Door, session: Session) -> None:
-        self.plan, self._door, self._session = door.plan, door, session
+        self._plan, self._door, self._session = door.plan, door, session
         self.secrets = NONE
         """What no line of the journal may hold: of all requests of the session."""
         self.open: dict[str, Pending] = {}
         """Requests without an answer so far, by `jsonrpc.key` of their ids."""
-        self.changed = False
-        """Whether the client is to be told, now, that its list of tools is another one."""
+        self.listening: dict[object, Tell] = {}
+        """Where the client waits to hear that its list of tools is another one."""
+        self._changed = False
+        """Whether it is to hear that now."""
         self._number = 0
         """Of the last call, from 1."""
         self._batch, self._batch_ended = -1, 0.0
         self._opening = time.time()  # seconds since the epoch, as all times here
         self._listing: Listing | None = None
         """What the client was shown."""
-        self._tools: dict[str, dict[str, Json]] = {}
+        self._tools: dict[str, Json] = {}
         self._learning = asyncio.Lock()
-        self._own = f"{secrets.token_hex(8)}-"
-        """How the ids of the door's own questions begin: no client's do."""
-        known = {} if door.book is None else door.book.results
-        case = next((one for one in clean_ids(session.case) if one in known), "")
-        self._memory = Memory(known.get(case, {}))
+        cases = (door.results[one] for one in clean_ids(session.case) if one in door.results)
+        self._memory = Memory(next(cases, {}))
+
+    # What the client says
 
     def looks_at(self, message: Message) -> bool:
         """Whether a message of the client's is a request that the plan is about."""
-        if self.plan.idle or not jsonrpc.is_request(message):
-            return False
-        method = message["method"]
-        return method in ("tools/list", "tools/call") or (
-            self.plan.types_after > 0 and method in ("initialize", "server/discover")
+        method = message.get("method")
+        about = (
+            method == "tools/call"
+            or (method == "tools/list" and inside(message, "params", "cursor") is None)
+            or (method in ("initialize", "server/discover") and self._plan.types_after > 0)
         )
+        return about and message.get("id") is not None and not self._plan.idle
 
-    # The tools
+    async def prepared(self, request: Message, ask: Ask) -> Pending | Message:
+        """What becomes of a request that `looks_at` names: it goes to the server, or the door's own answer,
+        which has waited for calls that were made at the same time.
 
-    async def prepare(self, request: Message, ask: Ask) -> None:
-        """Learns the server's tools, before a request that `looks_at` names: all pages of them at each list
-        that the client asks for, and once before a call of a client that asked for none."""
-        lists = request["method"] == "tools/list" and jsonrpc.params(request).get("cursor") is None
+        The server's tools are learned before: all pages of them at each list that the client asks for, and
+        once before a call of a client that asked for none.
+        """
+        method = request["method"]
         async with self._learning:
-            if not lists and (request["method"] != "tools/call" or self._listing is not None):
-                return
-            tools = await self._pages(request, ask)
-            named = (one for one in tools if isinstance(one, dict) and isinstance(one.get("name"), str))
-            self._tools = {one["name"]: one for one in named}
-            shown = Listing(tools)
-            if self.plan.types and self._number >= self.plan.types_after:
-                shown = listed(tools, self._door.scenes, self._session)
-            if not lists and shown.offer is not None and shown.scene is not None:
-                clean = shown.scene.clean.tools
-                plain = self._door.scenes.as_it_came(self._session, (), clean, "list_not_asked_for")
-                shown = Listing(tools, plain)
-            if self._listing is None:
-                self._write(replace(self._line(), lists=tuple(self._tools)), time.time())
-            self._listing = shown
+            if method == "tools/list" or (method == "tools/call" and self._listing is None):
+                await self._learn(request, ask, asked=method == "tools/list")
+        step = self.before(request)
+        if isinstance(step, dict):
+            await asyncio.sleep(TOGETHER_S)
+        return step
 
-    async def _pages(self, request: Message, ask: Ask) -> list[Json]:
+    async def _learn(self, request: Message, ask: Ask, *, asked: bool) -> None:
         tools: list[Json] = []
         cursor: Json = None
-        for page in range(MOST_PAGES):
-            answer = await ask(jsonrpc.own_list(request, f"{self._own}{page}", cursor))
-            found = answer.get("result")
-            if not isinstance(found, dict) or not isinstance(found.get("tools"), list):
+        for _ in range(MOST_PAGES):
+            found = inside(await ask(jsonrpc.own_list(request, cursor)), "result")
+            page, cursor = inside(found, "tools"), inside(found, "nextCursor")
+            tools += page if isinstance(page, list) else []
+            if cursor is None or not isinstance(page, list) or len(tools) >= MOST_TOOLS:
                 break
-            tools += found["tools"]
-            cursor = found.get("nextCursor")
-            if cursor is None or len(tools) >= MOST_TOOLS:
-                break
-        return tools[:MOST_TOOLS]
+        del tools[MOST_TOOLS:]
+        self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
+        if self._listing is None:
+            self._write(self._line(lists=tuple(self._tools)), time.time())
+        self._listing = Listing(tools)
+        if self._plan.types and self._number >= self._plan.types_after:
+            self._listing = listed(tools, self._door.scenes, self._session, asked=asked)
 
-    def _listed(self, request: Message, answer: Message) -> Message:
-        """The client's list: where it is another one than the server's, whole on its first page."""
-        found, listing = answer.get("result"), self._listing
-        if jsonrpc.params(request).get("cursor") is not None or listing is None:
-            return answer
-        if not isinstance(found, dict) or not isinstance(found.get("tools"), list):
-            return answer
-        if listing.offer is None and self.plan.types_after == 0:
-            return answer
-        body = {name: value for name, value in found.items() if name != "nextCursor"}
-        if "ttlMs" in body:  # a client that kept the list would not see that it changes
-            body["ttlMs"] = 0
-        return {**answer, "result": {**body, "tools": listing.tools}}
+    async def tell(self, otherwise: Tell | None = None) -> None:
+        """Says that the list of tools is another one, where it just became so: wherever the client listens,
+        or `otherwise`."""
+        if self._changed:
+            self._changed = False
+            for tell in [*self.listening.values()] or filter(None, [otherwise]):
+                with suppress(ConnectionError):  # who has gone is told nothing
+                    await tell()
 
     # The hooks
 
     def before(self, request: Message) -> Pending | Message:
-        """What becomes of a request that `prepare` has seen: it goes to the server, or the door's own answer,
-        which the client gets after TOGETHER_S."""
-        given, pending = jsonrpc.params(request), Pending(request, request)
-        arguments = {} if given.get("arguments") is None else given["arguments"]
-        # What is no call goes to the server, which says what is wrong with it.
-        if (
-            request["method"] == "tools/call"
-            and isinstance(given.get("name"), str)
-            and isinstance(arguments, dict)
-        ):
-            pending.line = self._numbered(request, arguments)
-            answer = self._called(pending, given["name"], arguments)
-            if answer is not None:
-                self._write(replace(pending.line, executed=0), time.time() + TOGETHER_S)
-                return answer
-        self.lose(jsonrpc.key(request["id"]), "its id was used again")
-        self.open[jsonrpc.key(request["id"])] = pending
+        """What becomes of a request once the tools are known, as `prepared` says it."""
+        pending, key = Pending(request), jsonrpc.key(request["id"])
+        if request["method"] == "tools/call":
+            name, arguments = (inside(request, "params", one) for one in ("name", "arguments"))
+            arguments = {} if arguments is None else arguments
+            if not isinstance(name, str) or not isinstance(arguments, dict):
+                return pending  # is no call: the server says what is wrong with it
+            if (result := self._called(pending, name, arguments)) is not None:
+                return jsonrpc.result(request, result)
+        self.lose(key, "its id was used again")
+        self.open[key] = pending
         return pending
 
     def relayed(self, data: bytes) -> bytes:
         """A message of the server's as the client gets it."""
-        message = jsonrpc.read(data) if self.open else None
-        if message is None or not jsonrpc.is_response(message):
+        answer = jsonrpc.read(data) if self.open else {}
+        key = jsonrpc.key(answer.get("id"))
+        if "method" in answer or key not in self.open:
             return data
-        pending = self.open.pop(jsonrpc.key(message["id"]), None)
-        if pending is None:
-            return data
-        answer = self._after(pending, message)
-        return data if answer is message else jsonrpc.text(answer).encode()
+        pending = self.open.pop(key)
+        if pending.line is not None:
+            changes = self._answered(pending, pending.line, answer)
+        elif pending.request["method"] == "tools/list":
+            changes = self._listed(answer)
+        else:
+            # The server's description of itself: its list of tools may change.
+            tools = inside(answer, "result", "capabilities", "tools")
+            if changes := isinstance(tools, dict):
+                tools["listChanged"] = True
+        return jsonrpc.text(answer).encode() if changes else data
 
     def lose(self, key: str, why: str) -> Message | None:
         """Ends an open request that gets no answer: the error that the client gets, if it still waits."""
@@ -194,111 +188,126 @@ class Calls:
             return None
         if pending.line is not None:
             self._write(replace(pending.line, status=500, error=why), pending.left or time.time())
-        return jsonrpc.failure(pending.request, why)
+        return jsonrpc.failure(pending.request["id"], why)
 
     def too_long(self, head: bytes) -> Message | None:
         """The error of the call that a message of the server's above the limit answers, by its beginning."""
         lost = (self.lose(jsonrpc.key(one), jsonrpc.TOO_LONG) for one in jsonrpc.ids_in(head))
         return next(filter(None, lost), None)
 
-    def close(self) -> None:
-        """The session's end: what is still open has its line."""
-        for key in list(self.open):
-            self.lose(key, "ended before its answer")
+    def close(self, why: str = "ended before its answer") -> list[Message | None]:
+        """The session's end: the errors of what is still open."""
+        return [self.lose(key, why) for key in list(self.open)]
 
-    def _after(self, pending: Pending, answer: Message) -> Message:
-        if pending.request["method"] == "tools/list":
-            return self._listed(pending.request, answer)
-        if pending.request["method"] != "tools/call":
-            return _announcing(answer)
-        line, fault, found = pending.line, pending.fault, answer.get("result")
-        if line is None:
-            return answer
-        called = jsonrpc.params(pending.sent)
-        self._memory.keep(called["name"], called.get("arguments"), found, reads=self._reads(called["name"]))
+    def _listed(self, answer: Message) -> bool:
+        """Puts the client's list, whole, into an answer with the server's first page. Whether it is another
+        list, or is to become one."""
+        listing, found = self._listing, inside(answer, "result")
+        changes = self._plan.types_after > 0 or (listing is not None and listing.offer is not None)
+        if not changes or listing is None or not isinstance(inside(found, "tools"), list):
+            return False
+        found["tools"] = listing.tools
+        found.pop("nextCursor", None)
+        if "ttlMs" in found:  # a client that kept the list would not see that it changes
+            found["ttlMs"] = 0
+        return True
+
+    # A call and its answer
+
+    def _called(self, pending: Pending, name: str, arguments: dict[str, Json]) -> dict[str, Json] | None:
+        """The door's own result of a call; None where the server is asked, for what the call means."""
+        if not any(one.line for one in self.open.values()) and time.time() > self._batch_ended:
+            self._batch += 1  # a result was read before this call
+        self._number += 1
+        listing, call = self._listing or Listing([]), str(pending.request["id"])
+        scene, meant = listing.scene, listing.meant(name, arguments)
+        said = {"id": call, "name": name, "arguments": jsonrpc.text(arguments)}
+        line = self._line(replies=[{"text": "", "tool_calls": [said]}], executed=1)
+        if scene is not None:
+            row = None if self._plan.bench is None else scene.row.id
+            line = replace(line, type=scene.code, row=row, skipped=scene.skipped)
+        fault: Fault | None = None
+        result: dict[str, Json] | None = None
+        if scene is not None and scene.text is not None and self._batch < scene.answered:
+            fault = Fault(kind=scene.code, text=scene.text)
+        elif meant.own is None:
+            # Clients hold a result against the schema of any tool of that name, but not an error.
+            structured = inside(self._tools, name, "outputSchema") is not None
+            answer = NOT_THERE if structured else meant.answer
+            line = replace(line, held=[{"id": call, "name": name, "answer": answer}])
+            result = jsonrpc.text_result(answer, failed=structured)
+        else:
+            own = {"name": meant.own, "arguments": json.loads(meant.arguments)}
+            if own != {"name": name, "arguments": arguments}:
+                pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
+            if (decision := decide_one(self._plan, self._session, self._number, meant.own)) is not None:
+                fault, arguments = decision.fault, own["arguments"]
+        if fault is not None:
+            tool = meant.own or name
+            result, label = self._instead(fault, tool, arguments)
+            if result is not None:
+                label = "no_effect" if meant.own is None else "before_effect"
+            met = (Replaced(call=call, tool=tool, kind=fault.kind, label=label),)
+            if label == "after_effect":
+                pending.fault = fault
+            else:
+                line = replace(line, spared=met) if result is None else replace(line, replaced=met)
+        if result is None:
+            pending.line = line
+        else:
+            self._write(replace(line, executed=0), time.time() + TOGETHER_S)
+        return result
+
+    def _instead(self, fault: Fault, tool: str, arguments: Json) -> tuple[dict[str, Json] | None, str]:
+        """The result of a fault that comes before the effect of a call; else why it spares the call, or that
+        it comes after the effect."""
+        if fault.kind not in EFFECTS:
+            return jsonrpc.text_result(fault.answer, failed=True), ""
+        if fault.kind == "silent_no_op":
+            structured = inside(self._tools, tool, "outputSchema") is not None
+            return self._memory.done(tool, fault.text, structured=structured), "no_answer_fits"
+        reads = self._reads(tool)
+        if fault.kind == "stale_read" and reads:
+            return self._memory.stale(tool, arguments), "nothing_older"
+        # Of a call that was carried out and looks as if it were not: the client may repeat it.
+        repeatable = (
+            reads
+            or may_replace(self._plan, tool)
+            or inside(self._tools, tool, "annotations", "idempotentHint") is True
+        )
+        harmless = fault.kind == "injected_instruction" or (
+            fault.kind == "timeout_after_effect" and repeatable
+        )
+        return None, "after_effect" if harmless else "may_write"
+
+    def _answered(self, pending: Pending, line: Exchange, answer: Message) -> bool:
+        """An answer of the server's to a call, which its fault may change. Whether it does."""
+        called, fault = pending.request, pending.fault
+        found = inside(answer, "result")
+        tool = called["params"]["name"]
+        self._memory.keep(tool, called["params"].get("arguments"), found, reads=self._reads(tool))
         # A question back, or a task, is no result yet.
-        if fault is not None and isinstance(found, dict) and "content" in found:
-            met = Replaced(call=str(pending.request["id"]), tool=called["name"], kind=fault.kind)
+        if fault is not None and inside(found, "content") is not None:
+            met = Replaced(call=str(called["id"]), tool=tool, kind=fault.kind)
             line = replace(line, replaced=(met,))
             if fault.kind == "timeout_after_effect":
-                found = jsonrpc.text_result(fault.answer, failed=True)
-                answer = jsonrpc.result(pending.request, found)
+                answer.update(jsonrpc.result(called, jsonrpc.text_result(fault.answer, failed=True)))
             else:
                 content = found["content"] if isinstance(found["content"], list) else []
-                added = {"type": "text", "text": fault.answer}
-                answer = {**answer, "result": {**found, "content": [*content, added]}}
-        failed = answer.get("error")
-        if isinstance(failed, dict):
-            line = replace(line, status=500, error=str(failed.get("message"))[:1000])
+                found["content"] = [*content, {"type": "text", "text": fault.answer}]
+        if isinstance(answer.get("error"), dict):
+            line = replace(line, status=500, error=str(answer["error"].get("message"))[:1000])
         self._write(line, time.time())
-        return answer
-
-    def _called(self, pending: Pending, name: str, arguments: dict[str, Json]) -> Message | None:
-        """What a call means; the door's own answer where the server is not asked."""
-        request, listing = pending.request, self._listing or Listing([])
-        meant, scene, call = listing.meant(name, arguments), listing.scene, str(request["id"])
-        assert pending.line is not None
-        if scene is not None and scene.text is not None and self._batch < scene.answered:
-            label = "no_effect" if meant.own is None else "before_effect"
-            met = Replaced(call=call, tool=meant.own or name, kind=scene.code, label=label)
-            pending.line = replace(pending.line, replaced=(met,))
-            return jsonrpc.result(request, jsonrpc.text_result(scene.text, failed=True))
-        if meant.own is None:
-            # Clients hold a result against the schema of any tool of that name, but not an error.
-            said = NOT_THERE if self._structured(name) else meant.answer
-            pending.line = replace(pending.line, held=[{"id": call, "name": name, "answer": said}])
-            return jsonrpc.result(request, jsonrpc.text_result(said, failed=said != meant.answer))
-        if meant.own != name or json.loads(meant.arguments) != arguments:
-            renamed = {**request["params"], "name": meant.own, "arguments": json.loads(meant.arguments)}
-            pending.sent = {**request, "params": renamed}
-        decision = decide_one(self.plan, self._session, self._number, meant.own)
-        return None if decision is None else self._met(pending, decision.fault, meant.own)
-
-    def _met(self, pending: Pending, fault: Fault, tool: str) -> Message | None:
-        """A call that meets a fault: the answer of one that comes before the effect."""
-        result: dict[str, Json] | None = None
-        spared = ""
-        if fault.kind in FAULT_KINDS:
-            result = jsonrpc.text_result(fault.answer, failed=True)
-        elif fault.kind == "silent_no_op":
-            result = self._memory.done(tool, fault.text, structured=self._structured(tool))
-            spared = "no_answer_fits"
-        elif fault.kind == "stale_read" and self._reads(tool):
-            result = self._memory.stale(tool, jsonrpc.params(pending.sent).get("arguments"))
-            spared = "nothing_older"
-        elif fault.kind == "stale_read" or (
-            fault.kind == "timeout_after_effect" and not self._repeatable(tool)
-        ):
-            spared = "may_write"
-        else:
-            pending.fault = fault
-            return None
-        assert pending.line is not None
-        label = spared if result is None else "before_effect"
-        met = Replaced(call=str(pending.request["id"]), tool=tool, kind=fault.kind, label=label)
-        if result is None:
-            pending.line = replace(pending.line, spared=(met,))
-            return None
-        pending.line = replace(pending.line, replaced=(met,))
-        return jsonrpc.result(pending.request, result)
-
-    def _structured(self, tool: str) -> bool:
-        return self._tools.get(tool, {}).get("outputSchema") is not None
-
-    def _hint(self, tool: str, name: str) -> bool:
-        hints = self._tools.get(tool, {}).get("annotations")
-        return isinstance(hints, dict) and hints.get(name) is True
+        return bool(line.replaced)
 
     def _reads(self, tool: str) -> bool:
-        return tool in self.plan.read_only or self._hint(tool, "readOnlyHint")
-
-    def _repeatable(self, tool: str) -> bool:
-        """Whether a call that was carried out may be answered as if it were not: the client may repeat it."""
-        return may_replace(self.plan, tool) or self._reads(tool) or self._hint(tool, "idempotentHint")
+        return (
+            tool in self._plan.read_only or inside(self._tools, tool, "annotations", "readOnlyHint") is True
+        )
 
     # The journal
 
-    def _line(self) -> Exchange:
+    def _line(self, **more: Any) -> Exchange:
         case, repeat = self._session
         return Exchange(
             door=MCP,
@@ -308,38 +317,11 @@ class Calls:
             number=self._number,
             began=time.time(),
             opening=self._opening,
+            **more,
         )
-
-    def _numbered(self, request: Message, arguments: dict[str, Json]) -> Exchange:
-        """Counts a call, and the batch that it is of; its line."""
-        if not any(one.line for one in self.open.values()) and time.time() > self._batch_ended:
-            self._batch += 1  # a result was read before this call
-        self._number += 1
-        scene = None if self._listing is None else self._listing.scene
-        call = {
-            "id": str(request["id"]),
-            "name": request["params"]["name"],
-            "arguments": jsonrpc.text(arguments),
-        }
-        line = replace(self._line(), replies=[{"text": "", "tool_calls": [call]}], executed=1)
-        if scene is None:
-            return line
-        row = None if self.plan.bench is None else scene.row.id
-        return replace(line, type=scene.code, row=row, skipped=scene.skipped)
 
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:
             self._batch_ended = max(self._batch_ended, ended)
-            self.changed = bool(self.plan.types) and line.number == self.plan.types_after
+            self._changed = bool(self._plan.types) and line.number == self._plan.types_after
         self._door.journal.write(replace(line, ended=ended), self.secrets)
-
-
-def _announcing(answer: Message) -> Message:
-    """The server's own description, in which its list of tools may change."""
-    found = answer.get("result")
-    abilities = found.get("capabilities") if isinstance(found, dict) else None
-    tools = abilities.get("tools") if isinstance(abilities, dict) else None
-    if not isinstance(found, dict) or not isinstance(abilities, dict) or not isinstance(tools, dict):
-        return answer
-    changing = {**abilities, "tools": {**tools, "listChanged": True}}
-    return {**answer, "result": {**found, "capabilities": changing}}

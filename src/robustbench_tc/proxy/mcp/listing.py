@@ -1,7 +1,6 @@
 """The tools of a server as a session's client is shown them."""
 
 import json
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from robustbench_tc.schema import Json
@@ -10,6 +9,7 @@ from ..offer import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
 from ..scene import Scene
 from ..scenes import Scenes, tool_of
 from ..session import Session
+from .jsonrpc import inside
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""
@@ -30,55 +30,51 @@ class Listing(NamedTuple):
         return Meant(name, text) if self.offer is None else self.offer.meant(name, text)
 
 
-def listed(tools: Sequence[Json], scenes: Scenes, session: Session) -> Listing:
-    """The tools as the session's type has them; as they are where it cannot be expressed, with the reason."""
-    plain = list(tools)
+def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) -> Listing:
+    """The tools as the session's type has them; as they are where it cannot be expressed, with the reason.
+    `asked`: whether it is the client that wants the list."""
     try:
         entries = [_entry(tool) for tool in tools]
         functions = tuple(map(tool_of, entries))
     except ValueError:
-        return Listing(plain, scenes.as_it_came(session, (), (), "tools_cannot_be_read"))
+        return Listing(tools, scenes.as_it_came(session, (), (), "tools_cannot_be_read"))
     scene = scenes.of(session, (), functions)
     if scene.skipped is not None:
-        return Listing(plain, scene)
-    if scene.row.messages != scene.clean.messages:  # the request is not the server's to see
-        return Listing(plain, scenes.as_it_came(session, (), functions, NOT_EXPRESSIBLE))
+        return Listing(tools, scene)
     try:
+        if scene.row.messages != scene.clean.messages:  # the request is not the server's to see
+            raise NotTheCase(NOT_EXPRESSIBLE)
         offered = offer(entries, scene.clean, scene.row, flat=True)
+        shown = [_shown(entry) for entry in offered.entries]
+        if any(inside(tool, "inputSchema", "type") != "object" for tool in shown):
+            raise NotTheCase(NOT_EXPRESSIBLE)  # one such root spoils the whole list for clients
+        if shown == tools:
+            return Listing(tools, scene)
+        if not asked:
+            raise NotTheCase("list_not_asked_for")
     except NotTheCase as reason:
-        return Listing(plain, scenes.as_it_came(session, (), functions, str(reason)))
-    shown = [_shown(entry) for entry in offered.entries]
-    if not all(_carried(tool) for tool in shown):
-        return Listing(plain, scenes.as_it_came(session, (), functions, NOT_EXPRESSIBLE))
-    if shown == plain:
-        return Listing(plain, scene)
+        return Listing(tools, scenes.as_it_came(session, (), functions, str(reason)))
     return Listing(shown, scene, offered)
 
 
 def _entry(tool: Json) -> dict[str, Json]:
-    """A server's tool as an entry of an offer. Raises ValueError for what is none."""
-    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-        raise ValueError("a tool without a name")
-    entry = {"type": "function", "name": tool["name"], _ITSELF: tool}
-    if isinstance(tool.get("description"), str):
+    """A server's tool as an entry of an offer, which `tool_of` refuses for what is none."""
+    entry = {
+        "type": "function",
+        "name": inside(tool, "name"),
+        "parameters": inside(tool, "inputSchema"),
+        _ITSELF: tool,
+    }
+    if isinstance(inside(tool, "description"), str):
         entry["description"] = tool["description"]
-    return {**entry, "parameters": tool.get("inputSchema")}
+    return entry
 
 
 def _shown(entry: Json) -> Json:
     """An entry of an offer as a server lists a tool; what the server says beside is kept."""
-    tool: dict[str, Json] = dict(entry.get(_ITSELF) or {})
-    tool["name"] = entry["name"]
-    if entry.get("description") is not None and (tool.get("description") or "") != entry["description"]:
+    tool = {**entry.get(_ITSELF, {}), "name": entry["name"], "inputSchema": entry["parameters"]}
+    if entry.get("description"):
         tool["description"] = entry["description"]
-    if "description" not in entry:
+    elif "description" not in entry:
         tool.pop("description", None)
-    if tool.get("inputSchema") != entry["parameters"]:
-        tool["inputSchema"] = entry["parameters"]
     return tool
-
-
-def _carried(tool: Json) -> bool:
-    """Whether clients take a list with this tool: one whose root is not an object spoils the whole list."""
-    schema = tool.get("inputSchema")
-    return isinstance(schema, dict) and schema.get("type") == "object"

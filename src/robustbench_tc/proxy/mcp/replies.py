@@ -7,7 +7,9 @@ without a right call are never seen, and stay unasked.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -17,12 +19,12 @@ from ..journal import LLM, MCP, Exchange
 def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """The lines of both kinds of doors, those of this one as exchanges with a model; others are left out."""
     found: list[Exchange] = []
-    sessions: dict[str, list[Exchange]] = {}
+    sessions: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
         if one.door == LLM:
             found.append(one)
         elif one.door == MCP:
-            sessions.setdefault(one.session, []).append(one)
+            sessions[one.session].append(one)
     for lines in sessions.values():
         for attempt in _attempts(lines):
             found += _replies(attempt)
@@ -31,56 +33,44 @@ def as_replies(exchanges: Iterable[Exchange]) -> list[Exchange]:
 
 def _attempts(lines: Sequence[Exchange]) -> list[list[Exchange]]:
     """The calls of each attempt. Another begins when a door that the last one knows is opened again."""
-    openings = sorted({(one.opening or 0.0, one.by) for one in lines})
-    starts: list[float] = []
-    known: set[str] = set()
-    for opening, by in openings:
-        if by in known or not starts:
-            starts.append(opening)
-            known = set()
-        known.add(by)
-    ends = [*starts[1:], math.inf]
-    calls = [
-        [one for one in lines if start <= (one.opening or 0.0) < end and one.replies]
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    return [attempt for attempt in calls if attempt]
+    attempts: list[list[Exchange]] = []
+    known: dict[str, float] = {}
+    """Doors of the attempt, and when they were opened."""
+    for one in sorted(lines, key=lambda one: (one.opening or 0.0, one.by)):
+        opening = one.opening or 0.0
+        if not attempts or known.get(one.by, opening) != opening:
+            attempts.append([])
+            known = {}
+        known[one.by] = opening
+        if one.replies:
+            attempts[-1].append(one)
+    return [attempt for attempt in attempts if attempt]
 
 
-def _batches(calls: Sequence[Exchange]) -> list[list[Exchange]]:
-    found: list[list[Exchange]] = []
+def _replies(calls: Sequence[Exchange]) -> Iterator[Exchange]:
+    """One exchange for each batch of calls, and the end; faults stand where their results were read."""
+    batches: list[list[Exchange]] = []
     until = -math.inf
     for one in sorted(calls, key=lambda one: (one.began or 0.0, one.number)):
         if (one.began or 0.0) > until:
-            found.append([])
-        found[-1].append(one)
+            batches.append([])
+        batches[-1].append(one)
         until = max(until, one.ended)
-    return found
-
-
-def _replies(calls: Sequence[Exchange]) -> list[Exchange]:
-    """One exchange for each batch of calls, and the end; faults stand where their results were read."""
-    found: list[Exchange] = []
-    before: list[Exchange] = []
     row = next((one for one in calls if one.row is not None), calls[0])
-    for turn, batch in enumerate([*_batches(calls), []]):
+    for turn, (before, batch) in enumerate(pairwise([[], *batches, []])):
         called = [call for one in batch for reply in one.replies for call in reply.get("tool_calls") or ()]
         said = {"text": "", "tool_calls": called or None, "finish_reason": "tool_calls" if called else "stop"}
-        found.append(
-            msgspec.structs.replace(
-                row,
-                door=LLM,
-                opened=None,
-                number=turn + 1,
-                turn=turn,
-                replies=[said],
-                replaced=tuple(fault for one in before for fault in one.replaced),
-                spared=tuple(fault for one in before for fault in one.spared),
-                held=[call for one in batch for call in one.held],
-                executed=None,
-                status=200,
-                error=None,
-            )
+        yield msgspec.structs.replace(
+            row,
+            door=LLM,
+            opened=None,
+            number=turn + 1,
+            turn=turn,
+            replies=[said],
+            replaced=tuple(fault for one in before for fault in one.replaced),
+            spared=tuple(fault for one in before for fault in one.spared),
+            held=[call for one in batch for call in one.held],
+            executed=None,
+            status=200,
+            error=None,
         )
-        before = batch
-    return found

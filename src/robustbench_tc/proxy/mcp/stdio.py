@@ -2,26 +2,29 @@
 
 import asyncio
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json
 
+from .. import sse
 from . import jsonrpc
-from .calls import TOGETHER_S, Calls, Pending
+from .calls import Calls, Pending
 from .jsonrpc import Message
 
-GRACE_S, TERM_S = 0.8, 0.2
-"""How long a server may take once its client has gone, and once it was told to end. Clients wait for two
-seconds before they end the door itself."""
+GRACE_S = 0.8
+"""How long a server may take once its client has gone. Clients wait for two seconds before they end the door
+itself."""
 
 _CHUNK = 2**18
+_LINE = re.compile(rb"\n")
 
 
 class Stdio:
@@ -31,8 +34,6 @@ class Stdio:
         self._calls = calls
         self._asked: dict[str, asyncio.Future[Message]] = {}
         """The door's own questions, by `jsonrpc.key` of their ids."""
-        self._listening: list[Json] = []
-        """Ids of the client's open subscriptions to changes of the tools."""
         self._requests: dict[str, asyncio.Task[None]] = {}
         """Of the client's, by their ids, until they have gone on or are answered here."""
 
@@ -41,23 +42,27 @@ class Stdio:
 
         Raises UserError for a command that cannot be started, and for files in place of pipes.
         """
+        this = asyncio.current_task()
+        assert this is not None
+        # As clients end their servers: before there is one that could be left running.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
         try:
             child = await asyncio.create_subprocess_exec(
                 *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
             raise UserError(f"the server {command[0]!r} cannot be started: {error.strerror}") from None
-        with subprocess.Popen(
+        watcher = subprocess.Popen(
             [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-        ) as watcher:
-            try:
+        )
+        try:
+            with watcher:  # the end of its input is its word to end the server, and it is waited for
                 return await self._relay(child)
-            finally:
-                await _end(child)
-                watcher.kill()
+        finally:
+            await child.wait()
 
     async def _relay(self, child: asyncio.subprocess.Process) -> int:
         for number, name in enumerate(("input", "output")):
@@ -66,13 +71,12 @@ class Stdio:
                 raise UserError(f"the standard {name} is a file: give it a pipe (`cat FILE | rbtc … | cat`)")
         assert child.stdin is not None and child.stdout is not None
         self._server, loop = child.stdin, asyncio.get_running_loop()
-        reader, this = asyncio.StreamReader(), asyncio.current_task()
-        assert this is not None
-        loop.add_signal_handler(signal.SIGTERM, this.cancel)  # as clients end their servers
+        reader = asyncio.StreamReader()
         ours = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)  # Python itself uses the others
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
         self._client = asyncio.StreamWriter(transport, protocol, None, loop)
+        self._tell = partial(self._calls.tell, partial(_send, self._client, jsonrpc.changed()))
         up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))
         await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
         went_first = not down.done()
@@ -82,42 +86,41 @@ class Stdio:
                     await asyncio.gather(*self._requests.values(), return_exceptions=True)
                     child.stdin.close()
                     await down
-                for key in list(self._calls.open):
-                    failed = self._calls.lose(key, "the MCP server has ended")
+                for failed in self._calls.close("the MCP server has ended"):
                     await _send(self._client, failed)
                 await child.wait()
         return 0 if went_first else child.returncode or 0
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
-        async for line in _lines(reader):
-            message = jsonrpc.read(line)
+        async for line in sse.parts(_pieces(reader), _LINE):
             if len(line) > jsonrpc.MOST:  # this request fails, the session goes on
-                asked = {"id": next(iter(jsonrpc.ids_in(line)), None)}
+                asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
-            elif message is not None and self._calls.looks_at(message):
+                continue
+            message = jsonrpc.read(line)
+            key = jsonrpc.key(message.get("id"))
+            if self._calls.looks_at(message):
                 # A task, since the server may ask the client something before it says what its tools are.
-                key = jsonrpc.key(message["id"])
                 self._requests[key] = asyncio.create_task(self._request(message, line, key))
-            else:
-                if message is not None and jsonrpc.wants_changes(message):
-                    self._listening.append(message.get("id"))
-                elif message is not None and (ended := jsonrpc.cancelled(message)) is not None:
-                    self._listening = [one for one in self._listening if one != ended]
-                    self._calls.lose(jsonrpc.key(ended), "cancelled by the client")
-                    if (task := self._requests.pop(jsonrpc.key(ended), None)) is not None:
-                        task.cancel()
-                await _send(self._server, line)
+                continue
+            if jsonrpc.wants_changes(message):
+                notice = jsonrpc.changed(message.get("id"))
+                self._calls.listening[key] = partial(_send, self._client, notice)
+            ended = jsonrpc.cancelled(message)
+            self._calls.listening.pop(ended, None)
+            self._calls.lose(ended, "cancelled by the client")
+            if (task := self._requests.pop(ended, None)) is not None:
+                task.cancel()
+            await _send(self._server, line)
 
     async def _request(self, message: Message, line: bytes, key: str) -> None:
-        await self._calls.prepare(message, self._ask)
-        step = self._calls.before(message)
+        step = await self._calls.prepared(message, self._ask)
         if isinstance(step, Pending):
-            await _send(self._server, line if step.sent is message else step.sent)
+            await _send(self._server, line if step.request is message else step.request)
         else:
-            await asyncio.sleep(TOGETHER_S)
             await _send(self._client, step)
-            await self._notices()
+            await self._tell()
         self._requests.pop(key, None)
 
     async def _ask(self, question: Message) -> Message:
@@ -128,32 +131,21 @@ class Stdio:
 
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
-        async for line in _lines(reader):
+        async for line in sse.parts(_pieces(reader), _LINE):
             if len(line) > jsonrpc.MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
-            if self._asked and (message := jsonrpc.read(line)) is not None:
-                own = self._asked.pop(jsonrpc.key(message.get("id")), None)
-                if own is not None:
-                    if not own.done():  # else the client has cancelled what it was asked for
-                        own.set_result(message)
-                    continue
-            await _send(self._client, self._calls.relayed(line))
-            await self._notices()
-
-    async def _notices(self) -> None:
-        if self._calls.changed:
-            self._calls.changed = False
-            for one in self._listening or [None]:
-                await _send(self._client, jsonrpc.changed(one))
+            own = self._asked.pop(jsonrpc.key(jsonrpc.read(line).get("id")), None) if self._asked else None
+            if own is None:
+                await _send(self._client, self._calls.relayed(line))
+                await self._tell()
+            elif not own.done():  # else the client has cancelled what it was asked for
+                own.set_result(jsonrpc.read(line))
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
-    """Ends the server with all that it has started."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, TimeoutError):
-            os.killpg(child.pid, sign)
-            await asyncio.wait_for(child.wait(), TERM_S)
+async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while piece := await reader.read(_CHUNK):
+        yield piece
 
 
 async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -> None:
@@ -163,16 +155,3 @@ async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -
         with suppress(ConnectionError):  # who reads no more is noticed where it is read
             writer.write(line if line.endswith(b"\n") else line + b"\n")
             await writer.drain()
-
-
-async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Lines with their ends; of one above the limit only its beginning, which is above it too."""
-    held = bytearray()
-    while piece := await reader.read(_CHUNK):
-        for part in piece.splitlines(keepends=True):
-            held += part if len(held) <= jsonrpc.MOST else b""
-            if part.endswith(b"\n"):
-                yield bytes(held)
-                held.clear()
-    if held:
-        yield bytes(held)

@@ -12,7 +12,7 @@ if __name__ == "__main__":
     sys.stdin.buffer.read()
     try:
         os.killpg(int(sys.argv[1]), signal.SIGTERM)
-        time.sleep(0.5)
+        time.sleep(0.2)
         os.killpg(int(sys.argv[1]), signal.SIGKILL)
     except ProcessLookupError:
         pass  # it has ended by itself

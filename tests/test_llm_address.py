@@ -90,8 +90,7 @@ def test_a_wrong_address_is_one_line_without_secrets(text: str, why: str) -> Non
     ],
 )
 def test_a_right_address_keeps_what_can_be_shown(text: str, url: str) -> None:
-    found = parse_address(text)
-    assert found.url == url
+    assert parse_address(text).url == url
     assert Endpoint("tiny", text).resolved({}).base_url == url
 
 

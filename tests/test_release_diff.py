@@ -126,8 +126,7 @@ def test_a_config_that_only_one_version_has_is_all_added(a: Path, tmp_path: Path
 
 def test_another_seed_moves_the_seeded_types_only(a: Path, tmp_path: Path) -> None:
     found = diff(a, small_build(tmp_path / "b", seed=1))
-    moved = {config.config for config in found.configs if config.moves_scores}
-    assert moved == {"CD_AB"}
+    assert {config.config for config in found.configs if config.moves_scores} == {"CD_AB"}
     seeds = [config for config in found.configs if config.config == "realistic_typos"]
     assert {change.fields for change in seeds[0].changed} == {("seed",)}
 

@@ -40,8 +40,7 @@ def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
     assert {(tool.name, tool.description) for tool in shown} == {(t.name, t.description) for t in brought}
     assert {tool.query for tool in shown} == {"Book 2 seats at Luna tonight."}
     assert {tool.clean_id for tool in shown} == {CLEAN.clean_id}
-    gold = {msgspec.json.decode(tool.gold, type=Tool).name for tool in shown}
-    assert gold == {"reserve"}
+    assert {msgspec.json.decode(tool.gold, type=Tool).name for tool in shown} == {"reserve"}
 
 
 def test_a_row_of_another_type_brings_nothing_to_judge() -> None:

@@ -59,8 +59,7 @@ def test_half_of_the_priced_rows_are_swapped_and_no_other_row_moves(source: Path
             (best,) = called & offers.keys()
             assert all(4 * offers[best] <= value for name, value in offers.items() if name != best)
         gold = after[clean_id]["reward_model"]["ground_truth"]
-        info = after[clean_id]["extra_info"]
-        assert compute_score("rlla", gold, gold, info)["score"] == 4.0
+        assert compute_score("rlla", gold, gold, after[clean_id]["extra_info"])["score"] == 4.0
         assert after[clean_id]["prompt"][0] != row["prompt"][0]
     assert swapped >= 5 and kept >= 5 and swapped + kept == sum(usual.used.get(code, 0) for code in SWAPPED)
     assert (report.drawn, report.uniform) == (usual.drawn, usual.uniform)

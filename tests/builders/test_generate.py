@@ -331,8 +331,7 @@ def test_new_tools_are_asked_for_as_structured_output(tmp_path: Path) -> None:
         answers, _ = write(server, tmp_path, BESIDE)
     assert isinstance(answers[0], Text)
     assert [t.name for t in msgspec.convert(answers[0].value, list[Tool])] == ["ferry.menu", "ferry.crew"]
-    asked = server.bodies[0]["response_format"]
-    assert asked["json_schema"]["schema"] == ANSWER_SCHEMA
+    assert server.bodies[0]["response_format"]["json_schema"]["schema"] == ANSWER_SCHEMA
 
 
 def test_an_endpoint_without_structured_output_is_asked_in_plain_words(tmp_path: Path) -> None:

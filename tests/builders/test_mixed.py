@@ -38,8 +38,7 @@ def golden(code: str) -> tuple[Sample, Sample]:
 
 
 def test_the_default_design_and_the_factorial_one() -> None:
-    sizes = [len(taxonomy.parts(code)) for code in select_types(["mixed"])]
-    assert sizes == [2] * 6 + [4]
+    assert [len(taxonomy.parts(code)) for code in select_types(["mixed"])] == [2] * 6 + [4]
     cells = select_types(factorial())
     assert [len(taxonomy.parts(code)) for code in cells] == [0] * 4 + [2] * 6 + [3] * 4 + [4]
     assert set(cells) == {*DESIGN, *MIXED}

@@ -110,8 +110,7 @@ def test_the_biased_agent_fails_the_gate_by_the_reward_component(demo: Path) -> 
 
 
 def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
-    run = read(demo / "runs" / "mine")
-    assert set(run.rows["status"]) == {"ok"}
+    assert set(read(demo / "runs" / "mine").rows["status"]) == {"ok"}
     counts = right(demo / "runs" / "mine")
     assert counts["clean"] == (13, 37) and counts["reward"] == (24, 184)
     assert "agent:answer" in (demo / "report" / "report.html").read_text("utf-8")

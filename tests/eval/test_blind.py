@@ -269,8 +269,7 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     from ..conftest import Done
 
     out = tmp_path / "run"
-    done = api.evaluate(str(release), agent="picks-best-offer", out=out)
-    assert done.unexpected == []
+    assert api.evaluate(str(release), agent="picks-best-offer", out=out).unexpected == []
     kept = record.open_run(out).record.needs_no_reading
     assert kept == inputs.load(str(release)).needs_no_reading()
 

@@ -69,8 +69,7 @@ def test_compare_says_what_it_is_at_where_there_is_no_terminal(
     assert quiet.stderr == ""  # nothing for a short comparison
     monkeypatch.setattr(_console, "LINE_S", 0.0)
     done = runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False)
-    lines = done.stderr.splitlines()
-    assert lines == ["comparing: reading the runs", "comparing: counting"]
+    assert done.stderr.splitlines() == ["comparing: reading the runs", "comparing: counting"]
     assert done.stdout == quiet.stdout
 
 

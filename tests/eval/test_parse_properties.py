@@ -95,8 +95,7 @@ def test_hostile_texts_return(subtests: pytest.Subtests) -> None:
     for kind in HOSTILE:
         with subtests.test(kind=kind):
             for source in SOURCES:
-                parsed = parse(HOSTILE[kind], source=source, tools=texts.TOOLS)
-                assert dumps(parsed.calls)
+                assert dumps(parse(HOSTILE[kind], source=source, tools=texts.TOOLS).calls)
 
 
 @pytest.mark.parametrize("unit", ["{", '{"a":', "[f(", "f(a=1)\n", "[f(a=b'x')]\n", "<tool_call>{"])

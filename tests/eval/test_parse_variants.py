@@ -209,8 +209,7 @@ def test_what_is_refused_is_no_call() -> None:
         "[f(a=~5, b=[g(x=1)])]",
         "[f, g(a=1)]",
     ]
-    wrong = [(text, got) for text in cases if (got := calls(text)) != []]
-    assert wrong == []
+    assert [(text, got) for text in cases if (got := calls(text)) != []] == []
 
 
 @pytest.mark.parametrize(

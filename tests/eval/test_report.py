@@ -113,8 +113,7 @@ def test_the_page_is_well_formed_and_runs_and_styles_what_its_policy_names(shown
     parsed = Page()
     parsed.feed(shown)
     assert parsed.open == [] and parsed.inline == []
-    folder = Path(page.__file__).parent
-    assert parsed.scripts[""] == [(folder / "page.js").read_text()]
+    assert parsed.scripts[""] == [(Path(page.__file__).parent / "page.js").read_text()]
     [files] = parsed.scripts["application/octet-stream"]
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", files)
     policy = dict(part.strip().split(" ", 1) for part in parsed.policy.split(";"))

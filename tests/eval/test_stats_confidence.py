@@ -246,7 +246,6 @@ def test_a_share_of_what_may_be_nothing_cannot_be_said() -> None:
     random = np.random.default_rng(1)
     right = random.random(50) < 0.7
     clean = shares(right, np.ones(50))
-    nothing = difference(clean, clean)
-    assert quotient(clean, nothing) is None
+    assert quotient(clean, difference(clean, clean)) is None
     negative = difference(shares(np.zeros(50), np.ones(50)), clean)
     assert quotient(clean, negative) is None

@@ -107,6 +107,5 @@ def test_after_the_review_nothing_is_said_and_no_answer_is_asked_again(folder: P
     assert outcome("build", "--cases", str(cases), *types, "--out", str(folder / "again"))[0] == 0
     code, _, err = outcome("score", str(folder / "oracle"), "--dataset", str(folder / "again"))
     assert code == 0, err
-    shown = outcome("summary", str(folder / "oracle"))[1]
-    assert "never reviewed" not in shown
+    assert "never reviewed" not in outcome("summary", str(folder / "oracle"))[1]
     assert "unreviewed" not in json.loads((folder / "oracle" / "run.json").read_text())

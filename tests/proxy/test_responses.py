@@ -95,8 +95,7 @@ def assembled(stream: bytes) -> Json:
     last = events[-1]
     assert last["type"] == "response.completed"
     assert last["response"]["output"] == [items[at] for at in sorted(items)]
-    ids = {one["response"]["id"] for one in events if "response" in one}
-    assert len(ids) == 1
+    assert len({one["response"]["id"] for one in events if "response" in one}) == 1
     whole: Json = last["response"]
     return whole
 

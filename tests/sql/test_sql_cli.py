@@ -77,8 +77,7 @@ def test_a_run_alone_and_with_the_paper_beside(app: typer.Typer, run: str) -> No
         runner.invoke(app, ["table2", "--run", run + "/", "--paper", "--format", "json"]).output
     )
     assert len(both) == 22 and both[0] == alone[0]
-    shown = runner.invoke(app, ["table2", "--run", run]).output
-    assert "delta_transition" in shown
+    assert "delta_transition" in runner.invoke(app, ["table2", "--run", run]).output
 
 
 def test_a_run_that_is_given_twice_is_refused(app: typer.Typer, run: str) -> None:

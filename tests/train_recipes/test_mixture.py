@@ -143,8 +143,7 @@ def test_equal_inputs_give_equal_bytes_and_another_seed_other_rows(
 def test_a_batch_holds_rows_of_both(mixed: Path) -> None:
     """Whoever reads the file without shuffling does not train on one recipe, then the other."""
     agents = [row["agent_name"] for row in rows(locate(str(mixed), "mixture").train)]
-    changes = sum(one != other for one, other in itertools.pairwise(agents))
-    assert changes > len(agents) / 5
+    assert sum(one != other for one, other in itertools.pairwise(agents)) > len(agents) / 5
 
 
 def test_every_gold_earns_the_maximum_of_its_own_reward(mixed: Path) -> None:
@@ -155,8 +154,7 @@ def test_every_gold_earns_the_maximum_of_its_own_reward(mixed: Path) -> None:
             if retry.permanent(info["retry"]):
                 report = "<think> No. </think>\n<response> The credentials were refused. </response>"
                 info["attempts"] = [gold, report]
-        found = compute_score("rlla", gold, gold, info)
-        assert found["score"] == validation.best(gold)
+        assert compute_score("rlla", gold, gold, info)["score"] == validation.best(gold)
 
 
 def test_each_row_has_the_reward_of_its_recipe_and_all_have_the_same_keys() -> None:

@@ -125,8 +125,7 @@ def test_the_simulation_says_what_the_page_says() -> None:
     assert worst["minimax"] < worst["adaptive"] < worst["uniform"]
     mean = {mode: sum(simulated(LEARNERS["one cannot be learnt"], mode).values()) for mode in MODES}
     assert mean["uniform"] < mean["adaptive"] < mean["minimax"]
-    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
-    assert sampling.table() in page
+    assert sampling.table() in (Path(__file__).parents[2] / "docs" / "training.md").read_text()
 
 
 @pytest.mark.parametrize(

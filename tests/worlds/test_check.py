@@ -113,8 +113,7 @@ def test_a_mistake_is_named(tmp_path: Path, right: str, wrong: str, said: str) -
 def test_gold_that_names_a_made_id_wrongly_is_shown_the_ids(tmp_path: Path) -> None:
     second = 'call("switch", on=True), call("switch", on="L-1")'
     found = problems(tmp_path, LAMP.replace('call("switch", on=True)', second))
-    made = [line for line in found if "ids made before it: L-" in line]
-    assert len(made) == 1
+    assert len([line for line in found if "ids made before it: L-" in line]) == 1
 
 
 def test_the_command_says_each_mistake_and_ends_with_1(tmp_path: Path, rbtc: Callable[..., Done]) -> None:

@@ -121,8 +121,7 @@ def test_the_whole_row_is_swapped(clean: Sample, other: Sample) -> None:
     assert allowed.differences(row, clean) <= set(UNIT.may_change)
     assert (row.messages, row.tools) == (opened(record)[0], record.tools)
     assert self_check(row, clean) is None
-    again = UNIT.perturb(clean, random.Random(1), Context(loans={IRRELEVANT: (record,)}))
-    assert again == row
+    assert UNIT.perturb(clean, random.Random(1), Context(loans={IRRELEVANT: (record,)})) == row
 
 
 def test_a_row_that_is_not_swapped_whole_is_refused() -> None:

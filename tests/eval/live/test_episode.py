@@ -253,8 +253,7 @@ def test_an_episode_goes_on_in_a_fresh_world_that_knows_its_calls(tmp_path: Path
     with pytest.raises(RuntimeError):  # the session dies at the second answer
         played(ONE, first, tmp_path)
     second = Says(calls(("count_coins", {})), "Done.")
-    episode = played(ONE, second, tmp_path)
-    assert episode.replies[1].steps[0].text == '{"coins": 5}'
+    assert played(ONE, second, tmp_path).replies[1].steps[0].text == '{"coins": 5}'
     assert len(second.asked) == 2
 
 

@@ -58,8 +58,7 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
     for other in ({"agent": "liar"}, {"mode": "prompt"}, {"limit": 3}, {"repeat": 2}, {"seed": 7}):
         with pytest.raises(UserError, match="run of other settings"):
             run_live(dataset, **({"agent": "oracle"} | other), worlds=[WORLD], out=out)
-    fresh = run_live(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True)
-    assert fresh.ended == 16
+    assert run_live(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).ended == 16
 
 
 def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:

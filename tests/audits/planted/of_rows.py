@@ -398,11 +398,11 @@ for column, other in CELLS.items():
         EDITS.append(Edit("cells", f"another `{column}` in a row of {config}", put, config == "clean"))
 
 
-@edit("cells", "`gold_tool_index` null for a number, in a row of clean")
-def _(build: Forged) -> None:
-    build.one(
+edit("cells", "`gold_tool_index` null for a number, in a row of clean")(
+    lambda build: build.one(
         "clean", lambda row: row.update(gold_tool_index=None), lambda row: row["gold_tool_index"] is not None
     )
+)
 
 
 @edit("cells", "JSON with a blank more, in a row of clean")
@@ -436,9 +436,9 @@ raw("JSON null", "golden_answers", lambda t: "null")
 raw("JSON of great depth", "changes", lambda t: "[" * 10_000 + "]" * 10_000)
 
 
-@edit("cells", "flags null for none, in all rows of CD", clean=False)
-def _(build: Forged) -> None:
-    build.change("CD", lambda rows: [row.update(flags=None) for row in rows])
+edit("cells", "flags null for none, in all rows of CD", clean=False)(
+    lambda build: build.change("CD", lambda rows: [row.update(flags=None) for row in rows])
+)
 
 
 # --- the flag of samples that nobody could answer ----------------------------------------------------
@@ -469,14 +469,14 @@ perturbed(
 ORDER = "rows"
 
 
-@edit(ORDER, "two clean rows in another order")
-def _(build: Forged) -> None:
-    build.change("clean", lambda rows: rows.insert(0, rows.pop(1)))
+edit(ORDER, "two clean rows in another order")(
+    lambda build: build.change("clean", lambda rows: rows.insert(0, rows.pop(1)))
+)
 
 
-@edit(ORDER, "two rows in another order (TD)", clean=False)
-def _(build: Forged) -> None:
-    build.change("TD", lambda rows: rows.insert(0, rows.pop(1)))
+edit(ORDER, "two rows in another order (TD)", clean=False)(
+    lambda build: build.change("TD", lambda rows: rows.insert(0, rows.pop(1)))
+)
 
 
 @edit(ORDER, "rows in another order in every config")

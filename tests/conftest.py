@@ -122,6 +122,10 @@ class Done(NamedTuple):
     err: str
 
 
+Rbtc = Callable[..., Done]
+"""Runs the command line with these words."""
+
+
 # Timings are for `make bench`; CI must see the same examples every time.
 # By day every run tries the same examples, so that a red test is red again; `make nightly` draws new ones.
 settings.register_profile("day", deadline=None, derandomize=True)
@@ -130,7 +134,7 @@ settings.load_profile("nightly" if os.environ.get("RBTC_NIGHTLY") == "1" else "d
 
 
 @pytest.fixture
-def rbtc(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def rbtc(capfd: pytest.CaptureFixture[str]) -> Rbtc:
     """Runs the command line in this process: `rbtc("build", "--help").code`."""
 
     def run(*arguments: object) -> Done:
@@ -149,6 +153,14 @@ def rbtc(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
         return Done(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def new_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The test works in a new folder, on a wide terminal, without a key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 @pytest.fixture(scope="session")

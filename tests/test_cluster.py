@@ -28,11 +28,11 @@ from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.io import parquet
 
 from .builders.test_generate import obedient
-from .conftest import ROOT, Done
+from .conftest import ROOT, Done, Rbtc
 from .eval import answered, small
 from .eval.test_vllm_backend import CALL
 from .loopback import LoopbackServer
-from .test_parallel import Rbtc, checksums, part, rlla_source, training_build
+from .test_parallel import checksums, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
 

@@ -32,10 +32,8 @@ from robustbench_tc.io import parquet
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows
-from .conftest import Done
+from .conftest import Rbtc
 from .eval import answered
-
-Rbtc = Callable[..., Done]
 
 NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, record
 
-from ..conftest import Done
-
-Rbtc = Callable[..., Done]
+from ..conftest import Done, Rbtc
 
 
 def rows(release: Path, config: str) -> Iterator[Sample]:

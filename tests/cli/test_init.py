@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,7 @@ from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
 from robustbench_tc.taxonomy import types
 
-from ..conftest import ROOT, Done
-
-Rbtc = Callable[..., Done]
+from ..conftest import ROOT, Rbtc
 
 
 def test_it_writes_the_desk_and_says_what_comes_next(

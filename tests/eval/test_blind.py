@@ -221,11 +221,6 @@ def test_figures_that_cannot_be_are_none(found: object) -> None:
     assert blind.read(found) == ()
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("small") / "release", small.rows())
-
-
 def audit_of(folder: Path, figures: object) -> None:
     (folder / "audit_report.json").write_text(json.dumps({"shortcuts": figures}))
 

@@ -23,22 +23,16 @@ from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
-from ..conftest import ROOT
+from ..conftest import ROOT, Rbtc
 from ..loopback import LoopbackServer
 from ..loopback import reply as completion
 from . import small
 from .defence_bars import FREE, kept_gold
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 ROWS = {row.id: row for row in small.rows()}
 TIMEOUT = ROWS["bfcl_v3__made_1::transient_timeout"]
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 @pytest.fixture(scope="module")

@@ -1,53 +1,20 @@
 """`rbtc eval` and the verbs after it, as a user meets them: exit code, standard output, one line of error."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from robustbench_tc import cli, schema
+from robustbench_tc import schema
 from robustbench_tc.eval import predictions, prompts
 from robustbench_tc.eval.agents import AGENTS
 
+from ..conftest import Rbtc
 from ..loopback import NO_MODEL, SERVER_ERROR, LoopbackServer, reply
 from . import small
 
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Rbtc = Callable[..., Said]
-
-
-@pytest.fixture
-def rbtc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Rbtc:
-    """Runs the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-    def run(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["rbtc", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        found = capsys.readouterr()
-        return Said(code, found.out, found.err)
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 
 def model(body: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from robustbench_tc.eval.run import Progress
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Message
 
+from ..conftest import Rbtc
 from ..loopback import (
     DROP,
     EMPTY_CHOICES,
@@ -33,9 +34,8 @@ from ..loopback import (
     reply,
 )
 from . import small
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 BAD_GATEWAY = Fault(502, "<html><body><h1>502 Bad Gateway</h1></body></html>", {"Content-Type": "text/html"})
 FILTERED = Fault(

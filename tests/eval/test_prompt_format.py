@@ -20,18 +20,13 @@ from robustbench_tc.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse
 from robustbench_tc.schema import Message
 
 from ..builders import rlla_rows as made
+from ..conftest import Rbtc
 from ..loopback import LoopbackServer, reply
 from . import small
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 WORDS = RllaPrompts(made.HEAD, made.TAIL)
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 def training(folder: Path, *systems: str, config: str = "full") -> Path:

@@ -38,11 +38,6 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "rows", small.rows())
-
-
-@pytest.fixture(scope="module")
 def runs(release: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     def reply(row: Sample) -> Mapping[str, Any]:
         made = {"raw_output": HOSTILE[len(row.id) % len(HOSTILE)], "finish_reason": "stop"}

@@ -15,19 +15,12 @@ from robustbench_tc.eval.backends.vllm import check_takes
 from robustbench_tc.eval.request_settings import RequestSettings, settle
 from robustbench_tc.io.store import Store
 
-from ..conftest import ROOT
+from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
-from . import small
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 SECRET = "tok-planted-0123456789"
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 def model(body: dict[str, Any]) -> Any:

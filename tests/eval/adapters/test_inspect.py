@@ -20,18 +20,12 @@ from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
 from tests.conftest import ROOT, Done
-from tests.eval import small
 
 from . import episodes, played
 from .bars import compared
 from .harnesses import asked_by_inspect, inspect, program
 
 ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("inspect") / "release", small.rows())
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,7 @@ from robustbench_tc.api import Reply, Task, UserError, evaluate
 from robustbench_tc.eval import inputs
 from robustbench_tc.io import parquet
 
-from .. import small
-
 ONE = "apibank__level1_1::clean"
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 def asked(release: Path, out: Path, agent: Callable[[Task], Any], **options: Any) -> dict[str, Any]:

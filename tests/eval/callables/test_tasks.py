@@ -19,11 +19,6 @@ from robustbench_tc.schema import Call, Sample
 from .. import small
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
-
-
 def row(golds: int = 1, error: str | None = None, code: str = "clean") -> Sample:
     calls = tuple(Call(f"tool_{i}", {}) for i in range(golds))
     return msgspec.structs.replace(

@@ -33,11 +33,10 @@ from robustbench_tc.llm import Store
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
-from ...conftest import ROOT
-from ..test_eval_command import Rbtc, rbtc
+from ...conftest import ROOT, Rbtc
 from . import purses
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 FREE = ("dedupe", "namespace", "namespace:prefix", "namespace:first", "hint", "clarify", "spotlight")
 KINDS = ("transient_timeout", "transient_auth_error", "timeout_after_effect")

@@ -25,6 +25,7 @@ from robustbench_tc.release.diff import configs_of
 from robustbench_tc.schema import Call, Sample, dumps
 
 from .conftest import Done
+from .refusals import refuses
 from .released import MOMENT, released, report_says
 
 if find_spec("great_expectations") is None:  # only looked for: importing it takes seconds
@@ -130,10 +131,16 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     release: Path, amended: tuple[Path, api.Amended], wrong: Sample, tmp_path: Path
 ) -> None:
     out, done = amended
-    with pytest.raises(UserError, match=r"so give 1\.1\.0 or more"):
-        api.release(
-            out, tmp_path / "x", version="1.0.1", created_at=MOMENT, trial=True, previous=str(release)
-        )
+    refuses(
+        r"so give 1\.1\.0 or more",
+        api.release,
+        out,
+        tmp_path / "x",
+        version="1.0.1",
+        created_at=MOMENT,
+        trial=True,
+        previous=str(release),
+    )
     frozen = api.release(
         out, tmp_path / "v2", version="1.1.0", created_at=MOMENT, trial=True, previous=str(release)
     )
@@ -243,8 +250,7 @@ def test_what_cannot_be_amended_is_one_line(
     assert "unknown clean id" in refused(release, "nobody", right)
     assert "these are its golden answers already" in refused(release, wrong.clean_id, wrong.golden_answers)
     assert "it is not a release" in refused(build, wrong.clean_id, right)
-    tool = wrong.golden_answers[0][0].name
-    never = ((Call(tool, {"no_such_parameter": ["x"]}),),)
+    never = ((Call(wrong.golden_answers[0][0].name, {"no_such_parameter": ["x"]}),),)
     assert "its scorer refuses the new answer" in refused(release, wrong.clean_id, never)
     spoilt = Path(shutil.copytree(release, tmp_path / "spoilt"))
     (spoilt / "README.md").chmod(0o644)
@@ -271,17 +277,23 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
     )
     assert twice != rows and list(errata.reverted(twice, [one, two])) == rows
     assert list(errata.reverted(twice, [one])) == twice  # not the answer that this erratum gave
-    with pytest.raises(UserError, match="are not those that it corrects"):
-        applied.amended(found, [one])
-    with pytest.raises(UserError, match="are not those that it corrects"):
-        applied.amended(clean, [msgspec.structs.replace(one, before_tool_index=7)])
-    with pytest.raises(UserError, match="there is no clean row of this id"):
-        applied.amended(clean, [msgspec.structs.replace(one, clean_id="nobody")])
+    refuses("are not those that it corrects", applied.amended, found, [one])
+    refuses(
+        "are not those that it corrects",
+        applied.amended,
+        clean,
+        [msgspec.structs.replace(one, before_tool_index=7)],
+    )
+    refuses(
+        "there is no clean row of this id",
+        applied.amended,
+        clean,
+        [msgspec.structs.replace(one, clean_id="nobody")],
+    )
 
 
 @pytest.mark.parametrize("line", ["", "{}", '{"clean_id": "x"}', "\xff", "[" * 100_000])
 def test_a_broken_list_of_errata_names_its_line(line: str, tmp_path: Path) -> None:
     path = tmp_path / errata.NAME
     path.write_bytes(line.encode("latin-1") + b"\n")
-    with pytest.raises(UserError, match="line 1: "):
-        errata.read(path)
+    refuses("line 1: ", errata.read, path)

@@ -32,6 +32,7 @@ from .conftest import ROOT, Done, Rbtc
 from .eval import answered, small
 from .eval.test_vllm_backend import CALL
 from .loopback import LoopbackServer
+from .refusals import refuses
 from .test_parallel import checksums, part, rlla_source, training_build
 
 RAY = Workers(num_proc=2, engine="ray")
@@ -87,8 +88,7 @@ def test_what_the_work_raises_comes_out_as_it_was(running: None) -> None:
             raise UserError("row 3 is broken")
         return part(number)
 
-    with pytest.raises(UserError, match=r"^row 3 is broken$"):
-        list(parallel.map_ordered(fails, range(8), RAY))
+    refuses(r"^row 3 is broken$", list, parallel.map_ordered(fails, range(8), RAY))
 
 
 def test_a_lost_worker_costs_its_part_only(running: None, tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Stats, over_http, parse_endpoints
 
 from .loopback import SERVER_ERROR, LoopbackServer
+from .refusals import refuses
 
 GONE = "http://127.0.0.1:9/v1"
 
@@ -36,8 +35,7 @@ def test_several_addresses_of_a_model_are_named_with_commas() -> None:
     assert two.base_url == "https://b:2/v1"
     [alone] = parse_endpoints("tiny@http://a:1/v1?x=1,2")
     assert alone.base_url == "http://a:1/v1?x=1,2"
-    with pytest.raises(UserError, match="expected MODEL"):
-        parse_endpoints("tiny@http://a b,http://c")
+    refuses("expected MODEL", parse_endpoints, "tiny@http://a b,http://c")
 
 
 def test_requests_are_shared_out_evenly() -> None:

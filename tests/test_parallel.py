@@ -34,6 +34,7 @@ from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 from .builders import rlla_rows
 from .conftest import Rbtc
 from .eval import answered
+from .refusals import refuses
 
 NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
@@ -87,8 +88,7 @@ def test_what_the_work_raises_comes_out(processes: int) -> None:
             raise UserError("row 3 is broken")
         return part(number)
 
-    with pytest.raises(UserError, match="row 3 is broken"):
-        list(parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
+    refuses("row 3 is broken", list, parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
 
 
 def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
@@ -97,8 +97,7 @@ def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return part(number)
 
-    with pytest.raises(UserError, match=r"killed.*--num-proc"):
-        list(parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
+    refuses(r"killed.*--num-proc", list, parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
@@ -162,8 +161,7 @@ def test_a_note_travels_with_a_table_and_into_no_file(small_shards: None, tmp_pa
 def test_a_missing_shard_is_noticed(small_shards: None, tmp_path: Path) -> None:
     parquet.write_shards(tables(45, 45), tmp_path, "test", SCHEMA)
     parquet.shards(tmp_path)[1].unlink()
-    with pytest.raises(UserError, match="2 of 3 shards"):
-        parquet.shards(tmp_path)
+    refuses("2 of 3 shards", parquet.shards, tmp_path)
 
 
 # --- builds -------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.release.diff import Diff, diff
 
 from .conftest import Done
+from .refusals import refuses
 from .released import small_build
 
 Edit = Callable[[list[dict[str, Any]]], None]
@@ -157,12 +157,10 @@ def test_training_rows_are_compared_by_what_a_model_is_trained_on(tmp_path: Path
 
 
 def test_a_folder_without_data_is_one_line(a: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no <config>/<split>"):
-        diff(a, tmp_path)
+    refuses("holds no <config>/<split>", diff, a, tmp_path)
     (tmp_path / "clean").mkdir()
     (tmp_path / "clean" / "test-00000-of-00001.parquet").write_text("no parquet")
-    with pytest.raises(UserError, match="not a readable Parquet file"):
-        diff(a, tmp_path)
+    refuses("not a readable Parquet file", diff, a, tmp_path)
 
 
 def test_the_command_prints_a_table_or_json(a: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:

@@ -27,6 +27,7 @@ from robustbench_tc.schema import dumps, loads
 
 from .conftest import Done
 from .loopback import LoopbackServer
+from .refusals import refuses
 from .released import MOMENT
 from .test_verify import make_key, no_warning
 
@@ -343,10 +344,16 @@ def test_a_version_that_says_too_little_is_refused(
     assert "the data changed by a minor step since 1.0.0, so give 1.1.0 or more" in refused(copy, "1.0.1")
     shutil.rmtree(copy / "CD_AB")
     assert "by a major step since 1.0.0, so give 2.0.0 or more" in refused(copy, "1.1.0")
-    with pytest.raises(UserError, match="it is not a release"):
-        api.release(
-            bundled, tmp_path / "x", version="1.0.1", created_at=MOMENT, trial=True, previous=str(bundled)
-        )
+    refuses(
+        "it is not a release",
+        api.release,
+        bundled,
+        tmp_path / "x",
+        version="1.0.1",
+        created_at=MOMENT,
+        trial=True,
+        previous=str(bundled),
+    )
 
 
 def test_a_key_that_others_can_read_warns(

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema, sources, taxonomy
-from robustbench_tc.errors import UserError
+
+from .refusals import refuses
 
 
 def test_the_published_row_has_the_columns_that_a_release_has() -> None:
@@ -25,8 +26,7 @@ def test_levels_and_packs_are_those_of_the_axes() -> None:
 
 
 def test_an_unknown_type_is_a_user_error_with_near_misses() -> None:
-    with pytest.raises(UserError, match="did you mean CD_AB"):
-        taxonomy.get("CD_ABB")
+    refuses("did you mean CD_AB", taxonomy.get, "CD_ABB")
     assert not taxonomy.known("CD_ABB") and taxonomy.known("CD_AB")
 
 
@@ -41,8 +41,7 @@ def test_data_without_a_fact_name_it_and_say_what_to_do(
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "taxonomy.json").write_text(schema.dumps(content))
     monkeypatch.setattr("robustbench_tc.taxonomy.files", lambda package: tmp_path)
-    with pytest.raises(UserError, match=f"`{fact}`.*make facts"):
-        taxonomy._all.__wrapped__()
+    refuses(f"`{fact}`.*make facts", taxonomy._all.__wrapped__)
 
 
 def test_the_five_sources_stand_in_the_order_of_every_table() -> None:
@@ -51,8 +50,7 @@ def test_the_five_sources_stand_in_the_order_of_every_table() -> None:
     assert sum(source.rows.paper for source in sources.sources()) == 199
     assert [source.name for source in sources.sources() if not source.single_gold_tool] == ["tooleyes"]
     assert sources.find("rlla") is None
-    with pytest.raises(UserError, match="unknown source 'rotbensh': did you mean rotbench"):
-        sources.get("rotbensh")
+    refuses("unknown source 'rotbensh': did you mean rotbench", sources.get, "rotbensh")
 
 
 def test_a_word_that_the_contract_does_not_have_is_an_attribute_error() -> None:

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits import gate, waivers
@@ -18,9 +17,9 @@ from robustbench_tc.audits.scan import Scan
 from robustbench_tc.audits.waivers import Waiver
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 
+from ..refusals import refuses
 from . import builds
 
 TODAY = datetime.date(2026, 11, 20)
@@ -125,13 +124,10 @@ def test_a_waiver_of_single_failures_lets_no_other_through() -> None:
 
 
 def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no build at .*: name the folder"):
-        Folder(tmp_path / "nothing")
-    with pytest.raises(UserError, match=r"holds no build_report\.json"):
-        Folder(tmp_path)
+    refuses(r"no build at .*: name the folder", Folder, tmp_path / "nothing")
+    refuses(r"holds no build_report\.json", Folder, tmp_path)
     (tmp_path / "build_report.json").write_text("{")
-    with pytest.raises(UserError, match=r"damaged"):
-        Folder(tmp_path)
+    refuses(r"damaged", Folder, tmp_path)
 
 
 def test_the_digest_is_the_one_that_a_release_compares(bundled: Path) -> None:

@@ -35,6 +35,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Tool, dumps
 from tests.loopback import UNAUTHORISED, Fault, LoopbackServer, error_body
+from tests.refusals import refuses
 
 KINDS = (
     "realistic_typos",
@@ -458,7 +459,5 @@ def test_a_stored_judgment_never_overrules_the_packages_own(tmp_path: Path) -> N
 )
 def test_a_damaged_file_of_judgments_is_said_in_one_line(text: str, tmp_path: Path) -> None:
     (tmp_path / "j").write_text(text)
-    with pytest.raises(UserError, match=r"line 1: .* again$"):
-        Stored(tmp_path / "j")
-    with pytest.raises(UserError, match="run `rbtc audit` first"):
-        Stored(tmp_path / "none")
+    refuses(r"line 1: .* again$", Stored, tmp_path / "j")
+    refuses("run `rbtc audit` first", Stored, tmp_path / "none")

@@ -12,11 +12,11 @@ from robustbench_tc import schema
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.column_types import arrow_schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Sample, content_hash, record
 
 from ..eval.small import prediction
+from ..refusals import refuses
 from . import builds
 
 
@@ -162,5 +162,4 @@ def test_a_wrong_answer_has_one_stage(
 
 
 def test_a_missing_file_is_said_in_one_line(bundled: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no predictions at"):
-        gate.audit_predictions(tmp_path / "none.parquet", bundled)
+    refuses("no predictions at", gate.audit_predictions, tmp_path / "none.parquet", bundled)

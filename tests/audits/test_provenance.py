@@ -29,6 +29,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 
 from ..conftest import Done
+from ..refusals import refuses
 from . import builds
 from .planted.build import Forged
 
@@ -400,7 +401,6 @@ def test_a_pipe_for_a_report_is_never_opened(bundled: Path, tmp_path: Path) -> N
         (folder / name).unlink(missing_ok=True)
         os.mkfifo(folder / name)
         if name == marker.BUILD:
-            with pytest.raises(UserError, match="not a regular file"):
-                Folder(folder)
+            refuses("not a regular file", Folder, folder)
         else:
             assert "provenance.closed_list" in failing(folder)

@@ -34,8 +34,7 @@ def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
     messages: tuple[Message, ...],
 ) -> None:
     made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
-    row = msgspec.structs.replace(made, messages=messages)
-    shown = new_tools(row)
+    shown = new_tools(msgspec.structs.replace(made, messages=messages))
     brought = [tool for tool in made.tools if tool not in CLEAN.tools]
     assert {(tool.name, tool.description) for tool in shown} == {(t.name, t.description) for t in brought}
     assert {tool.query for tool in shown} == {"Book 2 seats at Luna tonight."}

@@ -11,10 +11,10 @@ from robustbench_tc.audits.expectations import training as expectations
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import review
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
+from ..refusals import refuses
 from . import builds
 from .builds import Row
 
@@ -209,5 +209,4 @@ def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Pat
 
 
 def test_a_training_build_needs_the_reward(training: Path) -> None:
-    with pytest.raises(UserError, match="needs the reward"):
-        builds.audit(training)
+    refuses("needs the reward", builds.audit, training)

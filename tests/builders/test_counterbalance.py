@@ -12,11 +12,11 @@ from robustbench_tc.builders.perturb.swapped import SWAPPED
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_dr import SWAPS
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker
 from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score
 
+from ..refusals import refuses
 from . import rlla_rows as made
 from .test_toolrl_dr import CHECKS, hashes, made_from, rows
 
@@ -148,6 +148,5 @@ def test_the_default_mixture_holds_no_type_beyond_the_core(source: Path, tmp_pat
 def test_wishes_that_cannot_be_are_one_line(
     source: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UserError, match=message):
-        made_from(source, tmp_path / "out", **changes)
+    refuses(message, made_from, source, tmp_path / "out", **changes)
     assert list(tmp_path.iterdir()) == []

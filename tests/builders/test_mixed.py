@@ -22,6 +22,7 @@ from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.steps import TYPE_CODE, steps
 from robustbench_tc.taxonomy import Rows
 
+from ..refusals import refuses
 from .perturb.strategies import rewritten, samples
 
 MIXED = [kind.code for kind in taxonomy.types("all") if kind.pack == "mixed"]
@@ -47,8 +48,7 @@ def test_the_default_design_and_the_factorial_one() -> None:
 def test_a_mixture_is_named_by_its_parts_in_any_order() -> None:
     assert select_types(["mix:CD+realistic_typos"]) == ("mix__realistic_typos__CD",)
     assert select_types(["mix:" + "+".join(reversed(DESIGN))]) == (ALL,)
-    with pytest.raises(UserError, match="unknown perturbation type 'CDD'"):
-        select_types(["mix:CDD+realistic_typos"])
+    refuses("unknown perturbation type 'CDD'", select_types, ["mix:CDD+realistic_typos"])
     assert select_types(["mix:typos_1+gold_removed", "CD"]) == ("CD", "mix__typos_1__gold_removed")
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla import Dropped, RllaRow
 from robustbench_tc.builders.sources.rlla_prompt import canned, gold_text, rename_in_history
-from robustbench_tc.errors import UserError
 from robustbench_tc.rlla_form import parse_system, system_text
 from robustbench_tc.schema import Tool
 
+from ..refusals import refuses
 from . import rlla_rows as made
 
 
@@ -193,18 +193,13 @@ def test_a_raw_file_alone_is_split_as_upstream_split_it(tmp_path: Path) -> None:
 
 
 def test_missing_and_broken_files_are_one_line_errors(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--rlla takes"):
-        rlla.find_files(tmp_path / "nowhere")
-    with pytest.raises(UserError, match=r"no train\.parquet"):
-        rlla.find_files(tmp_path)
+    refuses("--rlla takes", rlla.find_files, tmp_path / "nowhere")
+    refuses(r"no train\.parquet", rlla.find_files, tmp_path)
     made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1)])
-    with pytest.raises(UserError, match=r"no test\.parquet"):
-        rlla.find_files(tmp_path)
+    refuses(r"no test\.parquet", rlla.find_files, tmp_path)
     (tmp_path / "test.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(UserError, match=r"test\.parquet: not a parquet"):
-        list(rlla.read(rlla.find_files(tmp_path)))
+    refuses(r"test\.parquet: not a parquet", list, rlla.read(rlla.find_files(tmp_path)))
     (tmp_path / "train.parquet").unlink()
     (tmp_path / "rlla_sft.json").write_text('[{"instruction": 1}]')
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
-    with pytest.raises(UserError, match=r"rlla_sft\.json: not a JSON list"):
-        list(rlla.read(rlla.find_files(tmp_path)))
+    refuses(r"rlla_sft\.json: not a JSON list", list, rlla.read(rlla.find_files(tmp_path)))

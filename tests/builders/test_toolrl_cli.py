@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import cli
 from robustbench_tc.io import parquet
 from tests.loopback import LoopbackServer
 
+from ..conftest import Rbtc
 from . import rlla_rows as made
 
 
@@ -41,23 +41,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "no sources"))
 
 
-def rbtc(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr("sys.argv", ["rbtc", "build", "toolrl-dr", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return int(ended.value.code or 0)
-
-
 def test_an_endpoint_writes_the_texts_of_the_drawn_types_and_a_second_build_asks_nothing(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    source: Path, tmp_path: Path, rbtc: Rbtc
 ) -> None:
     with LoopbackServer(rewritten) as server:
         spec = f"openai:tiny@{server.url}"
-        command = ["--rlla", str(source), "--generator", spec, "--json", "--out"]
-        assert rbtc(monkeypatch, *command, "one") == 0
-        first = json.loads(capsys.readouterr().out)
+        command = ("build", "toolrl-dr", "--rlla", source, "--generator", spec, "--json", "--out")
+        first = json.loads(rbtc(*command, "one").out)
         asked = len(server.bodies)
-        assert rbtc(monkeypatch, *command, "two") == 0
+        assert rbtc(*command, "two").code == 0
         assert len(server.bodies) == asked > 0
     assert first["not_generated"] == [] and len(first["types"]) == 16
     assert first["rows"]["full"] == {
@@ -79,11 +71,8 @@ def test_an_endpoint_writes_the_texts_of_the_drawn_types_and_a_second_build_asks
     assert one == two
 
 
-def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert rbtc(monkeypatch, "--rlla", str(source)) == 0
-    said = " ".join(capsys.readouterr().out.split())
+def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(source: Path, rbtc: Rbtc) -> None:
+    said = " ".join(rbtc("build", "toolrl-dr", "--rlla", source).out.split())
     assert "Not generated (no generator): realistic_typos" in said
     assert "Leak check: not done: no benchmark sources at hand" in said
     assert "toolrl-dr" in said
@@ -102,14 +91,8 @@ def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(
-    source: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    line: str,
+    source: Path, tmp_path: Path, rbtc: Rbtc, arguments: list[str], line: str
 ) -> None:
-    assert rbtc(monkeypatch, "--rlla", str(source), *arguments) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("rbtc: ") and line in said and said.count("\n") == 1
+    code, _, said = rbtc("build", "toolrl-dr", "--rlla", source, *arguments)
+    assert code == 1 and said.startswith("rbtc: ") and line in said and said.count("\n") == 1
     assert not (tmp_path / "toolrl-dr").exists()

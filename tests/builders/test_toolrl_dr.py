@@ -25,12 +25,12 @@ from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 
+from ..refusals import refuses
 from . import rlla_rows as made
 from .writer import Writer
 
@@ -445,16 +445,14 @@ def test_a_gold_that_calls_an_unlisted_tool_leaves(tmp_path: Path) -> None:
 def test_bad_wishes_are_one_line_and_leave_nothing(
     source: Path, tmp_path: Path, changes: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(UserError, match=message):
-        made_from(source, tmp_path / "out", **changes)
+    refuses(message, made_from, source, tmp_path / "out", **changes)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_without_a_usable_row_is_an_error(tmp_path: Path) -> None:
     made.write_parquet(tmp_path / "train.parquet", [("no tools", "hi", made.reply())])
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
-    with pytest.raises(UserError, match=r"no row can serve \(tools_not_parsed 1\)"):
-        made_from(tmp_path, tmp_path / "out")
+    refuses(r"no row can serve \(tools_not_parsed 1\)", made_from, tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -465,8 +463,14 @@ def test_a_verdict_against_a_renamed_gold_ends_the_build(source: Path, tmp_path:
         seen.add(gold)
         return "findFerTim" not in gold
 
-    with pytest.raises(UserError, match="renamed gold"):
-        made_from(source, tmp_path / "out", types=("CD_AB",), checks=Checks(earns_maximum=strict))
+    refuses(
+        "renamed gold",
+        made_from,
+        source,
+        tmp_path / "out",
+        types=("CD_AB",),
+        checks=Checks(earns_maximum=strict),
+    )
     assert any("findFerryTimes" in gold for gold in seen)
 
 

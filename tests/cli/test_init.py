@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from robustbench_tc import api
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
 from robustbench_tc.taxonomy import types
 
 from ..conftest import ROOT, Rbtc
+from ..refusals import refuses
 
 
 def test_it_writes_the_desk_and_says_what_comes_next(
@@ -141,5 +141,4 @@ def test_an_agent_of_a_framework_comes_beside_the_plain_one(rbtc: Rbtc, tmp_path
     assert 'rbtc eval bench --command "openai-agents/bin/python openai_agents_agent.py"' in done.out
     done = rbtc("init", str(tmp_path / "other"), "--framework", "langraph")
     assert done.code != 0 and "langgraph" in done.err and not (tmp_path / "other").exists()
-    with pytest.raises(UserError, match="unknown framework 'x'"):
-        api.init(tmp_path / "other", "x")
+    refuses("unknown framework 'x'", api.init, tmp_path / "other", "x")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, inputs, passes, predictions, record, wire
 from robustbench_tc.eval.defend import again, reference, texts, tools
 from robustbench_tc.eval.defend.base import Defence, Request, Said
@@ -26,6 +25,7 @@ from robustbench_tc.schema import Call, Message, Sample, Tool
 from ..conftest import ROOT, Rbtc
 from ..loopback import LoopbackServer
 from ..loopback import reply as completion
+from ..refusals import refuses
 from . import small
 from .defence_bars import FREE, kept_gold
 
@@ -331,8 +331,15 @@ def test_strict_tools_are_those_whose_parameters_are_all_required() -> None:
 
 
 def test_strict_is_refused_in_prompt_mode(release: Path) -> None:
-    with pytest.raises(UserError, match="--defend strict: it works in fc mode, not in prompt"):
-        api.evaluate(release, model="m", base_url="http://127.0.0.1:9/v1", mode="prompt", defend="strict")
+    refuses(
+        "--defend strict: it works in fc mode, not in prompt",
+        api.evaluate,
+        release,
+        model="m",
+        base_url="http://127.0.0.1:9/v1",
+        mode="prompt",
+        defend="strict",
+    )
 
 
 # --- chains -------------------------------------------------------------------------------------------
@@ -422,8 +429,7 @@ def test_every_defence_is_listed_named_and_documented() -> None:
     ],
 )
 def test_wrong_words(words: list[str], line: str) -> None:
-    with pytest.raises(UserError, match=line.replace("(", r"\(")):
-        defend.parse(words)
+    refuses(line.replace("(", r"\("), defend.parse, words)
 
 
 # --- a run --------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.schema import ANY, OMIT
 
 from ..hub import WRITER, Hub
+from ..refusals import refuses
 from . import small
 
 
@@ -72,9 +72,7 @@ def test_selections_narrow_and_keep_the_order(release: Path) -> None:
     ],
 )
 def test_a_wrong_selection_is_one_line(release: Path, selection: Selection, said: str) -> None:
-    with pytest.raises(UserError, match=said) as error:
-        inputs.select(inputs.load(str(release)), selection)
-    assert "\n" not in str(error.value)
+    refuses(said, inputs.select, inputs.load(str(release)), selection)
 
 
 def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -> None:
@@ -94,15 +92,11 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
         (str(unanchored), None, "has no clean row to be judged against"),
         (str(release), "v1", "--revision v1: .* is an unreleased build"),
     ]:
-        with pytest.raises(UserError, match=said) as error:
-            inputs.load(name, revision=revision)
-        assert "\n" not in str(error.value)
+        refuses(said, inputs.load, name, revision=revision)
 
 
 def test_a_hub_id_that_cannot_be_had_is_one_line() -> None:
-    with pytest.raises(UserError, match="nobody/nothing") as error:
-        inputs.load("nobody/nothing")
-    assert "\n" not in str(error.value)
+    refuses("nobody/nothing", inputs.load, "nobody/nothing")
 
 
 def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_path: Path) -> None:
@@ -264,6 +258,4 @@ def test_a_broken_row_of_the_papers_layout_is_one_line(
     if said is None:  # a type that nobody knows is taken from the file's name
         assert inputs.load(str(tmp_path)).rows[0].type_code == "clean"
         return
-    with pytest.raises(UserError, match=said) as error:
-        inputs.load(str(path.parent))
-    assert "\n" not in str(error.value)
+    refuses(said, inputs.load, str(path.parent))

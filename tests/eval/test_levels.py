@@ -51,8 +51,7 @@ def test_the_cores_lines_add_up_to_the_perturbed_rows(tmp_path: Path) -> None:
 
 def test_a_pack_stands_beside_the_core_and_moves_none_of_its_lines(tmp_path: Path) -> None:
     without = lines(write_run(tmp_path / "core", coin(1), pairs(IDS)))
-    folder = write_run(tmp_path / "both", both, pairs(IDS) + PREFERRED)
-    found = lines(folder)
+    found = lines(write_run(tmp_path / "both", both, pairs(IDS) + PREFERRED))
     assert {key: one for key, one in found.items() if key[1] == "core"} == without
     pack, every = found["reasoning", "offers"], found["reasoning", "all"]
     assert (pack.types, pack.n, pack.correct) == (("CD_AB_pref", "TD_AB_pref"), 18, 9)

@@ -9,19 +9,16 @@ import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.eval import inputs, needs_no_reading
+from robustbench_tc.eval import needs_no_reading
 from robustbench_tc.eval.agents import POLICIES, is_right
-from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Cell, Given, Table
 from robustbench_tc.eval.stats.packs.offers import DESIGNS, STATED, UNSTATED, tables
-from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.schema import Sample
 from robustbench_tc.sql.query import Inputs, query
 
-from .synthetic_runs import Verdict, clean_ids, write_run
+from .small import rows_of
+from .synthetic_runs import Verdict, clean_ids, given, write_run
 from .test_agents import MODES, bench_of, verdicts
 
 CORE = (*STATED, *UNSTATED)
@@ -37,9 +34,7 @@ FAILS = {
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled", codes=(*CORE, *OURS)), folder)
-    return inputs.load(str(folder)).rows
+    return rows_of(tmp_path_factory.mktemp("release"), (*CORE, *OURS))
 
 
 # --- agents -------------------------------------------------------------------------------------------------
@@ -61,12 +56,6 @@ def test_an_agent_fails_in_exactly_its_rows(rows: tuple[Sample, ...], subtests: 
 
 
 # --- tables -------------------------------------------------------------------------------------------------
-
-
-def given(folder: Path, allow_missing: bool = False) -> Given:
-    run = runs.read(folder)
-    (outcomes,) = runs.align([run])
-    return Given(run, outcomes, summarise(outcomes, allow_missing=allow_missing), allow_missing)
 
 
 def run_of(folder: Path, verdict: Verdict, samples: int = 20, repeats: int = 1, **record: object) -> Path:

@@ -15,15 +15,13 @@ from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.tools import in_the_old_type, scoring_tools
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs import Given, Table, tables
-from robustbench_tc.eval.stats.runs import align, read
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats.packs import Table, tables
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Call, Sample, Verdict, dumps
 from robustbench_tc.sql.query import Inputs, query
 
 from .small import prediction
-from .synthetic_runs import write_run
+from .synthetic_runs import given, write_run
 
 CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
 GHOSTS = ("ghost_tool_1", "ghost_tool_2", "ghost_tool_3")
@@ -179,12 +177,6 @@ def run(tmp_path: Path) -> Path:
         return [flag for flag in found.split(",") if flag]
 
     return write_run(tmp_path / "run", right, [*kinds, *floods], flags=flags)
-
-
-def given(folder: Path) -> Given:
-    one = read(folder)
-    (outcomes,) = align([one])
-    return Given(one, outcomes, summarise(outcomes))
 
 
 def found(folder: Path) -> dict[str, Table]:

@@ -17,6 +17,7 @@ from robustbench_tc.io.store import Store
 
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
+from ..refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -390,8 +391,7 @@ def test_what_json_cannot_hold_is_refused() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     for value in (deep, {"a": {1, 2}}, {"a": "\ud83d"}):
-        with pytest.raises(UserError, match=r"^extra_body: JSON cannot hold it: "):
-            request_settings.json_object("extra_body", value)
+        refuses(r"^extra_body: JSON cannot hold it: ", request_settings.json_object, "extra_body", value)
 
 
 def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:

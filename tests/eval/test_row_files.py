@@ -11,12 +11,12 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, row_files, verdicts
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample
 
+from ..refusals import refuses
 from . import answered
 
 
@@ -106,8 +106,7 @@ def test_files_written_in_another_way_are_read_in_memory(release: Path, tmp_path
             place = table.schema.get_field_index("tools")
             pq.write_table(table.set_column(place, table.schema.field("tools"), [tools]), first)
             if refused:
-                with pytest.raises(UserError, match="is another dataset"):
-                    verdicts.rows_of(folder)
+                refuses("is another dataset", verdicts.rows_of, folder)
             else:
                 assert isinstance(verdicts.rows_of(folder), inputs.Dataset)
     finally:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval.inputs import load
+from robustbench_tc.builders.build import select_types
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats.dose import Series, page_p, series, weights
@@ -18,6 +18,7 @@ from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import Sample
 
+from .small import rows_of
 from .synthetic_runs import Verdict, clean_ids, write_run
 from .test_agents import verdicts
 
@@ -95,9 +96,7 @@ def test_pages_p_is_that_of_every_order_of_every_sample(seed: int) -> None:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
     """Clean rows and those of the pack, over the starter samples."""
-    folder = tmp_path_factory.mktemp("severity") / "robustbench-tc"
-    api.build(folder, profile="bundled", types="severity")
-    return load(str(folder)).rows
+    return rows_of(tmp_path_factory.mktemp("severity"), select_types(["severity"]))
 
 
 FAILS = {

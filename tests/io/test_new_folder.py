@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.io.folders import write_new
 
+from ..refusals import refuses
 from ..trees import tree, write
 
 FILES = {"a.txt": b"1\n", "b/c/d.txt": b"2\n", "b/e.txt": b"3\n"}
@@ -51,6 +51,5 @@ def test_what_is_there_is_refused_and_kept(tmp_path: Path) -> None:
         ("link", "is a link"),
         ("loose", "is a link"),
     ):
-        with pytest.raises(UserError, match=said):
-            write_new(tmp_path / name, FILES)
+        refuses(said, write_new, tmp_path / name, FILES)
     assert tree(tmp_path) == before

@@ -65,8 +65,7 @@ def test_an_odd_line_makes_a_case_that_is_read_or_none(said: str, tmp_path: Path
     found = read_cases(tmp_path / "out" / "cases.yaml")
     assert found.cases
     assert not any(case.reviewed for case in found.cases)
-    cases = str(tmp_path / "out" / "cases.yaml")
-    shown = outcome("cases", "review", cases, "--json")
+    shown = outcome("cases", "review", str(tmp_path / "out" / "cases.yaml"), "--json")
     assert shown[0] == 0
     for secret in (SECRET, EMAIL):
         assert secret not in out + err + shown[1] + shown[2]

@@ -9,6 +9,8 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.logs import Log, read_log
 
+from ..refusals import refuses
+
 TOOL = {
     "type": "function",
     "function": {"name": "get_order", "description": "Gets one.", "parameters": {"type": "object"}},
@@ -175,8 +177,7 @@ def test_spans_of_tools_alone_are_calls_and_their_results(tmp_path: Path) -> Non
 
 
 def test_spans_without_content_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="none of its 1 spans holds GenAI messages; record content"):
-        read(tmp_path, span(1, "chat"))
+    refuses("none of its 1 spans holds GenAI messages; record content", read, tmp_path, span(1, "chat"))
 
 
 def test_what_is_no_text_is_said(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from robustbench_tc.own.mcp_tools import Server, list_tools, prefix_of
 from robustbench_tc.own.tools import read_tools
 
 from ..conftest import Done
+from ..refusals import refuses
 from .mcp_server import TOOLS
 
 ENDED = "the MCP server ended with status"
@@ -84,8 +85,11 @@ def test_a_server_over_http_is_read_the_same() -> None:
     assert listed.prefix == "My__shop" and [one["name"] for one in listed.entries] == [
         one["name"] for one in TOOLS
     ]
-    with pytest.raises(UserError, match=r"^http://127\.0\.0\.1:\d+/mcp: the MCP server cannot be asked: "):
-        list_tools(Server(url=f"http://me:secret@127.0.0.1:{port}/mcp"))
+    refuses(
+        r"^http://127\.0\.0\.1:\d+/mcp: the MCP server cannot be asked: ",
+        list_tools,
+        Server(url=f"http://me:secret@127.0.0.1:{port}/mcp"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,8 +114,11 @@ def test_a_server_that_says_nothing_is_given_up_and_ended_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORPHAN", str(tmp_path / "ids"))
-    with pytest.raises(UserError, match=r"did not answer within 3 s; give it longer with --mcp-timeout"):
-        list_tools(Server(command=command("orphan"), env=("ORPHAN",), timeout_s=3))
+    refuses(
+        r"did not answer within 3 s; give it longer with --mcp-timeout",
+        list_tools,
+        Server(command=command("orphan"), env=("ORPHAN",), timeout_s=3),
+    )
     for number in (tmp_path / "ids").read_text().split():
         until = time.monotonic() + 60
         while Path(f"/proc/{number}").exists():
@@ -132,8 +139,11 @@ def test_a_command_that_is_none_is_a_line() -> None:
             with pytest.raises(UserError) as error:
                 list_tools(Server(command=words))
             assert why in str(error.value) and "\n" not in str(error.value)
-    with pytest.raises(UserError, match="--mcp-env NOT_THERE: no such environment variable"):
-        list_tools(Server(command=command("plain"), env=("NOT_THERE",)))
+    refuses(
+        "--mcp-env NOT_THERE: no such environment variable",
+        list_tools,
+        Server(command=command("plain"), env=("NOT_THERE",)),
+    )
 
 
 def test_a_prefix_can_be_a_file_and_is_no_path() -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import CaseFile
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.schema import Call
+
+from ..refusals import refuses
 
 REFUND = {
     "name": "refund_order",
@@ -159,10 +160,8 @@ def call(arguments: str, more: str = "") -> str:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line_with_its_place(folder: Path, text: str, line: int, said: str) -> None:
-    with pytest.raises(UserError, match=said) as caught:
-        read(folder, text)
-    assert str(caught.value).startswith(f"{folder / 'cases.yaml'}:{line}: ")
-    assert "\n" not in str(caught.value)
+    caught = refuses(said, read, folder, text)
+    assert caught.startswith(f"{folder / 'cases.yaml'}:{line}: ")
 
 
 @pytest.mark.parametrize(
@@ -187,6 +186,4 @@ def test_a_matcher_that_cannot_be_used_is_an_error_with_its_line(folder: Path) -
     for matcher in ("{regex: '('}", "{number: x}", "{any: false}", "{date: tomorrow}"):
         text = HEAD + "- id: a\n  request: x\n  expect:\n  - call: refund_order\n    arguments:\n"
         text += f"      order_id: 1\n      reason: {matcher}\n"
-        with pytest.raises(UserError, match=r"cases\.yaml:10: refund_order: 'reason': ") as caught:
-            read(folder, text)
-        assert "\n" not in str(caught.value)
+        refuses(r"cases\.yaml:10: refund_order: 'reason': ", read, folder, text)

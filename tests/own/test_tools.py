@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import OwnTool
 from robustbench_tc.own.tools import parse_tools, read_tools
+
+from ..refusals import refuses
 
 SCHEMA = {
     "type": "object",
@@ -49,17 +50,14 @@ def test_every_shape_is_the_same_tool(value: object) -> None:
 
 def test_pages_are_joined(tmp_path: Path) -> None:
     pages = [{"tools": [MCP], "nextCursor": "x"}, {"result": {"tools": [{**MCP, "name": "run"}]}}]
-    lines = "\n".join(json.dumps(page) for page in pages)
-    (tmp_path / "hr.jsonl").write_text(lines)
+    (tmp_path / "hr.jsonl").write_text("\n".join(json.dumps(page) for page in pages))
     assert [tool.name for tool in parse(pages)] == ["walk", "run"]
     assert [(tool.name, tool.prefix) for tool in read_tools(tmp_path / "hr.jsonl")] == [
         ("walk", "hr"),
         ("run", "hr"),
     ]
-    with pytest.raises(UserError, match="page 1 states a nextCursor"):
-        parse(pages[:1])
-    with pytest.raises(UserError, match="page 1 states no nextCursor"):
-        parse(pages[::-1])
+    refuses("page 1 states a nextCursor", parse, pages[:1])
+    refuses("page 1 states no nextCursor", parse, pages[::-1])
 
 
 def test_extras_and_hints_are_kept() -> None:
@@ -108,9 +106,8 @@ def ref(target: str, **more: object) -> list[object]:
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_one_line(value: object, said: str) -> None:
-    with pytest.raises(UserError, match=said) as caught:
-        parse(value)
-    assert str(caught.value).startswith("crm.json: ") and "\n" not in str(caught.value)
+    caught = refuses(said, parse, value)
+    assert caught.startswith("crm.json: ")
 
 
 @pytest.mark.parametrize(
@@ -130,5 +127,4 @@ def test_what_cannot_be_used_is_one_line(value: object, said: str) -> None:
     ],
 )
 def test_a_file_that_is_not_json_is_one_line(data: bytes, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        parse_tools(data, "crm", "crm.json")
+    refuses(said, parse_tools, data, "crm", "crm.json")

@@ -78,12 +78,11 @@ def test_a_choice_of_tools_is_in_the_models_names(
     with (
         server_of(script) as server,
         serving(Door(server.url, Plan(bench="own", types=("CD",)), rows=found)) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         for choice, _ in choices:
             status, said = client.post("refund-17.0", {**body, "tool_choice": choice}, endpoint)
             assert status == 200, said
-        client.close()
     bodies = [json.loads(seen.body) for seen in server.seen]
     assert [one["tool_choice"] for one in bodies] == [wanted for _, wanted in choices]
     names = [one.get("function", one)["name"] for one in bodies[0]["tools"]]
@@ -108,11 +107,9 @@ def test_tokens_of_streamed_replies_are_added_up() -> None:
 
 def test_tokens_of_streamed_items_are_added_up() -> None:
     script = items.Script(([CHEAP], None), ([PAY], None))
-    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
-        client = Client(url)
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, Client(url) as client:
         body = {"model": "m", "input": "Refund order 7.", "tools": items.FLAT, "stream": True}
         status, said = client.post("case.0", body, "/responses")
-        client.close()
     assert status == 200 and len(server.seen) == 2
     last = [json.loads(one.partition("data: ")[2]) for one in said.decode().split("\n\n") if one.strip()][-1]
     assert last["response"]["usage"] == {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}

@@ -30,8 +30,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
             ),  # shells ignore it in the background
         )
         assert process.stdout is not None
-        line = process.stdout.readline()
-        url = line.split()[-1].replace("CASE.REPEAT", "refund-1.0")
+        url = process.stdout.readline().split()[-1].replace("CASE.REPEAT", "refund-1.0")
         tools = [{"type": "function", "function": {"name": "refund", "parameters": {
             "type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}]  # fmt: skip
         body = {"model": "m", "messages": [{"role": "user", "content": "Refund 7."}], "tools": tools}

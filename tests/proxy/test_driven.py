@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.errors import UserError
 
+from ..refusals import refuses
 from .wire import Answer, Seen
 from .wire import serving as server_of
 
@@ -96,9 +96,21 @@ def test_a_loop_of_its_own_is_run_for_each_row_and_scored(
 
 def test_mistakes_are_one_line(bench: Path, tmp_path: Path) -> None:
     journal = tmp_path / "j.jsonl"
-    with pytest.raises(UserError, match="unknown type of the dataset 'same_name_B'"):
-        api.proxy_run(bench, "true", "http://127.0.0.1:9/v1", types=["same_name_B"], journal=journal)
-    with pytest.raises(UserError, match="there is no program 'no-such-program'"):
-        api.proxy_run(bench, "no-such-program x", "http://127.0.0.1:9/v1", journal=journal)
-    with pytest.raises(UserError, match="holds no exchange yet"):
-        api.proxy_run(bench, "true", "http://127.0.0.1:9/v1", journal=journal)
+    refuses(
+        "unknown type of the dataset 'same_name_B'",
+        api.proxy_run,
+        bench,
+        "true",
+        "http://127.0.0.1:9/v1",
+        types=["same_name_B"],
+        journal=journal,
+    )
+    refuses(
+        "there is no program 'no-such-program'",
+        api.proxy_run,
+        bench,
+        "no-such-program x",
+        "http://127.0.0.1:9/v1",
+        journal=journal,
+    )
+    refuses("holds no exchange yet", api.proxy_run, bench, "true", "http://127.0.0.1:9/v1", journal=journal)

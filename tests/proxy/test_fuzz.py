@@ -88,11 +88,10 @@ def test_damage_anywhere_ends_in_an_answer_or_in_one_line(caplog: pytest.LogCapt
             flat, stream = rng.random() < 0.4, rng.random() < 0.5
             now[0] = answer(flat, stream, rng)
             body = damaged({**(RESPONSES if flat else CHAT), "stream": stream}, rng)
-            client = Client(rng.choice(doors))
-            with contextlib.suppress(ConnectionError, http.client.HTTPException):  # a stream can only break
+            broken = contextlib.suppress(ConnectionError, http.client.HTTPException)  # all that a stream can
+            with Client(rng.choice(doors)) as client, broken:
                 status, said = client.post("case.0", body, "/responses" if flat else "/chat/completions")
                 assert status in (200, 400, 502), said
                 if status != 200:
                     assert "\n" not in json.loads(said)["error"]["message"]
-            client.close()
     assert [record.exc_text for record in caplog.records if record.exc_info] == []

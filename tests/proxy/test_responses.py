@@ -2,6 +2,7 @@
 
 import http.client
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -147,8 +148,11 @@ def ask(client: Client, items: Json, *, stream: bool) -> Json:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
     script = Script(([CHEAP, GET, PAY], "Let me see."), ([], "Done."))
-    with server_of(script) as server, serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
-        client = Client(url)
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url,
+        Client(url) as client,
+    ):
         first = ask(client, "Refund order 7.", stream=stream)["output"]
         assert calls(first) == [GET, PAY]
         assert [one["type"] for one in first] == ["reasoning", "message", "function_call", "function_call"]
@@ -156,7 +160,6 @@ def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
         last = ask(client, talk, stream=stream)["output"]
         assert last[1]["content"][0]["text"] == "Done."
         ask(client, [*talk, *last, {"role": "user", "content": "Thanks"}], stream=stream)
-        client.close()
     one, two, three = script.bodies
     assert sorted(tool["name"] for tool in one["tools"]) == ["get_order", "refund", "refund_Budget"]
     assert one["instructions"] == "Be kind."
@@ -175,13 +178,11 @@ def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_of_distractors_only(stream: bool) -> None:
     script = Script(([CHEAP], None), ([PAY], "Now."))
-    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
-        client = Client(url)
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, Client(url) as client:
         found = ask(client, "Refund order 7.", stream=stream)
         assert calls(found["output"]) == [PAY]
         ask(client, [{"role": "user", "content": "Refund order 7."}, *found["output"],
                      *results(found["output"])], stream=stream)  # fmt: skip
-        client.close()
     assert len(script.bodies) == 3
     assert calls(script.bodies[1]["input"]) == [CHEAP]
     assert calls(script.bodies[2]["input"]) == [CHEAP, PAY]
@@ -192,11 +193,9 @@ def test_a_reply_of_distractors_only(stream: bool) -> None:
 def test_results_are_replaced() -> None:
     script = Script(([GET, PAY], None), ([], "Done."))
     plan = Plan(types=("transient_timeout",), read_only=("get_order",))
-    with server_of(script) as server, serving(Door(server.url, plan)) as url:
-        client = Client(url)
+    with server_of(script) as server, serving(Door(server.url, plan)) as url, Client(url) as client:
         first = ask(client, "Refund order 7.", stream=False)["output"]
         ask(client, [{"role": "user", "content": "Refund order 7."}, *first, *results(first)], stream=False)
-        client.close()
     said = [item["output"] for item in script.bodies[1]["input"] if "output" in item]
     assert said == [injected_error("transient_timeout"), "true result"]
 
@@ -214,11 +213,13 @@ def test_results_are_replaced() -> None:
     ],
 )
 def test_what_the_door_cannot_know_is_refused_by_name(body: Json, said: str) -> None:
-    with server_of(Script(([], "Hi"))) as server, serving(Door(server.url, BUDGET)) as url:
-        client = Client(url)
+    with (
+        server_of(Script(([], "Hi"))) as server,
+        serving(Door(server.url, BUDGET)) as url,
+        Client(url) as client,
+    ):
         status, text = client.post("case.0", body, "/responses")
         assert status == 400 and said in json.loads(text)["error"]["message"] and not server.seen
-        client.close()
 
 
 def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
@@ -259,11 +260,8 @@ def test_nonsense_ends_without_a_traceback(stream: bool) -> None:
         for answer in answers:
             now[0] = answer
             for given in inputs:
-                client = Client(url)
                 body = {"input": given, "tools": FLAT, "stream": stream}
-                try:
-                    status, _ = client.post("case.0", body, "/responses")
-                    assert status in (200, 502), (answer, given)
-                except (ConnectionError, EOFError, http.client.HTTPException):
-                    pass  # a stream that has begun can only end
-                client.close()
+                # A stream that has begun can only end.
+                ended = suppress(ConnectionError, EOFError, http.client.HTTPException)
+                with Client(url) as client, ended:
+                    assert client.post("case.0", body, "/responses")[0] in (200, 502), (answer, given)

@@ -31,10 +31,8 @@ def test_what_the_agent_never_saw_is_put_back(stream: bool, tmp_path: Path) -> N
             if not restart:
                 ask(client, talk, stream=stream)
             else:
-                with serving(Door(server.url, BUDGET, journal=path)) as url:
-                    again = Client(url)
+                with serving(Door(server.url, BUDGET, journal=path)) as url, Client(url) as again:
                     ask(again, talk, stream=stream)
-                    again.close()
         return script.bodies
 
     assert played(tmp_path / "a", restart=True) == played(tmp_path / "b", restart=False)
@@ -46,17 +44,13 @@ def test_items_are_put_back_with_their_reasoning(tmp_path: Path) -> None:
     script = items.Script(([CHEAP, GET], None), ([], "Done."))
     body = {"model": "m", "input": "Refund order 7.", "tools": items.FLAT}
     with server_of(script) as server:
-        with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
-            client = Client(url)
+        with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url, Client(url) as client:
             output = json.loads(client.post("case.0", body, "/responses")[1])["output"]
-            client.close()
         talk = [{"role": "user", "content": "Refund order 7."}, *output, *items.results(output)]
         sent = []
         for _ in range(2):
-            with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
-                client = Client(url)
+            with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url, Client(url) as client:
                 assert client.post("case.0", {**body, "input": talk}, "/responses")[0] == 200
-                client.close()
             sent.append(json.loads(server.seen[-1].body)["input"])
     assert sent[0] == sent[1]
     kinds = [one.get("type", "message") for one in sent[0]]
@@ -69,10 +63,8 @@ def test_a_reply_that_took_the_place_of_a_changed_one(tmp_path: Path) -> None:
     with door(script, BUDGET, tmp_path / "j") as (client, server):
         ask(client, ASKED)
         second = ask(client, ASKED)["choices"][0]["message"]
-        with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
-            again = Client(url)
+        with serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url, Client(url) as again:
             ask(again, [*ASKED, second, *results(second)])
-            again.close()
     assert [calls(one) for one in script.bodies[-1]["messages"] if one["role"] == "assistant"] == [[PAY]]
 
 
@@ -83,15 +75,13 @@ def test_what_is_too_long_for_the_journal_is_refused_in_one_line(tmp_path: Path)
         first = ask(client, ASKED)["choices"][0]["message"]
         talk = [*ASKED, first, *results(first)]
         ask(client, talk)  # the same door has it in memory
-        with serving(Door(server.url, BUDGET, journal=path)) as url:
-            again = Client(url)
+        with serving(Door(server.url, BUDGET, journal=path)) as url, Client(url) as again:
             status, said = again.post("case.0", {"messages": talk, "tools": TOOLS})
             assert status == 400
             message = json.loads(said)["error"]["message"]
             assert "the door was started again within this conversation" in message and "\n" not in message
             # Begun again, it goes on.
             first = ask(again, ASKED)["choices"][0]["message"]
-            again.close()
     assert journal.read(path)[0].too_long
 
 

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from robustbench_tc import seeding, taxonomy
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.registry import donor_pools
 from robustbench_tc.builders.sources import read
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, wire
+from robustbench_tc.eval import wire
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import WITHOUT_CASES, Plan
@@ -23,6 +21,7 @@ from robustbench_tc.proxy.scenes import tool_of
 from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.worlds.fit import fits
 
+from ..eval import small
 from .agents import Client, work
 from .scripted import CallsAll, filled
 from .wire import serving as server_of
@@ -43,14 +42,13 @@ def played(
     with (
         server_of(model) as server,
         serving(Door(server.url, plan, rows=tuple(rows), journal=path)) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         for number, (session, clean) in enumerate(sessions):
             asked = wire.first(clean, "fc")
             # An agent of one's own has instructions of its own in front of the case.
             messages: list[Json] = [{"role": "system", "content": "You are an agent."}, *asked.messages]
             work(client, session, messages, asked.tools or [], stream=number % 2 == 1)
-        client.close()
     assert model.wrong == []
     return journal.read(path)
 
@@ -79,9 +77,7 @@ def _either(tools: Sequence[Tool]) -> bool:
 
 
 def test_every_type_over_the_bundled_set(tmp_path: Path) -> None:
-    folder = tmp_path / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled", codes=CODES), folder)
-    rows = inputs.load(str(folder)).rows
+    rows = small.rows_of(tmp_path, CODES)
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
     codes = tuple(dict.fromkeys(row.type_code for row in rows))
     assert set(codes) == {taxonomy.CLEAN, *CODES} - {"prerequisite"}  # no bundled row
@@ -146,10 +142,8 @@ def test_a_door_that_starts_again_rewrites_a_conversation_in_the_same_way(size: 
     model = CallsAll()
     plan = Plan(types=("CD",), seed=size)
     for _ in range(2):
-        with server_of(model) as server, serving(Door(server.url, plan)) as url:
-            client = Client(url)
+        with server_of(model) as server, serving(Door(server.url, plan)) as url, Client(url) as client:
             client.post("a.0", {"messages": messages, "tools": tools, "user": str(len(model.bodies))})
-            client.close()
     first, second = (one[0] for one in model.bodies.values())
     assert first["tools"] == second["tools"] and first["messages"] == second["messages"]
     assert len(first["tools"]) == 3

@@ -50,8 +50,8 @@ def through_the_door(
     with (
         model(name, rows) as upstream,
         serving(Door(upstream, plan, rows=tuple(rows), journal=path)) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         for row in among:
             asked = wire.first(clean[row.clean_id], "fc")
             session = f"{row.clean_id}.{codes.index(row.type_code)}"
@@ -59,7 +59,6 @@ def through_the_door(
             # The reference agents know the requests of the harness only: asked on after a distractor's
             # answer, they refuse.
             work(client, session, asked.messages, asked.tools or [], rounds=rounds, gives_up=True)
-        client.close()
     return journal.read(path)
 
 

@@ -25,6 +25,7 @@ from robustbench_tc.train_recipes.mixture.rows import NUMBERS, main, sizes, writ
 from robustbench_tc.train_recipes.retry import reward as retry
 from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
 from tests.conftest import ROOT
+from tests.refusals import refuses
 
 Rows = list[dict[str, Any]]
 
@@ -75,13 +76,11 @@ def test_how_many_rows_are_taken(single: int, retries: int, share: float, taken:
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, 2, float("nan")])
 def test_what_is_no_share(share: float) -> None:
-    with pytest.raises(UserError, match="give the share of retry rows, above 0 and below 1"):
-        sizes(10, 10, share)
+    refuses("give the share of retry rows, above 0 and below 1", sizes, 10, 10, share)
 
 
 def test_a_share_that_leaves_no_row_of_one_of_them() -> None:
-    with pytest.raises(UserError, match="leaves none of one of full and retry"):
-        sizes(3, 3, 0.01)
+    refuses("leaves none of one of full and retry", sizes, 3, 3, 0.01)
 
 
 def test_each_row_is_that_of_its_config_and_says_which(training_data: Path, mixed: Path) -> None:
@@ -211,8 +210,12 @@ def test_wrong_input_is_one_line_and_leaves_nothing(
 
 
 def test_whoever_takes_a_build_for_a_mixture_is_told_what_makes_one(training_data: Path) -> None:
-    with pytest.raises(UserError, match=r"`python -m robustbench_tc\.train_recipes\.mixture\.rows DATASET"):
-        locate(str(training_data), "mixture")
+    refuses(
+        r"`python -m robustbench_tc\.train_recipes\.mixture\.rows DATASET",
+        locate,
+        str(training_data),
+        "mixture",
+    )
 
 
 def test_the_pages_numbers_are_those_of_toolrls_rows(shared: Path, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc.api.live import build_live
-from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import loads, record
 from robustbench_tc.train_recipes.retry_live import rows
@@ -25,6 +24,8 @@ from robustbench_tc.train_recipes.retry_live.rollout import (
 )
 from robustbench_tc.worlds.handle import Snapshot
 from robustbench_tc.worlds.host import Worlds
+
+from ..refusals import refuses
 
 KINDS = ("timeout_after_effect", "transient_timeout", "silent_no_op")
 DONE = "<think> So. </think>\n<response> I have done it. </response>"
@@ -154,6 +155,5 @@ def test_another_folder_and_a_full_one_are_refused_in_a_line(
     assert "is not a live dataset: build one with `rbtc build live`" in capsys.readouterr().err
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("x")
-    with pytest.raises(UserError, match="out"):
-        rows.write(str(dataset), tmp_path / "out")
+    refuses("out", rows.write, str(dataset), tmp_path / "out")
     assert (tmp_path / "out" / "mine.txt").read_text() == "x"

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.live import At, Fault, LiveTool
 from robustbench_tc.worlds.handle import LocalHandle, Start, load_file
 
+from ..refusals import refuses
 from .purse import TASKS, Purse
 
 FILE = Path(__file__).with_name("purse.py")
@@ -73,8 +73,7 @@ def test_a_copy_has_met_the_same_calls_and_is_another_world() -> None:
 def test_a_file_without_a_world_is_refused_by_name(tmp_path: Path) -> None:
     for text in ("x = 1\n", "WORLD = dict\n", "WORLD = {}\n"):
         (tmp_path / "empty.py").write_text(text)
-        with pytest.raises(UserError, match="has no WORLD that is a class and inherits from World"):
-            load_file(tmp_path / "empty.py")
+        refuses("has no WORLD that is a class and inherits from World", load_file, tmp_path / "empty.py")
 
 
 def test_a_fault_is_placed_by_exactly_one_count() -> None:

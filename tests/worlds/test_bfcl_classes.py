@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from robustbench_tc.builders.live import bfcl
-from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
 
+from ..refusals import refuses
 from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
 
 FILES = {"root": {"w": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
@@ -195,16 +195,13 @@ def test_gold_replays_with_the_same_bytes_in_any_order(bfcl_python: str, rows: t
 
 def test_a_python_without_the_classes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "python"
-    with pytest.raises(UserError, match=r"does not run .*make env-live"):
-        find.bfcl_python(str(broken))
+    refuses(r"does not run .*make env-live", find.bfcl_python, str(broken))
     broken.write_text("#!/bin/sh\necho 2025.1.1\n")
     broken.chmod(0o755)
-    with pytest.raises(UserError, match=r"needs bfcl-eval==2026\.3\.23 and mpmath; .* has bfcl-eval 2025"):
-        find.bfcl_python(str(broken))
+    refuses(r"needs bfcl-eval==2026\.3\.23 and mpmath; .* has bfcl-eval 2025", find.bfcl_python, str(broken))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(find, "__file__", str(tmp_path / "a" / "b" / "c" / "find.py"))
-    with pytest.raises(UserError, match=r"make env-live.* or name one with --world-python"):
-        find.bfcl_python()
+    refuses(r"make env-live.* or name one with --world-python", find.bfcl_python)
     made = tmp_path / ".venv-live" / "bin" / "python"
     made.parent.mkdir(parents=True)
     made.write_text("#!/bin/sh\necho 2026.3.23\n")

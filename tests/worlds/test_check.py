@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import load_file
 
 from ..conftest import Done
+from ..refusals import refuses
 
 LAMP = '''
 from typing import Annotated, Any, Literal
@@ -133,8 +133,12 @@ def test_write_without_brackets_is_a_write(tmp_path: Path) -> None:
 
 
 def test_what_is_declared_without_its_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"cannot be imported: TypeError: .*@write\(idempotent=True\)"):
-        problems(tmp_path, LAMP.replace('@write(undo="switch")', "@write(True)"))
+    refuses(
+        r"cannot be imported: TypeError: .*@write\(idempotent=True\)",
+        problems,
+        tmp_path,
+        LAMP.replace('@write(undo="switch")', "@write(True)"),
+    )
 
 
 def test_many_mistakes_are_all_named(tmp_path: Path) -> None:

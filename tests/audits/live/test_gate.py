@@ -203,8 +203,7 @@ def test_a_row_that_fails_is_named_by_its_check(live_build: Path, tmp_path: Path
     row = next(row for row in found if row["label"] == "report")
     row["label"] = "repair"
     planting.write(folder, "live_silent_no_op", found)
-    checks = suites._rows_suite(scanned(folder))
-    failed = by_id(checks, "rows.repeat_fits_the_label")
+    failed = by_id(suites._rows_suite(scanned(folder)), "rows.repeat_fits_the_label")
     assert failed.status == "failed" and failed.failures[0].where == row["id"]
 
 

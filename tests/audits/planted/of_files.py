@@ -132,8 +132,7 @@ footer("another format version", "CD_NT", compression="zstd", write_page_index=T
 def _(build: Forged) -> None:
     path = build.shard("clean")
     data = path.read_bytes()
-    length = int.from_bytes(data[-8:-4], "little")
-    cut = len(data) - 8 - length
+    cut = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     path.write_bytes(data[:cut] + b"a note that no reader sees" + data[cut:])
 
 

@@ -92,8 +92,7 @@ variation("texts from a folder (`recorded:DIR`)")(
 
 @variation("texts from another build's generations.jsonl (`recorded:PATH`)")
 def _(place: Place) -> Path:
-    other = place._replace(scratch=place.scratch / "other")
-    answers = built(other) / "generations.jsonl"
+    answers = built(place._replace(scratch=place.scratch / "other")) / "generations.jsonl"
     return built(place, generators=("none", f"recorded:{answers}"))
 
 

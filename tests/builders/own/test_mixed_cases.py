@@ -17,7 +17,6 @@ from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.own import own_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import NAME, read
@@ -25,6 +24,7 @@ from robustbench_tc.own.desk import desk
 from robustbench_tc.own.matchers import example
 from robustbench_tc.own.read import read_cases
 
+from ...refusals import refuses
 from ...trees import tree, write
 from ..writer import Writer
 
@@ -175,29 +175,37 @@ def test_what_cannot_be_built_is_one_line(
 ) -> None:
     write(tmp_path, {"cases.yaml": cases, "extra.json": EXTRA})
     options = {name: Path(v) if name in ("sources", "errata") else v for name, v in options.items()}
-    with pytest.raises(UserError, match=re.escape(said)) as error:
-        api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", **options)
-    assert "\n" not in str(error.value)
+    refuses(re.escape(said), api.build, tmp_path / "bench", cases=tmp_path / "cases.yaml", **options)
     assert not (tmp_path / "bench").exists()
 
 
 def test_a_folder_in_place_of_the_cases_file_is_said_to_be_one(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not a cases file: it is a folder"):
-        api.build(tmp_path / "bench", cases=folder)
+    refuses("not a cases file: it is a folder", api.build, tmp_path / "bench", cases=folder)
 
 
 def test_a_strangers_folder_stays_even_by_force(folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "mine", {"notes.txt": "mine"})
     before = tree(tmp_path / "mine")
-    with pytest.raises(UserError, match="not a folder that rbtc wrote"):
-        api.build(tmp_path / "mine", cases=folder / "cases.yaml", types=["CD"], force=True)
+    refuses(
+        "not a folder that rbtc wrote",
+        api.build,
+        tmp_path / "mine",
+        cases=folder / "cases.yaml",
+        types=["CD"],
+        force=True,
+    )
     assert tree(tmp_path / "mine") == before
 
 
 def test_one_case_without_a_call_is_a_dataset_where_clean_rows_are_asked_for(tmp_path: Path) -> None:
     cases = f"{PAIR}{{id: a, request: 'Thank you very much for that!', expect: no_call}}\n"
     write(tmp_path, {"cases.yaml": cases, "extra.json": EXTRA})
-    with pytest.raises(UserError, match=r"no type makes a row .*no_gold_call 1"):
-        api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", types=["CD_AB"])
+    refuses(
+        r"no type makes a row .*no_gold_call 1",
+        api.build,
+        tmp_path / "bench",
+        cases=tmp_path / "cases.yaml",
+        types=["CD_AB"],
+    )
     report = api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", types=["clean"])
     assert report.types == () and len(rows(tmp_path / "bench", "clean")) == 1

@@ -19,11 +19,11 @@ from robustbench_tc.builders.perturb import REGISTRY, Context, cases
 from robustbench_tc.builders.perturb.abstention import opened
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import BUNDLED, Pool, bfcl
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Message, Sample, dumps
 from robustbench_tc.transcript import MAY_DECLINE
 
+from ...refusals import refuses
 from .strategies import samples
 
 UNIT = REGISTRY["irrelevant"]
@@ -146,20 +146,30 @@ def test_a_row_that_is_not_swapped_whole_is_refused() -> None:
 
 def test_a_file_that_is_missing_broken_or_another_is_named(shared: Path, tmp_path: Path) -> None:
     clean = Pool(plan_of("bundled").samples, ())
-    with pytest.raises(UserError, match=r"missing source file bfcl/.*irrelevance\.json.*rbtc sources fetch"):
-        borrowed(["irrelevant"], tmp_path, "full", clean)
+    refuses(
+        r"missing source file bfcl/.*irrelevance\.json.*rbtc sources fetch",
+        borrowed,
+        ["irrelevant"],
+        tmp_path,
+        "full",
+        clean,
+    )
     file = tmp_path / bfcl.no_call_file("irrelevance")
     file.parent.mkdir(parents=True)
     own = (BUNDLED / bfcl.no_call_file("irrelevance")).read_bytes()
     file.write_bytes(own)
-    with pytest.raises(UserError, match=r"irrelevance\.json: wrong checksum: .*`rbtc sources fetch`"):
-        borrowed(["irrelevant"], tmp_path, "full", clean)
+    refuses(
+        r"irrelevance\.json: wrong checksum: .*`rbtc sources fetch`",
+        borrowed,
+        ["irrelevant"],
+        tmp_path,
+        "full",
+        clean,
+    )
     file.write_bytes(own + b'{"id": "x", "question": 3}\n')
-    with pytest.raises(UserError, match=r"irrelevance\.json: line 8: "):
-        borrowed(["irrelevant"], tmp_path, "full", clean)
+    refuses(r"irrelevance\.json: line 8: ", borrowed, ["irrelevant"], tmp_path, "full", clean)
     file.write_bytes(b'{"id": "x", "question": [[], []], "function": []}\n')
-    with pytest.raises(UserError, match=r"irrelevance\.json: record 0: it has 2 turns"):
-        borrowed(["irrelevant"], tmp_path, "full", clean)
+    refuses(r"irrelevance\.json: record 0: it has 2 turns", borrowed, ["irrelevant"], tmp_path, "full", clean)
 
 
 def test_more_records_than_clean_samples_are_refused(tmp_path: Path) -> None:
@@ -169,5 +179,11 @@ def test_more_records_than_clean_samples_are_refused(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUNDLED / bfcl.no_call_file(category), file)
     few = [sample for sample in samples if sample.source == bfcl.SOURCE][:3]
-    with pytest.raises(UserError, match=r"irrelevance: 7 records for 3 clean samples of BFCL"):
-        borrowed(["irrelevant"], tmp_path, "bundled", Pool(tuple(few), ()))
+    refuses(
+        r"irrelevance: 7 records for 3 clean samples of BFCL",
+        borrowed,
+        ["irrelevant"],
+        tmp_path,
+        "bundled",
+        Pool(tuple(few), ()),
+    )

@@ -18,6 +18,8 @@ from robustbench_tc.builders.sources.pins import Pin, Pins, Repository, pins
 from robustbench_tc.cli import sources as cli
 from robustbench_tc.errors import UserError
 
+from ...refusals import refuses
+
 BODY = bytes(range(256)) * 1024
 COMMIT = "c" * 40
 PATH = "zoo/data/a b.json"
@@ -167,23 +169,20 @@ def test_a_server_without_ranges_sends_the_whole_file_again(server: RawFiles, tm
 
 def test_wrong_bytes_leave_nothing_behind(server: RawFiles, tmp_path: Path) -> None:
     server.faults[URL_PATH] = ["wrong"]
-    with pytest.raises(UserError, match=r"^zoo/data/a b\.json: wrong checksum: sha256 "):
-        run(server, tmp_path)
+    refuses(r"^zoo/data/a b\.json: wrong checksum: sha256 ", run, server, tmp_path)
     assert left(tmp_path) == []
 
 
 def test_a_longer_file_is_not_read_to_its_end(server: RawFiles, tmp_path: Path) -> None:
     server.files[URL_PATH] = BODY + b"more" * 100_000
-    with pytest.raises(UserError, match="wrong checksum: 262,145 bytes instead of 262,144"):
-        run(server, tmp_path)
+    refuses("wrong checksum: 262,145 bytes instead of 262,144", run, server, tmp_path)
     assert left(tmp_path) == []
 
 
 def test_a_wrong_file_in_place_is_replaced_on_request_only(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / PATH).parent.mkdir(parents=True)
     (tmp_path / PATH).write_bytes(b"mine")
-    with pytest.raises(UserError, match=r"a b\.json is not the pinned file: .* --discard-changes"):
-        run(server, tmp_path)
+    refuses(r"a b\.json is not the pinned file: .* --discard-changes", run, server, tmp_path)
     assert (tmp_path / PATH).read_bytes() == b"mine" and server.requests == []
     fetch(tmp_path, base_url=server.url, pinned=pinned(), discard_changes=True)
     assert (tmp_path / PATH).read_bytes() == BODY
@@ -194,8 +193,7 @@ def test_what_a_later_try_may_mend_is_tried_again_and_then_named(
     server: RawFiles, tmp_path: Path, fault: str, requests: int
 ) -> None:
     server.faults[URL_PATH] = [fault] * 9
-    with pytest.raises(UserError, match=rf"^zoo/data/a b\.json: the server answers {fault} .*http://"):
-        run(server, tmp_path)
+    refuses(rf"^zoo/data/a b\.json: the server answers {fault} .*http://", run, server, tmp_path)
     assert len(server.requests) == requests
 
 
@@ -203,8 +201,7 @@ def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path:
     body = BODY[:64]
     server.files[URL_PATH] = body
     server.faults[URL_PATH] = ["drop"] * 99
-    with pytest.raises(UserError, match=r"the connection ended after 63 of 64 bytes .* to resume"):
-        run(server, tmp_path, pinned(body))
+    refuses(r"the connection ended after 63 of 64 bytes .* to resume", run, server, tmp_path, pinned(body))
     assert left(tmp_path) == ["a b.json.partial"]
     server.faults.clear()
     run(server, tmp_path, pinned(body))
@@ -212,22 +209,25 @@ def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path:
 
 
 def test_no_server_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^zoo/data/a b\.json: no connection: "):
-        fetch(tmp_path, base_url="http://127.0.0.1:9", pinned=pinned(), backoff_s=0.001)
-    with pytest.raises(UserError, match="must begin with http:// or https://"):
-        fetch(tmp_path, base_url="file:///etc", pinned=pinned())
+    refuses(
+        r"^zoo/data/a b\.json: no connection: ",
+        fetch,
+        tmp_path,
+        base_url="http://127.0.0.1:9",
+        pinned=pinned(),
+        backoff_s=0.001,
+    )
+    refuses("must begin with http:// or https://", fetch, tmp_path, base_url="file:///etc", pinned=pinned())
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file where a folder is needed")
-    with pytest.raises(UserError, match=r"^cannot write to .*: "):
-        run(server, tmp_path / "file" / "sources")
+    refuses(r"^cannot write to .*: ", run, server, tmp_path / "file" / "sources")
 
 
 def test_a_folder_of_something_else_is_refused(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(UserError, match="holds other files and none of upstream's"):
-        run(server, tmp_path)
+    refuses("holds other files and none of upstream's", run, server, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
@@ -255,12 +255,10 @@ def test_the_sources_folder_is_named_set_or_in_the_cache(
     monkeypatch.delenv("RBTC_SOURCES", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_root() == tmp_path / "robustbench-tc" / "sources"
-    with pytest.raises(UserError, match=r"run `rbtc sources fetch`, or pass --sources DIR$"):
-        resolve_root()
+    refuses(r"run `rbtc sources fetch`, or pass --sources DIR$", resolve_root)
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path))
     assert resolve_root() == tmp_path
-    with pytest.raises(UserError, match="no sources folder at"):
-        resolve_root(tmp_path / "none")
+    refuses("no sources folder at", resolve_root, tmp_path / "none")
 
 
 def test_verify_names_every_bad_file_and_fails(tmp_path: Path) -> None:

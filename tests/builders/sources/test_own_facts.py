@@ -1,10 +1,9 @@
 """A user's own tools are a source that no published dataset, prompt version or pin knows."""
 
-import pytest
-
 from robustbench_tc import schema, sources
 from robustbench_tc.builders.sources import READERS
-from robustbench_tc.errors import UserError
+
+from ...refusals import refuses
 
 
 def test_own_tools_are_a_source_beside_the_published_ones() -> None:
@@ -20,5 +19,4 @@ def test_tables_count_own_rows_last() -> None:
 
 
 def test_a_near_miss_of_the_name_is_named() -> None:
-    with pytest.raises(UserError, match=r"'ownn'.*own"):
-        sources.get("ownn")
+    refuses(r"'ownn'.*own", sources.get, "ownn")

@@ -136,8 +136,7 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
     """The page's, on two rows; what is built is the fixture's."""
     page = (ROOT / "docs/inspect.md").read_text().partition("## Live episodes")[2]
     build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
-    folder = build.removeprefix("rbtc build live --out ")
-    (tmp_path / folder).symlink_to(live)
+    (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
     wanted = [str(one["id"]) for one in LiveRows(str(live), types="silent_no_op").rows()[:2]]
     all_rows = live_inputs.load(str(live)).rows
     due = {one.row: one for one in episodes.drawn(all_rows, len(all_rows))}

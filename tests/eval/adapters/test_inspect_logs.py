@@ -18,6 +18,7 @@ from robustbench_tc.eval.compare import Comparison
 from robustbench_tc.schema import Sample
 from tests.conftest import Done
 from tests.eval import small
+from tests.refusals import refuses
 
 from . import made_logs
 
@@ -213,8 +214,7 @@ def test_a_foreign_log_that_cannot_be_paired(
 def test_other_questions_under_the_same_ids_are_refused(tmp_path: Path) -> None:
     other = sample("q0", "C")
     other["input"] = "Something else?"
-    with pytest.raises(UserError, match="asked different texts under the id"):
-        compared(tmp_path, [sample("q0", "C")], [other])
+    refuses("asked different texts under the id", compared, tmp_path, [sample("q0", "C")], [other])
 
 
 # --- hostile uploads ----------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.adapters import lm_eval_log
 from tests.conftest import Done
+from tests.refusals import refuses
 
 DATE = "2026-11-23T15-49-47.028658"
 
@@ -62,8 +62,7 @@ def test_filters_are_scores(tmp_path: Path) -> None:
     for kind, right in (("strict", 0.5), ("flexible", 1.0)):
         found = api.compare(log, log, log_keys=[f"score=exact_match,{kind}"]).overall["clean"]
         assert (found.n, found.a) == (6, right)
-    with pytest.raises(UserError, match="2 samples have clean_id"):
-        api.compare(log, log)
+    refuses("2 samples have clean_id", api.compare, log, log)
 
 
 def test_keys_of_the_document(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from robustbench_tc.api import Reply, Task, UserError, evaluate
 from robustbench_tc.eval import inputs
 from robustbench_tc.io import parquet
 
+from ...refusals import refuses
+
 ONE = "apibank__level1_1::clean"
 
 
@@ -119,8 +121,7 @@ def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_
 
 
 def test_an_agent_that_fails_everywhere_is_not_asked_to_the_end(release: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="the agent has failed on every row"):
-        evaluate(release, callable=raises, out=tmp_path / "run")
+    refuses("the agent has failed on every row", evaluate, release, callable=raises, out=tmp_path / "run")
 
 
 PROGRAMS = [
@@ -209,8 +210,7 @@ def test_a_wrong_callable_is_refused_in_one_line(
 def test_options_that_say_nothing_to_an_agent_are_refused(
     release: Path, tmp_path: Path, options: dict[str, Any], line: str
 ) -> None:
-    with pytest.raises(UserError, match=line):
-        evaluate(release, callable=lambda task: "", out=tmp_path / "run", **options)
+    refuses(line, evaluate, release, callable=lambda task: "", out=tmp_path / "run", **options)
 
 
 @pytest.mark.parametrize(
@@ -227,5 +227,4 @@ def test_options_that_say_nothing_to_an_agent_are_refused(
 def test_a_wrong_command_is_refused_in_one_line(
     release: Path, tmp_path: Path, command: str, line: str
 ) -> None:
-    with pytest.raises(UserError, match=line):
-        evaluate(release, command=command, out=tmp_path / "run")
+    refuses(line, evaluate, release, command=command, out=tmp_path / "run")

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.api import Reply, Task, UserError, evaluate
+from robustbench_tc.api import Reply, Task, evaluate
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.callables.invocation import Invocation
 from robustbench_tc.eval.callables.task import reply_of
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Call, Sample
 
+from ...refusals import refuses
 from .. import small
 
 
@@ -149,8 +150,7 @@ def test_changed_code_is_another_agent(release: Path, tmp_path: Path) -> None:
     spec = f"{agent}:answer"
     evaluate(release, callable=spec, ids=["apibank__level1_1::clean"], out=tmp_path / "run")
     agent.write_text("def answer(task):\n    return 'two'\n")
-    with pytest.raises(UserError, match="code"):
-        evaluate(release, callable=spec, out=tmp_path / "run")
+    refuses("code", evaluate, release, callable=spec, out=tmp_path / "run")
     evaluate(release, callable=spec, out=tmp_path / "run", fresh=True, ids=["apibank__level1_1::clean"])
     (only,) = parquet.read_rows([tmp_path / "run" / "scores.parquet"])
     assert only["raw_output"] == "two"

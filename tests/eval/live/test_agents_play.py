@@ -3,11 +3,8 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.agents import AGENTS, View
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import read_scores, score_run
@@ -18,6 +15,7 @@ from robustbench_tc.schema import Call
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
+from ...refusals import refuses
 from .playing import play, row_of
 from .test_ledger import _rows
 
@@ -81,15 +79,12 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
     assert (tmp_path / "scores.parquet").read_bytes() == before
     assert {line.name for line in lines(scores)} >= {"timeout_after_effect", "all"}
     del rows["purse_1::clean"]
-    with pytest.raises(UserError, match="purse_1::clean: no row of the dataset"):
-        score_run(tmp_path, rows)
+    refuses("purse_1::clean: no row of the dataset", score_run, tmp_path, rows)
 
 
 def test_a_folder_without_episodes_or_scores_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no episodes\.parquet"):
-        score_run(tmp_path, {})
-    with pytest.raises(UserError, match=r"no scores\.parquet"):
-        read_scores(tmp_path)
+    refuses(r"no episodes\.parquet", score_run, tmp_path, {})
+    refuses(r"no scores\.parquet", read_scores, tmp_path)
 
 
 def test_a_world_that_is_not_here_has_no_rehearsal_and_gold_is_played_as_it_stands() -> None:

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from robustbench_tc.api import score_live
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.evaluate import run_live
 from robustbench_tc.live import At, Fault, LiveRow, Turn
@@ -17,6 +16,7 @@ from robustbench_tc.sql.query import Inputs, marts, query
 from robustbench_tc.worlds.handle import load_file
 
 from ...conftest import Done
+from ...refusals import refuses
 from . import purses
 
 WORLD = str(purses.FILE)
@@ -60,8 +60,7 @@ def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
 def test_a_task_that_cannot_be_played_is_refused(tmp_path: Path, edit: str) -> None:
     changes, why = TASK[edit]
     rows = [msgspec.structs.replace(row, **changes) for row in _pair()]
-    with pytest.raises(UserError, match=why):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
 
 
 @pytest.mark.parametrize("edit", FAULTS)
@@ -69,8 +68,7 @@ def test_a_faulted_row_that_does_not_fit_its_task_is_refused(tmp_path: Path, edi
     changes, why = FAULTS[edit]
     clean, faulted = _pair()
     rows = [clean, msgspec.structs.replace(faulted, **changes)]
-    with pytest.raises(UserError, match=why):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_commands_of_the_benchmark_name_those_for_live_runs(
@@ -110,12 +108,10 @@ def test_every_mart_without_rows_for_a_live_run_says_which_have_them(tmp_path: P
         if mart.needs == "live":
             query(name, inputs_of)
             continue
-        with pytest.raises(UserError, match=r"live runs: .*; live_recovery, live_side_effects have them"):
-            query(name, inputs_of)
+        refuses(r"live runs: .*; live_recovery, live_side_effects have them", query, name, inputs_of)
 
 
 def test_a_world_that_exits_when_it_is_imported_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "bye.py"
     file.write_text("raise SystemExit('bye')\n")
-    with pytest.raises(UserError, match="cannot be imported: SystemExit: bye"):
-        load_file(file)
+    refuses("cannot be imported: SystemExit: bye", load_file, file)

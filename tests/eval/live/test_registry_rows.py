@@ -12,7 +12,6 @@ from robustbench_tc import live
 from robustbench_tc.api import report_live, run_live, score_live
 from robustbench_tc.builders.live.build import LiveSpec, prepared
 from robustbench_tc.builders.live.registry import registered
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
@@ -24,6 +23,7 @@ from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import Done
+from ...refusals import refuses
 from . import purses
 from .playing import play
 
@@ -169,11 +169,9 @@ def test_an_edited_row_is_refused_before_anything_is_asked(tmp_path: Path, edit:
     rows = _purses()
     at = next(at for at, row in enumerate(rows) if row.type_code == "live_same_name_D")
     rows[at] = msgspec.structs.replace(rows[at], **change(rows[at]))
-    with pytest.raises(UserError, match=why):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_a_clean_row_with_a_fault_is_refused(tmp_path: Path) -> None:
     rows = [msgspec.structs.replace(row, fault=Fault(At(write=1), "silent_no_op")) for row in _purses()[:1]]
-    with pytest.raises(UserError, match="a clean row has no fault"):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses("a clean row has no fault", inputs.load, str(purses.write(tmp_path / "data", rows)))

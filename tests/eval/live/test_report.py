@@ -16,6 +16,7 @@ from robustbench_tc.eval.live.show import Shown
 from robustbench_tc.live import Episode
 
 from ...conftest import Done
+from ...refusals import refuses
 from . import purses
 
 
@@ -29,8 +30,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_that_is_not_scored_is_refused_in_a_line(run: Path, tmp_path: Path) -> None:
     if not (run / "scores.parquet").exists():
-        with pytest.raises(UserError, match=r"has no scores\.parquet: run `rbtc live score"):
-            report_live(run, tmp_path / "out", worlds=[str(purses.FILE)])
+        refuses(
+            r"has no scores\.parquet: run `rbtc live score",
+            report_live,
+            run,
+            tmp_path / "out",
+            worlds=[str(purses.FILE)],
+        )
         assert not (tmp_path / "out").exists()
 
 
@@ -147,7 +153,6 @@ def test_in_a_notebook_it_says_what_to_do(run: Path, tmp_path: Path) -> None:
             lambda: score_live(run),
             lambda: show_episode(run, "purse_1::clean"),
         ):
-            with pytest.raises(UserError, match=r"asyncio\.to_thread"):
-                asked()
+            refuses(r"asyncio\.to_thread", asked)
 
     asyncio.run(cell())

@@ -18,6 +18,7 @@ from robustbench_tc.eval.live.report import report_live
 from robustbench_tc.io import parquet
 from robustbench_tc.live import Episode, Reply, Step
 
+from ...refusals import refuses
 from . import purses
 
 WORLD = [str(purses.FILE)]
@@ -97,8 +98,7 @@ def test_every_field_is_edited() -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("live")
-    clean = next(row for row in purses.rows() if row.clean)
-    data = purses.write(root / "data", [clean])
+    data = purses.write(root / "data", [next(row for row in purses.rows() if row.clean)])
     run_live(data, agent="oracle", worlds=WORLD, out=root / "run")
     score_live(root / "run", worlds=WORLD)
     return root / "run"
@@ -137,9 +137,13 @@ def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, time
     episodes = record.open_run(run).episodes()
     try:
         _leave(run, episodes * times)
-        with pytest.raises(UserError, match="occurs twice" if times else "has 0 episodes, and live_run"):
-            report_live(run, tmp_path / "out", worlds=WORLD)
-        with pytest.raises(UserError, match="was changed since rbtc wrote it"):
-            score_live(run, worlds=WORLD)
+        refuses(
+            "occurs twice" if times else "has 0 episodes, and live_run",
+            report_live,
+            run,
+            tmp_path / "out",
+            worlds=WORLD,
+        )
+        refuses("was changed since rbtc wrote it", score_live, run, worlds=WORLD)
     finally:
         (run / record.EPISODES).write_bytes(whole)

@@ -121,6 +121,12 @@ class Done(NamedTuple):
     out: str
     err: str
 
+    @property
+    def refusal(self) -> str:
+        """The one line that a command says, with code 1, instead of doing what is asked."""
+        assert self.code == 1 and self.err.startswith("rbtc: ") and self.err.count("\n") == 1, self
+        return self.err
+
 
 Rbtc = Callable[..., Done]
 """Runs the command line with these words."""

@@ -93,6 +93,5 @@ def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(sourc
 def test_a_mistake_is_one_line_and_leaves_nothing(
     source: Path, tmp_path: Path, rbtc: Rbtc, arguments: list[str], line: str
 ) -> None:
-    code, _, said = rbtc("build", "toolrl-dr", "--rlla", source, *arguments)
-    assert code == 1 and said.startswith("rbtc: ") and line in said and said.count("\n") == 1
+    assert line in rbtc("build", "toolrl-dr", "--rlla", source, *arguments).refusal
     assert not (tmp_path / "toolrl-dr").exists()

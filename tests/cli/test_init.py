@@ -35,9 +35,8 @@ def test_it_writes_the_desk_and_says_what_comes_next(
     for line in lines[3:]:
         assert line in readme, "the README of the example goes on in another way"
     monkeypatch.chdir("my agent")
-    refused = rbtc("init", ".")
-    assert refused.code == 1 and refused.err == f"rbtc: {tmp_path / 'my agent'} is not empty: name a new " + (
-        "folder, or an empty one\n"
+    assert rbtc("init", ".").refusal == (
+        f"rbtc: {tmp_path / 'my agent'} is not empty: name a new " + ("folder, or an empty one\n")
     )
 
 

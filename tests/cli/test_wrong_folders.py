@@ -63,8 +63,10 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a").code == 0
     renamed = [msgspec.structs.replace(row, clean_id=f"x{row.clean_id}") for row in small.rows("CD")]
     small.write(here / "other", [msgspec.structs.replace(row, id=f"x{row.id}") for row in renamed])
-    done = rbtc("report", "a", "--release", "other", "--out", "report")
-    assert done.code == 1 and "other has no sample of a: name the release" in done.err
+    assert (
+        "other has no sample of a: name the release"
+        in rbtc("report", "a", "--release", "other", "--out", "report").refusal
+    )
     assert not Path("report").exists()
 
 
@@ -79,8 +81,10 @@ def test_a_home_that_no_shell_put_in(
 
 
 def test_a_home_in_quotes_is_said_before_anybody_is_asked(here: Path, rbtc: Callable[..., Done]) -> None:
-    done = rbtc("eval", "bench", "--agent", "oracle", "--out", "~/a")
-    assert done.code == 1 and "the shell has not replaced the ~" in done.err, done.err
+    assert (
+        "the shell has not replaced the ~"
+        in rbtc("eval", "bench", "--agent", "oracle", "--out", "~/a").refusal
+    )
     assert not Path("~").exists()
 
 
@@ -123,10 +127,8 @@ def test_a_file_without_the_right_to_read_it_is_not_damaged(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(pq, "ParquetFile", refuse)  # root may read everything
-    done = rbtc("gate", "a")
-    assert done.code == 1 and "a/scores.parquet may not be read: change its rights" in done.err, done.err
+    assert "a/scores.parquet may not be read: change its rights" in rbtc("gate", "a").refusal
     monkeypatch.undo()
     monkeypatch.chdir(here)
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    done = rbtc("score", "a")
-    assert done.code == 1 and "a/run.json may not be read: change its rights" in done.err, done.err
+    assert "a/run.json may not be read: change its rights" in rbtc("score", "a").refusal

@@ -55,7 +55,7 @@ def coin(seed: int, right: float = 0.7, kept: float = 0.8) -> Verdict:
     return lambda clean_id, code: verdicts[clean_id, code]
 
 
-def given(folder: Path, *, allow_missing: bool = False) -> Given:
+def pack_input(folder: Path, *, allow_missing: bool = False) -> Given:
     """What the tables of a pack are made of."""
     run = runs.read(folder)
     (outcomes,) = runs.align([run])

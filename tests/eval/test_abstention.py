@@ -24,6 +24,7 @@ from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.transcript import MAY_DECLINE
 
 from .small import prediction
+from .synthetic_runs import pack_input
 
 CODES = taxonomy.named("abstention") or ()
 NO_CALL = [code for code in CODES if taxonomy.get(code).no_call == "right"]
@@ -218,7 +219,7 @@ def rows(release: Path) -> tuple[Sample, ...]:
 
 
 def measured(folder: Path) -> dict[str, Table]:
-    return {one.name: one for one in tables(given(folder))}
+    return {one.name: one for one in tables(pack_input(folder))}
 
 
 def headline(found: dict[str, Table]) -> float:

@@ -513,14 +513,15 @@ def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
         (("retry", "plain"), "retry is itself defended (retry): name the plain run"),
         (("plain", "plain"), "plain has no defences: `rbtc eval --defend NAME` makes such a run"),
     ):
-        refused = rbtc("defences", *words)
-        assert refused.code == 1 and line in refused.err, refused.err
+        assert line in rbtc("defences", *words).refusal
     assert '"retry"' in rbtc("list", "defences", "--json").out
 
 
 def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) -> None:
-    refused = rbtc("eval", release, "--command", "cat", "--defend", "retry")
-    assert refused.code == 1 and "--command is who is asked: leave --defend out" in refused.err
+    assert (
+        "--command is who is asked: leave --defend out"
+        in rbtc("eval", release, "--command", "cat", "--defend", "retry").refusal
+    )
 
 
 # --- what is known by construction, over upstream's data ----------------------------------------------

@@ -18,7 +18,7 @@ from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Message, Sam
 from robustbench_tc.sql.query import Inputs, connect, query
 
 from .small import rows_of
-from .synthetic_runs import given, write_run
+from .synthetic_runs import pack_input, write_run
 from .test_agents import MODES, bench_of, verdicts
 
 PACK = select_types(["language"])
@@ -180,7 +180,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tables_hold_what_the_verdicts_say(run: Path) -> None:
-    made = {table.name: table for table in tables(given(run))}
+    made = {table.name: table for table in tables(pack_input(run))}
     assert list(made) == ["language_deltas", "language_execution", "language_errors"]
 
     def plain(name: str) -> list[tuple[object, ...]]:
@@ -208,7 +208,7 @@ def test_the_tables_hold_what_the_verdicts_say(run: Path) -> None:
 
 def test_one_kind_of_rows_alone_has_no_share_of_execution(tmp_path: Path) -> None:
     few = [pair for pair in RIGHT if pair[1] in ("clean", "language_zh")]
-    made = tables(given(write_run(tmp_path / "a", lambda c, t: RIGHT[c, t], few, error_mode=mode)))
+    made = tables(pack_input(write_run(tmp_path / "a", lambda c, t: RIGHT[c, t], few, error_mode=mode)))
     assert [table.name for table in made] == ["language_deltas", "language_errors"]
 
 

@@ -143,8 +143,9 @@ def test_the_summary_by_level_has_levels_in_place_of_components(tmp_path: Path, 
 
 
 def test_another_grouping_is_refused_with_its_nearest_name(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    refused = rbtc("summary", tmp_path, "--by", "levels")
-    assert refused.code == 1 and refused.err == "rbtc: unknown grouping 'levels': did you mean level?\n"
+    assert rbtc("summary", tmp_path, "--by", "levels").refusal == (
+        "rbtc: unknown grouping 'levels': did you mean level?\n"
+    )
 
 
 def test_the_summary_counts_the_stages_of_wrong_answers(tmp_path: Path, printed: Printed) -> None:

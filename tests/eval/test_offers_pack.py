@@ -18,7 +18,7 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.sql.query import Inputs, query
 
 from .small import rows_of
-from .synthetic_runs import Verdict, clean_ids, given, write_run
+from .synthetic_runs import Verdict, clean_ids, pack_input, write_run
 from .test_agents import MODES, bench_of, verdicts
 
 CORE = (*STATED, *UNSTATED)
@@ -90,7 +90,7 @@ MODELS: Mapping[str, tuple[Callable[[str, str], bool], tuple[float, float, float
 @pytest.mark.parametrize("name", MODELS)
 def test_who_reads_the_offer_is_right_on_both_rows(tmp_path: Path, name: str) -> None:
     verdict, (core, swapped, reads, core_only, swapped_only) = MODELS[name]
-    found = by_first(table(given(run_of(tmp_path / "run", verdict)), "reads_the_offer"))
+    found = by_first(table(pack_input(run_of(tmp_path / "run", verdict)), "reads_the_offer"))
     assert list(found) == ["CD, TD and NT", *STATED, "AB (no preference stated)", *UNSTATED]
     line = found["CD, TD and NT"]
     assert line["pairs"] == 80 and found["AB (no preference stated)"]["pairs"] == 40
@@ -112,20 +112,20 @@ def test_a_type_without_its_counterpart_is_no_pair_and_repeats_are_paired_with_t
         return None if code == "TD_swap" and one.endswith("_3") else True
 
     full = run_of(tmp_path / "run", holes, repeats=2)
-    lines = by_first(table(given(full), "reads_the_offer"))
+    lines = by_first(table(pack_input(full), "reads_the_offer"))
     assert "TD" not in lines and lines["CD, TD and NT"]["pairs"] == 3 * 20 * 2
-    lines = by_first(table(given(full, allow_missing=True), "reads_the_offer"))
+    lines = by_first(table(pack_input(full, allow_missing=True), "reads_the_offer"))
     assert lines["TD"]["pairs"] == 19 * 2
 
 
 def test_a_run_without_swapped_rows_has_no_such_table(tmp_path: Path) -> None:
     asked = [(one, code) for one in clean_ids()[:5] for code in (taxonomy.CLEAN, "CD", "CD_inv")]
-    made = given(write_run(tmp_path / "run", lambda one, code: True, asked))
+    made = pack_input(write_run(tmp_path / "run", lambda one, code: True, asked))
     assert [one.name for one in tables(made)] == ["offers_balanced"]
 
 
 def test_over_both_types_of_a_design_one_quality_is_half(tmp_path: Path) -> None:
-    made = given(run_of(tmp_path / "run", lambda one, code: code != "TD_inv"))
+    made = pack_input(run_of(tmp_path / "run", lambda one, code: code != "TD_inv"))
     found = by_first(table(made, "offers_balanced"))
     both = found["inv: CD_inv, TD_inv"]
     assert value(both["accuracy"]) == 0.5 and value(both["right on both"]) == 0.0
@@ -137,7 +137,7 @@ def test_over_both_types_of_a_design_one_quality_is_half(tmp_path: Path) -> None
 def test_the_rules_stand_beside_the_run(tmp_path: Path, rows: tuple[Sample, ...]) -> None:
     figures = msgspec.to_builtins(needs_no_reading.counted(rows))
     folder = run_of(tmp_path / "run", lambda one, code: True, needs_no_reading=figures)
-    found = by_first(table(given(folder), "offers_rules"))
+    found = by_first(table(pack_input(folder), "offers_rules"))
     assert list(found) == ["model-3b", *POLICIES]
     assert value(found["model-3b"]["core and swapped"]) == 1.0
     best = found["picks-best-offer"]
@@ -145,7 +145,7 @@ def test_the_rules_stand_beside_the_run(tmp_path: Path, rows: tuple[Sample, ...]
     for name in POLICIES:
         assert found[name]["inv"] == 0.5, name
     assert "offers_rules" not in {
-        one.name for one in tables(given(run_of(tmp_path / "b", lambda one, code: True)))
+        one.name for one in tables(pack_input(run_of(tmp_path / "b", lambda one, code: True)))
     }
 
 
@@ -155,7 +155,7 @@ def test_the_rules_stand_beside_the_run(tmp_path: Path, rows: tuple[Sample, ...]
 @pytest.mark.parametrize("name", MODELS)
 def test_the_mart_counts_what_the_table_counts(tmp_path: Path, name: str) -> None:
     folder = run_of(tmp_path / "run", MODELS[name][0], repeats=2)
-    lines = by_first(table(given(folder), "reads_the_offer"))
+    lines = by_first(table(pack_input(folder), "reads_the_offer"))
     mart = query("reads_the_offer", Inputs(runs=[str(folder)])).to_pylist()
     assert [row["type_code"] for row in mart] == list(CORE)
     for row in mart:

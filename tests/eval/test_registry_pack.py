@@ -21,7 +21,7 @@ from robustbench_tc.schema import Call, Sample, Verdict, dumps
 from robustbench_tc.sql.query import Inputs, query
 
 from .small import prediction
-from .synthetic_runs import given, write_run
+from .synthetic_runs import pack_input, write_run
 
 CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
 GHOSTS = ("ghost_tool_1", "ghost_tool_2", "ghost_tool_3")
@@ -180,7 +180,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def found(folder: Path) -> dict[str, Table]:
-    return {table.name: table for table in tables(given(folder))}
+    return {table.name: table for table in tables(pack_input(folder))}
 
 
 def test_the_tables_of_the_pack(run: Path) -> None:

@@ -371,8 +371,7 @@ def test_check_paper_fails_when_a_count_is_off(rbtc: Rbtc, monkeypatch: pytest.M
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, folders: list[str], arguments: list[str], line: str) -> None:
     given = [folders[0] if word == "A" else word for word in arguments]
-    done = rbtc("report", *given)
-    assert done.code == 1 and line in done.err and done.err.count("\n") == 1
+    assert line in rbtc("report", *given).refusal
 
 
 # --- a real browser -------------------------------------------------------------------------------------

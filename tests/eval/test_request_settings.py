@@ -157,8 +157,7 @@ def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: P
             1,
         )
         limit = ("--price", "1,2", "--max-cost", 0.0001)  # 20 millionths a reply
-        said = rbtc(*base, *limit)
-        assert said.code == 1 and "stopped: 0.0001 spent, the limit is 0.0001" in said.err
+        assert "stopped: 0.0001 spent, the limit is 0.0001" in rbtc(*base, *limit).refusal
         assert server.count == 5
         said = rbtc(*base, *limit)
         assert said.code == 1 and server.count == 5
@@ -363,8 +362,7 @@ def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, subtests: pytest.
 
 def test_an_agent_takes_no_system_text(rbtc: Rbtc, release: Path) -> None:
     Path("s.txt").write_text("Be brief.")
-    said = rbtc("eval", release, "--agent", "oracle", "--system", "s.txt")
-    assert said.code == 1 and "leave --system out" in said.err
+    assert "leave --system out" in rbtc("eval", release, "--agent", "oracle", "--system", "s.txt").refusal
 
 
 # --- from Python --------------------------------------------------------------------------------------

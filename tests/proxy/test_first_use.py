@@ -140,10 +140,16 @@ def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Don
             proxy_llm("http://127.0.0.1:9/v1", plan, port=port),
         ):
             pass
-    done = rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1", "--plan", tmp_path / "no.yaml")
-    assert done.code == 1 and "no.yaml: not a plan: there is no such file" in done.err
-    done = rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1/chat/completions", "--plan", plan)
-    assert done.code == 1 and "leave out what stands behind /v1" in done.err
+    assert (
+        "no.yaml: not a plan: there is no such file"
+        in rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1", "--plan", tmp_path / "no.yaml").refusal
+    )
+    assert (
+        "leave out what stands behind /v1"
+        in rbtc(
+            "proxy", "llm", "--upstream", "http://127.0.0.1:9/v1/chat/completions", "--plan", plan
+        ).refusal
+    )
     for words in (("--plan", plan), ("--upstream", "http://127.0.0.1:9/v1")):
         assert "Missing option" in rbtc("proxy", "llm", *words).err
 

@@ -270,8 +270,7 @@ def test_a_damaged_journal_is_one_line(
     assert "gone" in (said := refused(json.dumps(first).encode())) and "--dataset" in said
     first["opened"] |= {"bench": str(record.open_run(run).record.dataset), "fingerprint": "0" * 32}
     assert "is another dataset than" in refused(json.dumps(first).encode())
-    done = rbtc("score", run / "journal.jsonl")
-    assert done.code == 1 and f"it is the journal of a run: `rbtc score {run}`" in done.err
+    assert f"it is the journal of a run: `rbtc score {run}`" in rbtc("score", run / "journal.jsonl").refusal
     assert rbtc("score", tmp_path / "nowhere").err.count("\n") == 1
     assert "--explain needs a run folder" in rbtc("score", folder / "journal.jsonl", "--explain", "x").err
     assert "are for the journal of a door" in rbtc("score", run, "--out", out).err
@@ -292,10 +291,11 @@ def test_another_journal_does_not_take_a_runs_place(
     assert rbtc("score", path, "--out", out).code == 0
     before = verdicts(out)
     path.write_bytes(b"".join(lines[1:]))
-    done = rbtc("score", path, "--out", out, "--dataset", dataset)
-    assert done.code == 1 and "Take another --out" in done.err and verdicts(out) == before
-    done = rbtc("score", path, "--out", run, "--dataset", dataset)
-    assert done.code == 1 and "holds a run of other settings" in done.err
+    assert (
+        "Take another --out" in rbtc("score", path, "--out", out, "--dataset", dataset).refusal
+        and verdicts(out) == before
+    )
+    assert "holds a run of other settings" in rbtc("score", path, "--out", run, "--dataset", dataset).refusal
     assert rbtc("score", path, "--out", tmp_path / "b", "--dataset", dataset, "--model", "mine").code == 0
     assert record.open_run(tmp_path / "b").record.settings.model == "mine"
 

@@ -67,8 +67,9 @@ def test_a_run_alone_and_with_the_paper_beside(rbtc: Rbtc, run: str) -> None:
 
 
 def test_a_run_that_is_given_twice_is_refused(rbtc: Rbtc, run: str) -> None:
-    done = rbtc("sql", "table2", "--run", run, "--run", f"{run}/")
-    assert done.code == 1 and done.err == f"rbtc: {run} is given twice\n"
+    assert rbtc("sql", "table2", "--run", run, "--run", f"{run}/").refusal == (
+        f"rbtc: {run} is given twice\n"
+    )
 
 
 def test_a_baseline_that_nobody_is_compared_with_is_said(rbtc: Rbtc, run: str) -> None:
@@ -89,5 +90,4 @@ def test_a_baseline_that_nobody_is_compared_with_is_said(rbtc: Rbtc, run: str) -
     ],
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, arguments: list[str], line: str) -> None:
-    done = rbtc("sql", *arguments)
-    assert done.code == 1 and line in done.err and done.err.count("\n") == 1
+    assert line in rbtc("sql", *arguments).refusal

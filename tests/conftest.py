@@ -61,7 +61,6 @@ SLOW = (
     "test_package.py",
     "test_amend.py",
     "eval/leaderboard/test_rebuild.py",
-    "proxy/test_verdicts.py",
     "eval/test_context.py",
     "audits/live/test_registry_types.py",
     "test_publish.py",

@@ -241,12 +241,18 @@ def test_what_cannot_be_amended_is_one_line(
     release: Path, build: Path, wrong: Sample, tmp_path: Path
 ) -> None:
     def refused(folder: Path, clean_id: str, answers: errata.Answers) -> str:
-        with pytest.raises(UserError) as found:
-            api.amend(
-                folder, tmp_path / "out", clean_id=clean_id, answers=answers, reason="x", date="2026-11-21"
-            )
+        found = refuses(
+            ".",
+            api.amend,
+            folder,
+            tmp_path / "out",
+            clean_id=clean_id,
+            answers=answers,
+            reason="x",
+            date="2026-11-21",
+        )
         assert not (tmp_path / "out").exists()
-        return str(found.value)
+        return found
 
     right = with_one_more(wrong)
     assert "unknown clean id" in refused(release, "nobody", right)

@@ -384,9 +384,6 @@ def test_a_redirect_is_not_followed(status: int) -> None:
 
 
 def test_after_a_first_answer_refusals_are_errors_of_one_request() -> None:
-    def handle(body: dict[str, Any]) -> Any:
-        return "fine" if body["messages"][0]["content"] == "first" else loopback.UNAUTHORISED
-
     async def two(url: str) -> str:
         async with Client(Endpoint("tiny", url)) as client:
             await client.complete(ask("first"))
@@ -394,7 +391,7 @@ def test_after_a_first_answer_refusals_are_errors_of_one_request() -> None:
                 await client.complete(ask("second"))
             return caught.value.code
 
-    with LoopbackServer(handle) as server:
+    with LoopbackServer(in_order(["fine"], lambda _: loopback.UNAUTHORISED)) as server:
         assert asyncio.run(two(server.url)) == "auth"
 
 

@@ -183,9 +183,17 @@ def test_an_error_of_the_audit_names_the_build_and_not_its_copy(copy: Path, tmp_
     def audit(folder: Path) -> None:
         raise UserError(f"{folder}/clean is broken")
 
-    with pytest.raises(UserError) as refused:
-        freeze.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, render=render, audit=audit)
-    assert str(refused.value) == f"{copy}/clean is broken"
+    refused = refuses(
+        ".",
+        freeze.release,
+        copy,
+        tmp_path / "out",
+        version="1.0.0",
+        created_at=MOMENT,
+        render=render,
+        audit=audit,
+    )
+    assert refused == f"{copy}/clean is broken"
 
 
 def test_a_build_report_that_counts_otherwise_is_refused(copy: Path, tmp_path: Path) -> None:

@@ -102,9 +102,10 @@ def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
     monkeypatch.setattr(
         recorded, "load_judgments", lambda path=None: {a: j for a, j in known.items() if a != left_out}
     )
-    with pytest.raises(UserError) as refused:
-        api.release(bundled, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
-    said = str(refused.value)
+    refused = refuses(
+        ".", api.release, bundled, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True
+    )
+    said = refused
     assert f"nobody judged {known[left_out].kind} " in said and f"`rbtc audit {bundled} --judge" in said
     assert len(said.splitlines()) == 1 and not (tmp_path / "out").exists()
 
@@ -336,16 +337,16 @@ def test_a_version_that_says_too_little_is_refused(
     bundled: Path, trial: Path, copy: Path, tmp_path: Path
 ) -> None:
     def refused(folder: Path, version: str) -> str:
-        with pytest.raises(UserError) as found:
-            api.release(
-                folder,
-                tmp_path / "out",
-                version=version,
-                created_at=MOMENT,
-                trial=True,
-                previous=str(trial),
-            )
-        return str(found.value)
+        return refuses(
+            ".",
+            api.release,
+            folder,
+            tmp_path / "out",
+            version=version,
+            created_at=MOMENT,
+            trial=True,
+            previous=str(trial),
+        )
 
     assert refused(bundled, "1.0.0") == "--version 1.0.0 does not follow 1.0.0: give 1.0.1"
     assert "does not follow 1.0.0" in refused(bundled, "0.9.0")

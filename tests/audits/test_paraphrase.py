@@ -258,10 +258,8 @@ def test_a_judge_that_is_fooled_by_a_canary_voids_the_audit(
 
 
 def test_a_new_tool_that_could_answer_fails(judged_by: Judged) -> None:
-    def handler(body: dict[str, Any]) -> str:
-        return '{"reason": "yes", "could_answer": true}' if "request" in material(body) else careful(body)
-
-    with LoopbackServer(handler) as server:
+    yes = '{"reason": "yes", "could_answer": true}'
+    with LoopbackServer(lambda body: yes if "request" in material(body) else careful(body)) as server:
         found = paraphrase.audit(pairs_of(20), TOOLS, judged_by(server), n=5)
     check = of(found.checks, "paraphrase.redundant")
     assert check.status == "failed" and check.failures[0].where == "row::redundant"

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,18 @@ from robustbench_tc.api.rebuilding import rebuild_of
 from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.sources import read
-from robustbench_tc.schema import Message
 
 from . import builds, defects
 
 
 @pytest.fixture(scope="module")
 def report(paper: Path, shared: Path) -> AuditReport:
-    def pools() -> Iterable[tuple[str, Sequence[Message]]]:
-        return ((sample.id, sample.messages) for sample in read(shared / "sources", "full").samples)
-
-    return builds.audit(paper, rebuild=rebuild_of(paper, shared / "sources"), pool_queries=pools)
+    sources = shared / "sources"
+    return builds.audit(
+        paper,
+        rebuild=rebuild_of(paper, sources),
+        pool_queries=lambda: ((sample.id, sample.messages) for sample in read(sources, "full").samples),
+    )
 
 
 def test_it_passes_the_whole_gate(report: AuditReport) -> None:
@@ -96,8 +96,7 @@ def test_the_floor_is_the_papers_count_but_for_texts_that_do_not_exist(shared: P
 
 
 def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport) -> None:
-    check = builds.find(report, "contamination.pools")
-    assert check.applied > 2_500 and report.pool_overlaps
+    assert builds.find(report, "contamination.pools").applied > 2_500 and report.pool_overlaps
     assert len(report.near_duplicates) >= 3
 
 

@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -288,11 +288,6 @@ def test_a_refused_text_means_another_draw(source: Path, tmp_path: Path) -> None
     assert set(report.refused["query_paraphrase"]) == {"unchanged"}
 
 
-def test_a_component_can_be_held_out(source: Path, tmp_path: Path) -> None:
-    report = made_from(source, tmp_path / "out", types=("action",))
-    assert {taxonomy.component_of(code) for code in report.used} == {"action"}
-
-
 def test_repeated_rows_are_differently_perturbed(source: Path, tmp_path: Path) -> None:
     made_from(source, tmp_path / "out", configs=("full", "mixed"), copies=3, types=("action",))
     by_row: dict[str, list[str]] = {}
@@ -395,10 +390,11 @@ def test_a_gold_below_the_maximum_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_row_that_leaks_is_dropped(tmp_path: Path) -> None:
-    def leaks(clean_id: str, messages: Sequence[Message]) -> bool:
-        return clean_id == "rlla__train_1" and "harbour 2" in messages[0].content
-
-    report = one_train_row(tmp_path, made.ferry_row(2), leaks=leaks)
+    report = one_train_row(
+        tmp_path,
+        made.ferry_row(2),
+        leaks=lambda clean_id, messages: clean_id == "rlla__train_1" and "harbour 2" in messages[0].content,
+    )
     assert report.dropped["train"] == {"benchmark_query": 1}
 
 

@@ -90,10 +90,7 @@ def number_of(body: dict[str, Any]) -> int:
 def faulty(faults: list[Fault | None]) -> Callable[[dict[str, Any]], Any]:
     """Row n meets the nth fault, always; None is an answer."""
 
-    def handler(body: dict[str, Any]) -> Any:
-        return faults[number_of(body)] or reply("[ping()]")
-
-    return handler
+    return lambda body: faults[number_of(body)] or reply("[ping()]")
 
 
 def asked(release: Path, server: LoopbackServer, *more: object) -> tuple[object, ...]:

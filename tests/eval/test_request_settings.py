@@ -159,8 +159,7 @@ def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: P
         limit = ("--price", "1,2", "--max-cost", 0.0001)  # 20 millionths a reply
         assert "stopped: 0.0001 spent, the limit is 0.0001" in rbtc(*base, *limit).refusal
         assert server.count == 5
-        said = rbtc(*base, *limit)
-        assert said.code == 1 and server.count == 5
+        assert rbtc(*base, *limit).code == 1 and server.count == 5
         assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.cli import main
-from robustbench_tc.errors import UserError
 from robustbench_tc.own.read import read_cases
 
+from ..refusals import refuses
 from .hostile import CASES, SECRET, TOOL, cases_files, tool_files
 
 TOOL_FILES, CASES_FILES = dict(tool_files()), dict(cases_files())
@@ -70,12 +70,10 @@ def test_a_hostile_cases_file_is_one_line_with_its_place(said: str, tmp_path: Pa
     path = tmp_path / "cases.yaml"
     path.write_bytes(CASES_FILES[said])
     begun = time.process_time()
-    with pytest.raises(UserError) as raised:
-        read_cases(path)
+    raised = refuses(".", read_cases, path)
     assert time.process_time() - begun < SECONDS
-    assert "\n" not in str(raised.value)
-    assert str(path) in str(raised.value)
-    assert SECRET not in str(raised.value)
+    assert str(path) in raised
+    assert SECRET not in raised
 
 
 def test_the_file_that_they_are_made_of_is_right(tmp_path: Path) -> None:

@@ -297,12 +297,9 @@ PASSES: list[Json] = [
 
 @pytest.mark.parametrize("code", ["same_name_D", "CD", "CD_NT", "flood_3", "transient_timeout"])
 def test_hostile_requests_get_one_line_or_an_answer(code: str, tmp_path: Path) -> None:
-    def says(seen: Seen) -> Answer:
-        return Answer([json.dumps(chat_reply([PAY], "Hi")).encode()])
-
     plan = Plan(types=(code,), allow_writes=True)
     with (
-        server_of(says) as server,
+        server_of(lambda seen: Answer([json.dumps(chat_reply([PAY], "Hi")).encode()])) as server,
         serving(Door(server.url, plan, journal=tmp_path / "j")) as url,
         Client(url) as client,
     ):

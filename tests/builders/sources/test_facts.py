@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from robustbench_tc import sources
+from robustbench_tc import schema, sources
 from robustbench_tc.builders.sources import READERS, facts
 from robustbench_tc.builders.sources.base import Reader
 from robustbench_tc.eval.parse import parse
@@ -166,3 +166,22 @@ def test_the_generic_scorer(
     added["plain"] = source("plain", "generic")
     assert judged("plain", calls, golden) == verdict
     assert judged("plain", calls[::-1], golden[::-1]) == verdict
+
+
+# --- A user's own tools are a source that no published dataset, prompt version or pin knows
+
+
+def test_own_tools_are_a_source_beside_the_published_ones() -> None:
+    own = sources.get(sources.OWN)
+    assert (own.order, own.scorer, own.output_format) == (6, "own", "tool_call_tags")
+    assert own.single_gold_tool and not own.one_call and not own.paper
+    assert own.order > max(source.order for source in sources.sources())
+    assert sources.OWN not in {*sources.names(), *schema.SOURCES, *(reader.source for reader in READERS)}
+
+
+def test_tables_count_own_rows_last() -> None:
+    assert sources.in_tables() == (*sources.names(), sources.OWN)
+
+
+def test_a_near_miss_of_the_name_is_named() -> None:
+    refuses(r"'ownn'.*own", sources.get, "ownn")

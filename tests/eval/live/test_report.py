@@ -9,7 +9,6 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import report_live, run_live, score_live, show_episode
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import page
 from robustbench_tc.eval.live.page import LivePage, Table
 from robustbench_tc.eval.live.show import Shown
@@ -139,8 +138,7 @@ def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
 def test_a_folder_of_someone_else_stays(run: Path, tmp_path: Path) -> None:
     score_live(run, worlds=[str(purses.FILE)])
     (tmp_path / "mine.txt").write_text("x")
-    with pytest.raises(UserError):
-        report_live(run, tmp_path, worlds=[str(purses.FILE)])
+    refuses(".", report_live, run, tmp_path, worlds=[str(purses.FILE)])
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 

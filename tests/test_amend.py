@@ -19,10 +19,10 @@ from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.io import errata, manifest
+from robustbench_tc.io import errata, manifest, parquet
 from robustbench_tc.io.errata import Erratum
 from robustbench_tc.release.diff import configs_of
-from robustbench_tc.schema import Call, Sample, dumps
+from robustbench_tc.schema import Call, Sample, dumps, record
 
 from .conftest import Done
 from .refusals import refuses
@@ -109,9 +109,6 @@ def test_every_row_of_the_sample_follows_and_no_other_moves(
 
 
 def _samples(folder: Path, code: str) -> list[Sample]:
-    from robustbench_tc.io import parquet
-    from robustbench_tc.schema import record
-
     return [record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / code))]
 
 

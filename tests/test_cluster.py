@@ -126,14 +126,14 @@ def test_training_data_is_the_same_bytes(
     assert made[0] == made[1]
 
 
-def test_scores_are_the_same_bytes(running: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_the_same_bytes(
+    running: None, bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parquet, "BATCH_ROWS", 250)
-    release = tmp_path / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), release)
-    folder = answered.run(tmp_path / "run", release)
+    folder = answered.run(tmp_path / "run", bundled)
     made = []
     for workers in (parallel.SERIAL, RAY):
-        verdicts.score_file(folder, inputs.load(str(release)), workers)
+        verdicts.score_file(folder, inputs.load(str(bundled)), workers)
         made.append((folder.scores_path.read_bytes(), folder.record.flagged))
     assert made[0] == made[1]
 

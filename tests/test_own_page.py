@@ -12,7 +12,7 @@ import pytest
 
 from robustbench_tc.own import matchers, yaml
 from robustbench_tc.own.desk import desk
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.read import TOP, TURN, read_cases
 
 from .conftest import ROOT
 from .refusals import refuses
@@ -120,8 +120,6 @@ def test_every_error_of_the_table_is_said(tmp_path: Path) -> None:
 
 
 def test_every_key_of_a_cases_file_is_in_the_tables() -> None:
-    from robustbench_tc.own.read import TOP, TURN
-
     assert {quoted(row[0])[0] for row in table("key")} == set(TOP)
     of_a_case = PAGE[PAGE.index("Of a case:") :]
     named = set(re.findall(r"^\| `(\w+)` \|", of_a_case[: of_a_case.index("A call is")], re.MULTILINE))

@@ -277,20 +277,13 @@ def test_training_data_is_the_same_bytes_on_any_number_of_processes(
 # --- scores -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), out)
-    return out
-
-
 def test_scores_are_the_same_bytes_on_any_number_of_processes(
-    release: Path, tmp_path: Path, rbtc: Rbtc, monkeypatch: pytest.MonkeyPatch
+    bundled: Path, tmp_path: Path, rbtc: Rbtc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "BATCH_ROWS", 250)
     made = []
     for processes in (1, 2, 3):
-        folder = answered.run(tmp_path / str(processes), release, repeats=2)
+        folder = answered.run(tmp_path / str(processes), bundled, repeats=2)
         assert rbtc("score", folder.path, "--num-proc", processes).code == 0
         again = record.open_run(folder.path)
         made.append((folder.scores_path.read_bytes(), again.record.flagged))
@@ -300,9 +293,9 @@ def test_scores_are_the_same_bytes_on_any_number_of_processes(
     assert {scores.metadata.row_group(g).num_rows for g in range(scores.num_row_groups - 1)} == {250}
 
 
-def test_scores_from_the_file_are_those_from_memory(release: Path, tmp_path: Path) -> None:
-    folder = answered.run(tmp_path / "run", release)
-    data = inputs.load(str(release))
+def test_scores_from_the_file_are_those_from_memory(bundled: Path, tmp_path: Path) -> None:
+    folder = answered.run(tmp_path / "run", bundled)
+    data = inputs.load(str(bundled))
     assert verdicts.score_file(folder, data, Workers(num_proc=2)) is None
     streamed, flagged = folder.scores_path.read_bytes(), folder.record.flagged
     found = verdicts.score_run(folder, data, predictions.read(folder.predictions_path))
@@ -312,8 +305,8 @@ def test_scores_from_the_file_are_those_from_memory(release: Path, tmp_path: Pat
     assert {None, True, False} == set(table["correct"].to_pylist())
 
 
-def test_a_damaged_row_is_one_line_whoever_meets_it(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    folder = answered.run(tmp_path / "run", release)
+def test_a_damaged_row_is_one_line_whoever_meets_it(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
+    folder = answered.run(tmp_path / "run", bundled)
     table = pq.read_table(folder.predictions_path)
     at = table.column_names.index("tool_calls")
     broken = table.set_column(at, "tool_calls", pa.array(["{"] * table.num_rows, pa.string()))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc.api.rendering import render
@@ -263,16 +264,12 @@ def test_a_planted_token_stops_the_release_and_is_not_repeated(
 def test_a_token_inside_compressed_rows_is_found(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pyarrow.parquet as pq
-
     words = pq.read_table(next((copy / "clean").glob("*.parquet")))["messages"][0][0]["content"].as_py()
     monkeypatch.setenv("HF_TOKEN", words[:40])
     refuses(r"test-00000-of-00001\.parquet holds the value of HF_TOKEN", released, copy, tmp_path / "out")
 
 
 def test_a_token_in_a_footer_is_found(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pyarrow.parquet as pq
-
     monkeypatch.setenv("HF_TOKEN", "planted-token-0123456789")
     path = next((copy / "clean").glob("*.parquet"))
     table = pq.read_table(path)

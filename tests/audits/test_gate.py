@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits import gate, waivers
-from robustbench_tc.audits.expectations.configs import tables_suite
+from robustbench_tc.audits import gate, provenance, waivers
+from robustbench_tc.audits.expectations.configs import configs_suite, tables_suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.page import render
@@ -176,9 +176,6 @@ def test_two_processes_find_what_one_finds(bundled: Path) -> None:
 def test_what_calls_itself_the_papers_profile_has_its_rows_and_its_sources(
     bundled: Path, tmp_path: Path
 ) -> None:
-    from robustbench_tc.audits import provenance
-    from robustbench_tc.audits.expectations.configs import configs_suite
-
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     path = folder / "build_report.json"
     path.write_bytes(path.read_bytes().replace(b'"profile": "bundled"', b'"profile": "paper"'))

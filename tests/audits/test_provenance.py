@@ -25,6 +25,7 @@ from robustbench_tc.audits.provenance import Rebuild, rebuilt
 from robustbench_tc.audits.provenance.clean_rows import found_digests
 from robustbench_tc.audits.provenance.files import files_checks, named
 from robustbench_tc.audits.report import AuditReport, Check, visible
+from robustbench_tc.builders.sources import needed_files
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 
@@ -226,8 +227,6 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
 @pytest.fixture
 def half(shared: Path, tmp_path: Path) -> Path:
     """Sources with a file missing, one damaged, one cut short."""
-    from robustbench_tc.builders.sources import needed_files
-
     root = tmp_path / "half"
     for number, name in enumerate(needed_files("full")):
         data = (shared / "sources" / name).read_bytes()
@@ -240,8 +239,6 @@ def half(shared: Path, tmp_path: Path) -> Path:
 def test_half_filled_default_sources_still_give_a_report_that_names_what_is_missing(
     bundled: Path, half: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from robustbench_tc.builders.sources import needed_files
-
     monkeypatch.setenv("RBTC_SOURCES", str(half))
     missing, short, damaged = needed_files("full")[:3]
     report = api.audit(bundled)

@@ -18,7 +18,7 @@ from robustbench_tc.audits.hygiene.leaves import Leaf, leaves
 from robustbench_tc.audits.hygiene.personal import personal
 from robustbench_tc.audits.hygiene.redact import redact
 from robustbench_tc.audits.hygiene.secrets import guesses, tokens
-from robustbench_tc.audits.hygiene.texts import Texts
+from robustbench_tc.audits.hygiene.texts import Flagged, Texts
 
 A = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 """Random enough for every pattern, and obviously made up."""
@@ -217,8 +217,6 @@ def test_a_reviewed_credential_passes_anywhere_and_a_reviewed_text_only_unchange
     finds = Texts(frozenset()).finds(Leaf(text))
     allowed = frozenset(find.fingerprint(text) for find in finds)
     assert {find.rule for find in finds} == {"credential", "instructions"}
-    from robustbench_tc.audits.hygiene.texts import Flagged
-
     texts = Texts(allowed)
     assert list(texts.unreviewed([Flagged("x", text, texts.finds(Leaf(text)))])) == []
     other = text + " Thanks."

@@ -201,8 +201,6 @@ def test_a_fine_tuning_row_of_one_turn_is_shown_to_the_reviewer(training: Path, 
 
 
 def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
     folder = builds.copy(training, tmp_path / "toolrl-dr")
     (path,) = (folder / "paft").glob("train-*.parquet")
     pq.write_table(pq.read_table(path).rename_columns(["messages", "info"]), path)

@@ -377,16 +377,21 @@ def one_train_row(folder: Path, row: made.Row, **checks: Any) -> TrainingReport:
     return made_from(folder, folder / "out", configs=("full",), checks=judge)
 
 
-def test_a_row_of_both_splits_stays_in_validation(tmp_path: Path) -> None:
-    report = one_train_row(tmp_path, made.ferry_row(9_000))
-    assert report.dropped["train"] == {"also_in_validation": 1}
-    assert report.dropped_rows == (("rlla__train_1", "also_in_validation"),)
+SAIL = made.gold(("findFerryTimes", {"harbour": "Turku"}), ("sail", {}))
 
 
-def test_a_gold_below_the_maximum_is_dropped(tmp_path: Path) -> None:
-    system, user, gold = made.ferry_row(2)
-    report = one_train_row(tmp_path, (system, user, gold + " trailing words"))
-    assert report.dropped["train"] == {"gold_below_maximum": 1}
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (made.ferry_row(9_000), "also_in_validation"),
+        ((*made.ferry_row(2)[:2], made.ferry_row(2)[2] + " trailing words"), "gold_below_maximum"),
+        ((made.system(made.FERRY), made.user("Sail me to Turku."), SAIL), "gold_tool_not_listed"),
+    ],
+)
+def test_a_row_that_cannot_be_trained_on_is_dropped(row: made.Row, reason: str, tmp_path: Path) -> None:
+    report = one_train_row(tmp_path, row)
+    assert report.dropped["train"] == {reason: 1}
+    assert report.dropped_rows == (("rlla__train_1", reason),)
 
 
 def test_a_row_that_leaks_is_dropped(tmp_path: Path) -> None:
@@ -402,10 +407,12 @@ def test_a_long_prompt_is_dropped_where_a_tokenizer_is_given(tmp_path: Path) -> 
     system, user, gold = made.ferry_row(2)
     row = (system, user.replace("boat", "boat " * 300), gold)
 
-    def words(turns: list[dict[str, str]]) -> int:
-        return sum(len(turn["content"].split()) for turn in turns)
-
-    report = one_train_row(tmp_path, row, tokens=words, max_tokens=250)
+    report = one_train_row(
+        tmp_path,
+        row,
+        tokens=lambda turns: sum(len(turn["content"].split()) for turn in turns),
+        max_tokens=250,
+    )
     assert report.dropped["train"] == {"prompt_too_long": 1}
     assert report.prompt_length["unit"] == "tokens" and report.prompt_length["quantiles"]["max"] <= 250
 
@@ -414,12 +421,6 @@ def test_undeclared_gold_parameters_stay_and_are_counted(tmp_path: Path) -> None
     gold = made.gold(("findFerryTimes", {"harbour": "Turku", "class": "first"}))
     report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku in style."), gold))
     assert report.kept.get("gold_parameter_not_declared") == 1
-
-
-def test_a_gold_that_calls_an_unlisted_tool_leaves(tmp_path: Path) -> None:
-    gold = made.gold(("findFerryTimes", {"harbour": "Turku"}), ("sail", {}))
-    report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku."), gold))
-    assert report.dropped["train"] == {"gold_tool_not_listed": 1}
 
 
 # --- errors -------------------------------------------------------------------------------------------

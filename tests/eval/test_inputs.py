@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -335,14 +336,6 @@ def test_scores_are_those_from_memory(sharded: Path, tmp_path: Path) -> None:
     assert folder.scores_path.read_bytes() == from_files
 
 
-def spaced(text: str) -> str:
-    return json.dumps(json.loads(text))
-
-
-def misspelt(text: str) -> str:
-    return text.replace("the", "teh")
-
-
 def test_files_written_in_another_way_are_read_in_memory(sharded: Path, tmp_path: Path) -> None:
     """JSON with spaces is the same dataset; another text is another one."""
     folder = answered.run(tmp_path / "run", sharded)
@@ -350,7 +343,11 @@ def test_files_written_in_another_way_are_read_in_memory(sharded: Path, tmp_path
     before = first.read_bytes()
     table = pq.read_table(first)
     try:
-        for spelling, refused in ((spaced, False), (misspelt, True)):
+        spellings: list[tuple[Callable[[str], str], bool]] = [
+            (lambda text: json.dumps(json.loads(text)), False),
+            (lambda text: text.replace("the", "teh"), True),
+        ]
+        for spelling, refused in spellings:
             tools = [spelling(str(text)) for text in table["tools"].to_pylist()]
             place = table.schema.get_field_index("tools")
             pq.write_table(table.set_column(place, table.schema.field("tools"), [tools]), first)

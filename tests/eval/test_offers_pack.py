@@ -116,10 +116,11 @@ def test_who_reads_the_offer_is_right_on_both_rows(tmp_path: Path, name: str) ->
 def test_a_type_without_its_counterpart_is_no_pair_and_repeats_are_paired_with_themselves(
     tmp_path: Path,
 ) -> None:
-    def holes(one: str, code: str) -> bool | None:
-        return None if code == "TD_swap" and one.endswith("_3") else True
-
-    full = run_of(tmp_path / "run", holes, repeats=2)
+    full = run_of(
+        tmp_path / "run",
+        lambda one, code: None if code == "TD_swap" and one.endswith("_3") else True,
+        repeats=2,
+    )
     lines = by_first(table(pack_input(full), "reads_the_offer"))
     assert "TD" not in lines and lines["CD, TD and NT"]["pairs"] == 3 * 20 * 2
     lines = by_first(table(pack_input(full, allow_missing=True), "reads_the_offer"))

@@ -63,13 +63,6 @@ def test_what_is_there_is_refused_and_kept(tmp_path: Path) -> None:
 # --- The marker of a build names every other file of it, and shows whether anybody has changed it
 
 
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("marker") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), out)
-    return out
-
-
 def test_a_builds_marker_names_every_other_file(bundled: Path) -> None:
     report = json.loads((bundled / "build_report.json").read_text())
     assert (report["kind"], report["report_version"]) == ("robustbench-tc", 2)

@@ -15,7 +15,7 @@ from robustbench_tc import api
 from robustbench_tc.audits.expectations import live as suites
 from robustbench_tc.audits.expectations.live import pinned
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.live.scan import LiveScan
+from robustbench_tc.audits.live.scan import LiveScan, scan
 from robustbench_tc.audits.report import Check
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.live import KINDS, type_code
@@ -174,8 +174,6 @@ FOLDERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 def light() -> Callable[[Path], LiveScan]:
     """A pass that knows no world and replays nothing: the suites of the folder do not look at it."""
     import asyncio
-
-    from robustbench_tc.audits.live.scan import scan
 
     return lambda folder: asyncio.run(scan(Folder(folder), {}, None))
 

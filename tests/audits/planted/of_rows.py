@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from robustbench_tc.schema import COLUMN_ORDER, GOLD_NOT_STATED
+from robustbench_tc.schema import COLUMN_ORDER, GOLD_NOT_STATED, dumps
 
 from .build import EDITS, Edit, Forged, Row, edit
 
@@ -251,17 +251,9 @@ def describe(text: str) -> Callable[[Row], None]:
     return lambda row: row["tools"][row["gold_tool_index"] or 0].update(description=text)
 
 
-def fewer_required(row: Row) -> None:
-    schema_of(row)["required"].pop()
-
-
 def more_required(row: Row) -> None:
     schema = schema_of(row)
     schema["required"] = [*(schema.get("required") or []), next(iter(schema["properties"]))]
-
-
-def several_required(row: Row) -> bool:
-    return len(schema_of(row).get("required") or []) > 1
 
 
 def integers(row: Row) -> list[Row]:
@@ -298,7 +290,12 @@ everywhere(
     ),
 )
 everywhere(TOOLS, "the gold tool's description", describe("Does nothing of use."))
-everywhere(TOOLS, "a required parameter less", fewer_required, lambda r: bool(schema_of(r).get("required")))
+everywhere(
+    TOOLS,
+    "a required parameter less",
+    lambda r: schema_of(r)["required"].pop(),
+    lambda r: bool(schema_of(r).get("required")),
+)
 everywhere(TOOLS, "a parameter's type", lambda r: first_property(r).update(type="null"), has_property)
 everywhere(
     TOOLS,
@@ -324,7 +321,12 @@ everywhere(
     TOOLS, "an empty default for no default", lambda r: first_property(r).update(default=None), has_property
 )
 everywhere(TOOLS, "a parameter required more", more_required, has_property)
-everywhere(TOOLS, "required in another order", lambda r: schema_of(r)["required"].reverse(), several_required)
+everywhere(
+    TOOLS,
+    "required in another order",
+    lambda r: schema_of(r)["required"].reverse(),
+    lambda r: len(schema_of(r).get("required") or []) > 1,
+)
 everywhere(TOOLS, "an enumeration dropped", lambda r: enums(r)[0].pop("enum"), enums)
 everywhere(TOOLS, "an enumerated value more", lambda r: enums(r)[0]["enum"].append("other"), enums)
 everywhere(TOOLS, "integers may be numbers", lambda r: integers(r)[0].update(type="number"), integers)
@@ -407,14 +409,11 @@ edit("cells", "`gold_tool_index` null for a number, in a row of clean")(
 
 @edit("cells", "JSON with a blank more, in a row of clean")
 def _(build: Forged) -> None:
-    from robustbench_tc.schema import dumps
-
     build.one("clean", lambda row: row.update(tools=dumps(row["tools"]).replace(":", ": ", 1)))
 
 
 def raw(name: str, column: str, change: Callable[[str], str]) -> None:
     """Another JSON text that means the same to some reader, in a row of clean."""
-    from robustbench_tc.schema import dumps
 
     def plant(build: Forged) -> None:
         def put(row: Row) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api import rebuilding
 from robustbench_tc.api.building import build_release
-from robustbench_tc.audits import provenance
+from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generate import Settings
@@ -181,8 +181,6 @@ def _(place: Place) -> Path:
 
 @variation("audited before")
 def _(place: Place) -> Path:
-    from robustbench_tc.audits import gate
-
     folder = built(place)
     gate.write(api.audit(folder, sources=place.sources), folder)
     return folder

@@ -10,14 +10,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from typer.testing import CliRunner
 
 from robustbench_tc.builders import sources
 from robustbench_tc.builders.sources.fetch import default_root, fetch, resolve_root, verify
 from robustbench_tc.builders.sources.pins import Pin, Pins, Repository, pins
-from robustbench_tc.cli import sources as cli
-from robustbench_tc.errors import UserError
 
+from ...conftest import Rbtc
 from ...refusals import refuses
 
 BODY = bytes(range(256)) * 1024
@@ -261,34 +259,33 @@ def test_the_sources_folder_is_named_set_or_in_the_cache(
     refuses("no sources folder at", resolve_root, tmp_path / "none")
 
 
-def test_verify_names_every_bad_file_and_fails(tmp_path: Path) -> None:
+def test_verify_names_every_bad_file_and_fails(tmp_path: Path, rbtc: Rbtc) -> None:
     (tmp_path / "rotbench").mkdir()
     (tmp_path / "rotbench" / "LICENSE").write_text("short")
-    result = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbench"])
-    assert result.exit_code == 1
-    assert result.stdout.splitlines() == [
+    result = rbtc("sources", "verify", tmp_path, "--only", "rotbench")
+    assert result.code == 1
+    assert result.out.splitlines() == [
         *(f"rotbench/Data/First_Turn/{one}.json: missing" for one in SLICES),
         "rotbench/LICENSE: 5 bytes instead of 11,357",
     ]
-    unknown = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbanch"])
-    assert isinstance(unknown.exception, UserError)
-    assert "did you mean rotbench" in str(unknown.exception)
+    assert "did you mean rotbench" in rbtc("sources", "verify", tmp_path, "--only", "rotbanch").refusal
 
 
-def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path) -> None:
+def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     serve(server, shared, pins().of("tooleyes"))
-    arguments = ["fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
-    first, second = (CliRunner().invoke(cli.app, arguments) for _ in range(2))
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "2 files downloaded, 0 were there already" in first.stdout
-    assert "0 files downloaded, 2 were there already" in second.stdout
-    checked = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "tooleyes"])
-    assert (checked.exit_code, checked.stdout) == (0, f"{tmp_path}: 2 files, all as pinned\n")
+    arguments = ["sources", "fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
+    first, second = (rbtc(*arguments) for _ in range(2))
+    assert (first.code, second.code) == (0, 0)
+    assert "2 files downloaded, 0 were there already" in first.out
+    assert "0 files downloaded, 2 were there already" in second.out
+    checked = rbtc("sources", "verify", tmp_path, "--only", "tooleyes")
+    assert (checked.code, checked.out) == (0, f"{tmp_path}: 2 files, all as pinned\n")
 
 
-def test_list_has_a_row_per_repository() -> None:
-    rows = json.loads(CliRunner().invoke(cli.app, ["list", "--json"]).stdout)
+@pytest.mark.usefixtures("new_folder")
+def test_list_has_a_row_per_repository(rbtc: Rbtc) -> None:
+    rows = json.loads(rbtc("sources", "list", "--json").out)
     assert [row["source"] for row in rows] == list(pins().sources)
     assert sum(row["bytes"] for row in rows) == sum(pin.bytes for pin in pins().files)
-    table = CliRunner().invoke(cli.app, ["list"], env={"COLUMNS": "120"}).stdout
+    table = rbtc("sources", "list").out
     assert all(row["repository"] in table for row in rows)

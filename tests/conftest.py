@@ -61,7 +61,6 @@ SLOW = (
     "test_package.py",
     "test_amend.py",
     "eval/leaderboard/test_rebuild.py",
-    "proxy/test_verdicts.py",
     "eval/test_context.py",
     "audits/live/test_registry_types.py",
     "test_publish.py",
@@ -121,6 +120,16 @@ class Done(NamedTuple):
     out: str
     err: str
 
+    @property
+    def refusal(self) -> str:
+        """The one line that a command says, with code 1, instead of doing what is asked."""
+        assert self.code == 1 and self.err.startswith("rbtc: ") and self.err.count("\n") == 1, self
+        return self.err
+
+
+Rbtc = Callable[..., Done]
+"""Runs the command line with these words."""
+
 
 # Timings are for `make bench`; CI must see the same examples every time.
 # By day every run tries the same examples, so that a red test is red again; `make nightly` draws new ones.
@@ -130,7 +139,7 @@ settings.load_profile("nightly" if os.environ.get("RBTC_NIGHTLY") == "1" else "d
 
 
 @pytest.fixture
-def rbtc(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def rbtc(capfd: pytest.CaptureFixture[str]) -> Rbtc:
     """Runs the command line in this process: `rbtc("build", "--help").code`."""
 
     def run(*arguments: object) -> Done:
@@ -149,6 +158,14 @@ def rbtc(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
         return Done(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def new_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The test works in a new folder, on a wide terminal, without a key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 @pytest.fixture(scope="session")

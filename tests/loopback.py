@@ -133,11 +133,7 @@ Handler = Callable[[dict[str, Json]], Reply | Awaitable[Reply]]
 def in_order(first: Iterable[Reply], then: Handler) -> Handler:
     """A handler that gives the replies in `first` one by one, then asks `then`."""
     queue = list(first)
-
-    def handle(body: dict[str, Json]) -> Reply | Awaitable[Reply]:
-        return queue.pop(0) if queue else then(body)
-
-    return handle
+    return lambda body: queue.pop(0) if queue else then(body)
 
 
 class LoopbackServer:

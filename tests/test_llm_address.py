@@ -1,24 +1,38 @@
-"""Addresses as people give them: what is wrong is one line, and credentials are used and never shown."""
+"""Addresses as people give them, several of one model, what servers refuse; credentials are never shown."""
 
 import asyncio
 import base64
 import logging
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm import ChatRequest, Client, Completion, Endpoint, LLMError, over_http, parse_endpoint
+from robustbench_tc.llm import (
+    ChatRequest,
+    Client,
+    Completion,
+    Endpoint,
+    LLMError,
+    Stats,
+    over_http,
+    parse_endpoint,
+    parse_endpoints,
+)
 from robustbench_tc.llm.address import parse_address, public
+from robustbench_tc.llm.errors import from_status
+from robustbench_tc.llm.refused import refused, refused_value
 
 from .conftest import Done
 from .eval import small
-from .loopback import Fault, LoopbackServer, error_body
+from .loopback import SERVER_ERROR, Fault, LoopbackServer, error_body
+from .refusals import refuses
 
 SECRET, TOKEN = "hunter2-s3cret", base64.b64encode(b"user:hunter2-s3cret").decode()
 
@@ -90,8 +104,7 @@ def test_a_wrong_address_is_one_line_without_secrets(text: str, why: str) -> Non
     ],
 )
 def test_a_right_address_keeps_what_can_be_shown(text: str, url: str) -> None:
-    found = parse_address(text)
-    assert found.url == url
+    assert parse_address(text).url == url
     assert Endpoint("tiny", text).resolved({}).base_url == url
 
 
@@ -228,3 +241,134 @@ def test_it_is_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
     )
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
     assert SECRET not in done.stderr and "http://127.0.0.1:9/v1" in done.stderr
+
+
+# --- Several addresses of one model: who is asked, and what happens when one of them is gone
+
+
+GONE = "http://127.0.0.1:9/v1"
+
+
+def asked_of(urls: Sequence[str], requests: int, **options: Any) -> tuple[list[str | BaseException], Stats]:
+    """Texts or exceptions of so many requests, and what the client did."""
+
+    async def all_of_them() -> tuple[list[str | BaseException], Stats]:
+        ends = [Endpoint("tiny", url).resolved({}) for url in urls]
+        async with Client(ends[0], wire=over_http(ends, 5.0), backoff_s=0.001, **options) as client:
+
+            async def one(number: int) -> str:
+                return (await client.complete(ChatRequest([{"role": "user", "content": str(number)}]))).text
+
+            found = await asyncio.gather(*map(one, range(requests)), return_exceptions=True)
+            return found, client.stats
+
+    return asyncio.run(all_of_them())
+
+
+def test_several_addresses_of_a_model_are_named_with_commas() -> None:
+    one, two = parse_endpoints("qwen3-8b@http://a:1/v1,https://b:2/v1")
+    assert (one.model, one.base_url) == (two.model, "http://a:1/v1") == ("qwen3-8b", "http://a:1/v1")
+    assert two.base_url == "https://b:2/v1"
+    [alone] = parse_endpoints("tiny@http://a:1/v1?x=1,2")
+    assert alone.base_url == "http://a:1/v1?x=1,2"
+    refuses("expected MODEL", parse_endpoints, "tiny@http://a b,http://c")
+
+
+def test_requests_are_shared_out_evenly() -> None:
+    with (
+        LoopbackServer(lambda _: "one", delay_s=0.02) as one,
+        LoopbackServer(lambda _: "two", delay_s=0.02) as two,
+    ):
+        texts, stats = asked_of([one.url, two.url], 40, concurrency=8)
+        assert one.count + two.count == stats.requests == 40
+        assert min(one.count, two.count) >= 10 and max(one.at_once, two.at_once) <= 5
+    assert sorted(set(map(str, texts))) == ["one", "two"]
+
+
+def test_one_that_is_gone_meanwhile_is_left_alone() -> None:
+    """The second address answers once; then its server is stopped."""
+
+    async def ask(client: Client, number: int) -> str:
+        return (await client.complete(ChatRequest([{"role": "user", "content": str(number)}]))).text
+
+    async def both() -> tuple[int, Stats]:
+        with LoopbackServer(lambda _: "one") as one:
+            with LoopbackServer(lambda _: "two") as two:
+                ends = [Endpoint("tiny", server.url).resolved({}) for server in (one, two)]
+                client = Client(ends[0], wire=over_http(ends, 5.0), backoff_s=0.001)
+                assert [await ask(client, number) for number in range(2)] == ["one", "two"]
+            for number in range(30):
+                assert await ask(client, number) == "one"
+            await client.close()
+            return one.count, client.stats
+
+    answered, stats = asyncio.run(both())
+    assert answered == 31 and stats.answered == 32
+    assert stats.retries == 1, "the one that is gone is tried once"
+
+
+def test_a_message_says_which_address_it_is_about() -> None:
+    with LoopbackServer(lambda _: SERVER_ERROR) as server:
+        [found], _ = asked_of([server.url, server.url], 1, max_retries=0)
+        assert isinstance(found, LLMError) and found.code == "server_error"
+        assert found.message.startswith(f"tiny@{server.url}: ")
+    [down], _ = asked_of([GONE, GONE], 1)
+    assert isinstance(down, UserError) and "127.0.0.1:9" in str(down)
+
+
+# --- Which parameter a server refuses, in the words of many servers; and what else a refusal may be about
+
+
+BODY = (
+    "model", "messages", "tools", "temperature", "max_tokens", "top_p", "top_k", "stop", "seed", "logprobs",
+    "presence_penalty", "reasoning_effort", "chat_template_kwargs", "min_p",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "name"),
+    [
+        (400, error_body("Unrecognized request argument supplied: top_k"), "top_k"),
+        (400, error_body("Unknown parameter: 'min_p'.", "unknown_parameter", "min_p"), "min_p"),
+        (400, error_body("Unsupported parameter: 'top_p' is not supported with this model."), "top_p"),
+        (403, error_body("You are not allowed to request logprobs from this model"), "logprobs"),
+        (400, error_body("property 'logprobs' is unsupported"), "logprobs"),
+        (400, error_body("`logprobs` is not supported with this model"), "logprobs"),
+        (400, "top_k: Extra inputs are not permitted", "top_k"),
+        (
+            422,
+            {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs"}]},
+            "seed",
+        ),
+        (400, 'Invalid JSON payload received. Unknown name "top_k": Cannot find field.', "top_k"),
+        (400, "Logprobs is not enabled for models/tiny", "logprobs"),
+        (400, {"error": "Argument not supported on this model: presencePenalty"}, "presence_penalty"),
+        (400, {"error": "Model tiny does not support parameter reasoningEffort."}, "reasoning_effort"),
+        (400, {"error": "Argument not supported on this model: stop"}, "stop"),
+        (400, error_body("Unsupported value: 'temperature' does not support 0"), "temperature"),
+        (400, error_body("Unexpected keyword argument 'chat_template_kwargs'"), "chat_template_kwargs"),
+        # About something else, or about a value.
+        (400, error_body("Unsupported value: 'reasoning_effort' does not support 'x'"), None),
+        (400, error_body("top_k must be at least 1, got -5; -5 is not supported"), None),
+        (400, error_body("It is not permitted to stop here"), None),
+        (400, error_body("The model does not support images in messages"), None),
+        (400, error_body("model: not supported", None, "model"), None),
+        (401, error_body("top_k is not permitted for this key"), None),
+        (500, error_body("top_k is not supported"), None),
+    ],
+)  # fmt: skip
+def test_a_refused_parameter_is_known_by_the_words(status: int, body: Any, name: str | None) -> None:
+    assert refused(from_status(status, body, {}, with_tools=True, now=0.0), BODY) == name
+
+
+def test_a_refused_value_is_not_a_refused_parameter() -> None:
+    said = "Unsupported value: 'reasoning_effort' does not support 'x'. Supported values are: 'low'."
+    error = from_status(400, error_body(said), {}, with_tools=False, now=0.0)
+    assert (refused(error, BODY), refused_value(error, BODY)) == (None, "reasoning_effort")
+    other = from_status(400, error_body("messages must be a list"), {}, with_tools=False, now=0.0)
+    assert refused_value(other, BODY) is None
+
+
+def test_a_long_hostile_message_takes_no_time() -> None:
+    hostile = "unsupported " + "model " * 50_000 + "'" * 50_000
+    assert refused(from_status(400, hostile, {}, with_tools=False, now=0.0), BODY) is None

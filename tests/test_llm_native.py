@@ -35,6 +35,7 @@ from .provider_servers import (
     gemini_error,
     gemini_reply,
 )
+from .refusals import refuses
 
 KEY = "sk-ant-planted-0123456789"
 ENV = {"ANTHROPIC_API_KEY": KEY, "GEMINI_API_KEY": KEY}
@@ -90,24 +91,33 @@ def test_a_model_names_its_provider() -> None:
 
 def test_keys_come_from_the_providers_own_variables() -> None:
     claude, gemini = Endpoint("m", provider="anthropic"), Endpoint("m", provider="gemini")
-    with pytest.raises(UserError, match=r"no key for https://api\.anthropic\.com: set ANTHROPIC_API_KEY, or"):
-        claude.resolved({"OPENAI_API_KEY": "x"})
-    with pytest.raises(UserError, match="set GEMINI_API_KEY or GOOGLE_API_KEY"):
-        gemini.resolved({})
+    refuses(
+        r"no key for https://api\.anthropic\.com: set ANTHROPIC_API_KEY, or",
+        claude.resolved,
+        {"OPENAI_API_KEY": "x"},
+    )
+    refuses("set GEMINI_API_KEY or GOOGLE_API_KEY", gemini.resolved, {})
     found = gemini.resolved({"GOOGLE_API_KEY": KEY})
     assert (found.api_key, found.key_name) == (KEY, "GOOGLE_API_KEY") and KEY not in repr(found)
     local = Endpoint("m", "http://localhost:1/v1/", provider="anthropic").resolved({})
     assert (local.base_url, local.api_key) == ("http://localhost:1", None)
-    with pytest.raises(UserError, match="header cannot carry: check ANTHROPIC_API_KEY") as caught:
-        claude.resolved({"ANTHROPIC_API_KEY": f"{KEY}\nX: 1"})
-    assert KEY not in str(caught.value)
+    caught = refuses(
+        "header cannot carry: check ANTHROPIC_API_KEY", claude.resolved, {"ANTHROPIC_API_KEY": f"{KEY}\nX: 1"}
+    )
+    assert KEY not in caught
 
 
 def test_the_extra_is_named_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "any_llm", None)
     release = small.write(tmp_path / "small", small.clean_rows())
-    with pytest.raises(UserError, match=r"pip install -e '.\[providers\]'"):
-        api.evaluate(release, model="gemini:m", base_url="http://127.0.0.1:9", out=tmp_path / "run")
+    refuses(
+        r"pip install -e '.\[providers\]'",
+        api.evaluate,
+        release,
+        model="gemini:m",
+        base_url="http://127.0.0.1:9",
+        out=tmp_path / "run",
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -382,6 +392,5 @@ def test_wrong_words_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"model": "gemini:x", "base_url": ["http://a", "http://b"]}, "gemini is asked at one address"),
     ]
     for options, line in cases:
-        with pytest.raises(UserError, match=line):
-            api.evaluate(release, out=tmp_path / "run", **options)
+        refuses(line, api.evaluate, release, out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()

@@ -12,6 +12,8 @@ from robustbench_tc.llm import Client, Completion, Endpoint, LLMError, LoadBalan
 from robustbench_tc.llm.messages import ChatRequest
 from robustbench_tc.llm.ray import OpenTransport, on_actors
 
+from .refusals import refuses
+
 
 class RayError(Exception):
     pass
@@ -124,8 +126,7 @@ def test_errors_travel_whole_and_what_is_no_answer_comes_out_as_it_was() -> None
     with pytest.raises(LLMError) as found:
         asyncio.run(ask(refused))
     assert vars(found.value) == vars(refused)
-    with pytest.raises(UserError, match=r"^no such weights$"):
-        asyncio.run(ask(UserError("no such weights")))
+    refuses(r"^no such weights$", asyncio.run, ask(UserError("no such weights")))
 
 
 def test_a_lost_actor_is_a_failed_connection_that_the_client_asks_again_elsewhere() -> None:
@@ -144,8 +145,14 @@ def test_a_lost_actor_is_a_failed_connection_that_the_client_asks_again_elsewher
 
 def test_gpus_are_counted_before_they_are_waited_for() -> None:
     cluster = Cluster(gpus=1)
-    with pytest.raises(UserError, match="has 1 GPUs, 2 are asked for: see --gpus"):
-        on_actors(cluster, [lambda: Echo("x")] * 2, concurrency=1, gpus=1)
+    refuses(
+        "has 1 GPUs, 2 are asked for: see --gpus",
+        on_actors,
+        cluster,
+        [lambda: Echo("x")] * 2,
+        concurrency=1,
+        gpus=1,
+    )
     on_actors(cluster, [lambda: Echo("x")], concurrency=3, gpus=1)
     assert cluster.options["max_task_retries"] > 0  # a vLLM that starts again is waited for
     on_actors(cluster, [lambda: Echo("x")], concurrency=3)

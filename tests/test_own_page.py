@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.own import matchers, yaml
 from robustbench_tc.own.desk import desk
-from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.read import TOP, TURN, read_cases
 
 from .conftest import ROOT
+from .refusals import refuses
 from .trees import write
 
 PAGE = (ROOT / "docs" / "own.md").read_text("utf-8")
@@ -86,8 +86,7 @@ def test_every_command_does_what_the_page_says(followed: tuple[Path, dict[str, s
 
 
 def test_the_first_case_is_the_example_of_the_desk() -> None:
-    first = blocks("yaml")[0]
-    assert first in desk()["cases.yaml"].decode()
+    assert blocks("yaml")[0] in desk()["cases.yaml"].decode()
 
 
 def test_the_whole_cases_file_can_be_read(tmp_path: Path) -> None:
@@ -115,17 +114,13 @@ def test_every_error_of_the_table_is_said(tmp_path: Path) -> None:
     assert len(rows) >= 12
     for case, said in rows:
         path.write_text(CASES + quoted(case)[0] + "\n")
-        with pytest.raises(UserError) as error:
-            read_cases(path)
-        assert str(error.value).startswith(f"{path}:4: ")
-        assert quoted(said)[0] in str(error.value)
+        error = refuses(".", read_cases, path)
+        assert error.startswith(f"{path}:4: ")
+        assert quoted(said)[0] in error
 
 
 def test_every_key_of_a_cases_file_is_in_the_tables() -> None:
-    from robustbench_tc.own.read import TOP, TURN
-
-    top = {quoted(row[0])[0] for row in table("key")}
-    assert top == set(TOP)
+    assert {quoted(row[0])[0] for row in table("key")} == set(TOP)
     of_a_case = PAGE[PAGE.index("Of a case:") :]
     named = set(re.findall(r"^\| `(\w+)` \|", of_a_case[: of_a_case.index("A call is")], re.MULTILINE))
     assert named == {"id", "turns", *TURN}

@@ -32,10 +32,9 @@ from robustbench_tc.io import parquet
 from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows
-from .conftest import Done
+from .conftest import Rbtc
 from .eval import answered
-
-Rbtc = Callable[..., Done]
+from .refusals import refuses
 
 NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
@@ -89,8 +88,7 @@ def test_what_the_work_raises_comes_out(processes: int) -> None:
             raise UserError("row 3 is broken")
         return part(number)
 
-    with pytest.raises(UserError, match="row 3 is broken"):
-        list(parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
+    refuses("row 3 is broken", list, parallel.map_ordered(fails, range(8), Workers(num_proc=processes)))
 
 
 def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
@@ -99,8 +97,7 @@ def test_a_killed_process_is_one_line_and_says_what_to_do() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return part(number)
 
-    with pytest.raises(UserError, match=r"killed.*--num-proc"):
-        list(parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
+    refuses(r"killed.*--num-proc", list, parallel.map_ordered(dies, range(8), Workers(num_proc=2)))
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
@@ -164,8 +161,7 @@ def test_a_note_travels_with_a_table_and_into_no_file(small_shards: None, tmp_pa
 def test_a_missing_shard_is_noticed(small_shards: None, tmp_path: Path) -> None:
     parquet.write_shards(tables(45, 45), tmp_path, "test", SCHEMA)
     parquet.shards(tmp_path)[1].unlink()
-    with pytest.raises(UserError, match="2 of 3 shards"):
-        parquet.shards(tmp_path)
+    refuses("2 of 3 shards", parquet.shards, tmp_path)
 
 
 # --- builds -------------------------------------------------------------------------------------------
@@ -281,20 +277,13 @@ def test_training_data_is_the_same_bytes_on_any_number_of_processes(
 # --- scores -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled"), out)
-    return out
-
-
 def test_scores_are_the_same_bytes_on_any_number_of_processes(
-    release: Path, tmp_path: Path, rbtc: Rbtc, monkeypatch: pytest.MonkeyPatch
+    bundled: Path, tmp_path: Path, rbtc: Rbtc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "BATCH_ROWS", 250)
     made = []
     for processes in (1, 2, 3):
-        folder = answered.run(tmp_path / str(processes), release, repeats=2)
+        folder = answered.run(tmp_path / str(processes), bundled, repeats=2)
         assert rbtc("score", folder.path, "--num-proc", processes).code == 0
         again = record.open_run(folder.path)
         made.append((folder.scores_path.read_bytes(), again.record.flagged))
@@ -304,9 +293,9 @@ def test_scores_are_the_same_bytes_on_any_number_of_processes(
     assert {scores.metadata.row_group(g).num_rows for g in range(scores.num_row_groups - 1)} == {250}
 
 
-def test_scores_from_the_file_are_those_from_memory(release: Path, tmp_path: Path) -> None:
-    folder = answered.run(tmp_path / "run", release)
-    data = inputs.load(str(release))
+def test_scores_from_the_file_are_those_from_memory(bundled: Path, tmp_path: Path) -> None:
+    folder = answered.run(tmp_path / "run", bundled)
+    data = inputs.load(str(bundled))
     assert verdicts.score_file(folder, data, Workers(num_proc=2)) is None
     streamed, flagged = folder.scores_path.read_bytes(), folder.record.flagged
     found = verdicts.score_run(folder, data, predictions.read(folder.predictions_path))
@@ -316,8 +305,8 @@ def test_scores_from_the_file_are_those_from_memory(release: Path, tmp_path: Pat
     assert {None, True, False} == set(table["correct"].to_pylist())
 
 
-def test_a_damaged_row_is_one_line_whoever_meets_it(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:
-    folder = answered.run(tmp_path / "run", release)
+def test_a_damaged_row_is_one_line_whoever_meets_it(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
+    folder = answered.run(tmp_path / "run", bundled)
     table = pq.read_table(folder.predictions_path)
     at = table.column_names.index("tool_calls")
     broken = table.set_column(at, "tool_calls", pa.array(["{"] * table.num_rows, pa.string()))

@@ -15,6 +15,7 @@ from robustbench_tc.release.hub_errors import why_not
 from .conftest import ROOT
 from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity
 from .hub_client import Client
+from .refusals import refuses
 from .released import released, small_build
 
 MAIN = "from robustbench_tc.cli import main; main()"
@@ -186,11 +187,9 @@ def test_a_folder_that_is_no_gated_release_is_refused(
 
 
 def test_an_offline_machine_says_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from robustbench_tc.errors import UserError
     from robustbench_tc.release.publish import publish
 
-    with pytest.raises(UserError, match=r"who the token belongs to: HF_HUB_OFFLINE is set"):
-        publish(v1, "acme/offline", token=WRITER)
+    refuses(r"who the token belongs to: HF_HUB_OFFLINE is set", publish, v1, "acme/offline", token=WRITER)
 
 
 @pytest.mark.parametrize("repo", ["robustbench-tc", "a/b/c", "acme/", "acme/a b", "https://x/y"])

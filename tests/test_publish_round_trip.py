@@ -73,8 +73,7 @@ def test_every_config_streams_the_same_rows(revision: str, client: Client, versi
 def test_the_default_config_is_clean_and_sizes_stand_in_the_card(versions: dict[str, Path]) -> None:
     import yaml
 
-    card = (versions["v1.0.0"] / "README.md").read_text()
-    front = yaml.safe_load(card.split("---\n")[1])
+    front = yaml.safe_load((versions["v1.0.0"] / "README.md").read_text().split("---\n")[1])
     assert [config["config_name"] for config in front["configs"] if config.get("default")] == ["clean"]
     for info in front["dataset_info"]:
         (split,) = info["splits"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc.api.rendering import render
@@ -16,6 +17,7 @@ from robustbench_tc.io import manifest, resolve
 from robustbench_tc.release import freeze
 
 from .conftest import Done
+from .refusals import refuses
 from .released import CODES, MOMENT, released, report_says, small_build, verdict
 
 
@@ -96,27 +98,23 @@ def test_reports_of_a_release_carry_its_version(build: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("text", ["", "[]", "\xff", '{"rows": 1}', '{"files": 1}', "[" * 100_000])
 def test_a_broken_build_report_is_one_line(text: str, copy: Path, tmp_path: Path) -> None:
     (copy / "build_report.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=r"build_report\.json") as refused:
-        released(copy, tmp_path / "out")
-    assert len(str(refused.value).splitlines()) == 1 and not (tmp_path / "out").exists()
+    refused = refuses(r"build_report\.json", released, copy, tmp_path / "out")
+    assert len(refused.splitlines()) == 1 and not (tmp_path / "out").exists()
 
 
 def test_an_existing_folder_is_never_overwritten(build: Path, release: Path) -> None:
     before = manifest.read(release)
-    with pytest.raises(UserError, match="never overwritten"):
-        released(build, release, "1.0.1")
+    refuses("never overwritten", released, build, release, "1.0.1")
     assert manifest.read(release) == before and manifest.problems(release) == []
 
 
 def test_a_release_is_not_released_again(release: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is a release already"):
-        released(release, tmp_path / "out", "1.0.1")
+    refuses("is a release already", released, release, tmp_path / "out", "1.0.1")
 
 
 def test_a_failed_release_leaves_nothing_behind(copy: Path, tmp_path: Path) -> None:
     report_says(copy, lengths={"CD_AB": "x"})
-    with pytest.raises(UserError, match=r"build_report\.json"):
-        released(copy, tmp_path / "out" / "release")
+    refuses(r"build_report\.json", released, copy, tmp_path / "out" / "release")
     assert [path.name for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
 
 
@@ -126,8 +124,7 @@ VERSIONS += ["1.0.0-a..b", "1.0.0+build", "1.0.0-a.lock", "1.0.0\n", "１.0.0", 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_is_semantic(version: str, build: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="semantic version"):
-        released(build, tmp_path / "out", version)
+    refuses("semantic version", released, build, tmp_path / "out", version)
 
 
 # --- the gate (the real one: test_release_gate.py) ------------------------------------------------------
@@ -138,10 +135,8 @@ def failing(**how: Any) -> Check:
 
 
 def test_a_red_gate_is_refused_and_names_its_checks(copy: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"red \(rows.digits_kept\)"):
-        released(copy, tmp_path / "out", "1.0.0", failing())
-    with pytest.raises(UserError, match="red"):
-        released(copy, tmp_path / "out", "1.0.0", failing(status="not_run", failed=0))
+    refuses(r"red \(rows.digits_kept\)", released, copy, tmp_path / "out", "1.0.0", failing())
+    refuses("red", released, copy, tmp_path / "out", "1.0.0", failing(status="not_run", failed=0))
     assert not (tmp_path / "out").exists()
 
 
@@ -157,15 +152,16 @@ def test_a_verdict_that_contradicts_itself_is_refused(
     said: dict[str, Any], copy: Path, tmp_path: Path
 ) -> None:
     checks = () if "build" in said else (failing(),)
-    with pytest.raises(UserError, match=r"red|about other data"):
-        freeze.release(
-            copy,
-            tmp_path / "out",
-            version="1.0.0",
-            created_at=MOMENT,
-            render=render,
-            audit=verdict(*checks, **said),
-        )
+    refuses(
+        r"red|about other data",
+        freeze.release,
+        copy,
+        tmp_path / "out",
+        version="1.0.0",
+        created_at=MOMENT,
+        render=render,
+        audit=verdict(*checks, **said),
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -188,47 +184,51 @@ def test_an_error_of_the_audit_names_the_build_and_not_its_copy(copy: Path, tmp_
     def audit(folder: Path) -> None:
         raise UserError(f"{folder}/clean is broken")
 
-    with pytest.raises(UserError) as refused:
-        freeze.release(copy, tmp_path / "out", version="1.0.0", created_at=MOMENT, render=render, audit=audit)
-    assert str(refused.value) == f"{copy}/clean is broken"
+    refused = refuses(
+        ".",
+        freeze.release,
+        copy,
+        tmp_path / "out",
+        version="1.0.0",
+        created_at=MOMENT,
+        render=render,
+        audit=audit,
+    )
+    assert refused == f"{copy}/clean is broken"
 
 
 def test_a_build_report_that_counts_otherwise_is_refused(copy: Path, tmp_path: Path) -> None:
     report = msgspec.json.decode((copy / "build_report.json").read_bytes())
     report_says(copy, rows=report["rows"] | {"CD_AB": {"bfcl_v3": 1}})
-    with pytest.raises(UserError, match="says 1 rows of CD_AB"):
-        released(copy, tmp_path / "out")
+    refuses("says 1 rows of CD_AB", released, copy, tmp_path / "out")
 
 
 def test_a_file_that_the_build_does_not_name_is_refused(copy: Path, tmp_path: Path) -> None:
     (copy / "notes.txt").write_text("remember the milk")
-    with pytest.raises(UserError, match=r"notes.txt, which build_report.json does not name"):
-        released(copy, tmp_path / "out")
+    refuses(r"notes.txt, which build_report.json does not name", released, copy, tmp_path / "out")
     (copy / "notes.txt").unlink()
     (copy / "CD_AB" / "test-00001-of-00002.parquet").write_bytes(b"")
-    with pytest.raises(UserError, match=r"test-00001-of-00002.parquet, which build_report.json does not"):
-        released(copy, tmp_path / "out")
+    refuses(
+        r"test-00001-of-00002.parquet, which build_report.json does not", released, copy, tmp_path / "out"
+    )
 
 
 def test_a_link_is_refused(copy: Path, tmp_path: Path) -> None:
     path = next((copy / "CD_AB").glob("*.parquet"))
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=r"holds the link CD_AB/test-00000-of-00001.parquet"):
-        released(copy, tmp_path / "out")
+    refuses(r"holds the link CD_AB/test-00000-of-00001.parquet", released, copy, tmp_path / "out")
 
 
 def test_the_starter_samples_are_released_on_trial_only(copy: Path, tmp_path: Path) -> None:
     report_says(copy, profile="bundled")
-    with pytest.raises(UserError, match="starter samples, which are never published"):
-        released(copy, tmp_path / "out")
+    refuses("starter samples, which are never published", released, copy, tmp_path / "out")
     assert released(copy, tmp_path / "out", trial=True).profile == "bundled"
 
 
 def test_a_folder_that_is_no_build_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="is not a build"):
-        released(tmp_path / "empty", tmp_path / "out")
+    refuses("is not a build", released, tmp_path / "empty", tmp_path / "out")
 
 
 # --- revisions ----------------------------------------------------------------------------------------
@@ -239,15 +239,12 @@ def test_a_local_folder_of_another_version_is_refused(build: Path, release: Path
     resolve.check_revision(release, "v1.0.0")
     assert resolve.resolve_dataset(str(release), "1.0.0") == release
     for revision in ("v1.0.1", "main", "v1.0"):
-        with pytest.raises(UserError, match=r"is version 1.0.0"):
-            resolve.resolve_dataset(str(release), revision)
-    with pytest.raises(UserError, match="unreleased build"):
-        resolve.check_revision(build, "v1.0.0")
+        refuses(r"is version 1.0.0", resolve.resolve_dataset, str(release), revision)
+    refuses("unreleased build", resolve.check_revision, build, "v1.0.0")
 
 
 def test_a_name_that_is_neither_folder_nor_hub_id_is_one_line() -> None:
-    with pytest.raises(UserError, match="no dataset at nowhere"):
-        resolve.resolve_dataset("nowhere")
+    refuses("no dataset at nowhere", resolve.resolve_dataset, "nowhere")
 
 
 # --- secrets ------------------------------------------------------------------------------------------
@@ -260,33 +257,26 @@ def test_a_planted_token_stops_the_release_and_is_not_repeated(
     secret = "planted-token-0123456789"
     monkeypatch.setenv(variable, secret)
     report_says(copy, generators={"redundant": {"generator": f"http://x/?key={secret}", "asked": 1}})
-    with pytest.raises(UserError, match=f"holds the value of {variable}") as refused:
-        released(copy, tmp_path / "out")
-    assert secret not in str(refused.value)
+    refused = refuses(f"holds the value of {variable}", released, copy, tmp_path / "out")
+    assert secret not in refused
 
 
 def test_a_token_inside_compressed_rows_is_found(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pyarrow.parquet as pq
-
     words = pq.read_table(next((copy / "clean").glob("*.parquet")))["messages"][0][0]["content"].as_py()
     monkeypatch.setenv("HF_TOKEN", words[:40])
-    with pytest.raises(UserError, match=r"test-00000-of-00001\.parquet holds the value of HF_TOKEN"):
-        released(copy, tmp_path / "out")
+    refuses(r"test-00000-of-00001\.parquet holds the value of HF_TOKEN", released, copy, tmp_path / "out")
 
 
 def test_a_token_in_a_footer_is_found(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pyarrow.parquet as pq
-
     monkeypatch.setenv("HF_TOKEN", "planted-token-0123456789")
     path = next((copy / "clean").glob("*.parquet"))
     table = pq.read_table(path)
     notes = {**(table.schema.metadata or {}), b"by": b"planted-token-0123456789"}
     pq.write_table(table.replace_schema_metadata(notes), path)
     report_says(copy)
-    with pytest.raises(UserError, match="holds the value of HF_TOKEN"):
-        released(copy, tmp_path / "out")
+    refuses("holds the value of HF_TOKEN", released, copy, tmp_path / "out")
 
 
 def test_no_produced_file_or_line_holds_the_token(

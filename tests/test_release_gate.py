@@ -27,6 +27,7 @@ from robustbench_tc.schema import dumps, loads
 
 from .conftest import Done
 from .loopback import LoopbackServer
+from .refusals import refuses
 from .released import MOMENT
 from .test_verify import make_key, no_warning
 
@@ -101,9 +102,10 @@ def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
     monkeypatch.setattr(
         recorded, "load_judgments", lambda path=None: {a: j for a, j in known.items() if a != left_out}
     )
-    with pytest.raises(UserError) as refused:
-        api.release(bundled, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True)
-    said = str(refused.value)
+    refused = refuses(
+        ".", api.release, bundled, tmp_path / "out", version="1.0.0", created_at=MOMENT, trial=True
+    )
+    said = refused
     assert f"nobody judged {known[left_out].kind} " in said and f"`rbtc audit {bundled} --judge" in said
     assert len(said.splitlines()) == 1 and not (tmp_path / "out").exists()
 
@@ -257,18 +259,26 @@ def test_judgments_that_somebody_edited_let_nothing_through(
     tamper: Callable[[Path], object], said: str, judgments: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     tamper(judgments)
-    done = rbtc("release", judgments.parents[1], "--version", "1.0.0", "--trial", "--out", tmp_path / "v1")
-    assert done.code == 1 and done.err.count("\n") == 1 and said in done.err, done.err
+    assert (
+        said
+        in rbtc(
+            "release", judgments.parents[1], "--version", "1.0.0", "--trial", "--out", tmp_path / "v1"
+        ).refusal
+    )
     assert not (tmp_path / "v1").exists()
 
 
 def test_the_starter_samples_are_never_published(
     bundled: Path, trial: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
-    code, _, err = rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out")
-    assert code == 1 and "starter samples, which are never published as the benchmark" in err
-    code, _, err = rbtc("publish", trial, "acme/robustbench-tc", "--dry-run")
-    assert code == 1 and "starter samples, which are never published as the benchmark" in err
+    assert (
+        "starter samples, which are never published as the benchmark"
+        in rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out").refusal
+    )
+    assert (
+        "starter samples, which are never published as the benchmark"
+        in rbtc("publish", trial, "acme/robustbench-tc", "--dry-run").refusal
+    )
 
 
 def test_a_release_says_where_it_goes_and_is_signed(
@@ -298,8 +308,7 @@ def test_a_release_says_where_it_goes_and_is_signed(
     assert metadata["url"] == "https://huggingface.co/datasets/acme/rtc"
     assert metadata["sameAs"] == "https://doi.org/10.57967/hf/1234"
     assert metadata["citeAs"].startswith("@misc{robustbench_tc_1_0_1,")
-    code, _, err = rbtc("publish", out, "acme/elsewhere", "--dry-run")
-    assert code == 1 and "starter samples" in err
+    assert "starter samples" in rbtc("publish", out, "acme/elsewhere", "--dry-run").refusal
 
 
 @pytest.mark.parametrize(
@@ -318,24 +327,26 @@ def test_an_option_that_says_nothing_is_one_line_before_any_work(
 ) -> None:
     out = tmp_path / "out"
     more = () if arguments[0] == "--version" else ("--version", "1.0.0")
-    code, text, err = rbtc("release", bundled, "--out", out, "--trial", *more, *arguments)
-    assert code == 1 and text == "" and said in err and err.count("\n") == 1 and not out.exists()
+    assert (
+        said in rbtc("release", bundled, "--out", out, "--trial", *more, *arguments).refusal
+        and not out.exists()
+    )
 
 
 def test_a_version_that_says_too_little_is_refused(
     bundled: Path, trial: Path, copy: Path, tmp_path: Path
 ) -> None:
     def refused(folder: Path, version: str) -> str:
-        with pytest.raises(UserError) as found:
-            api.release(
-                folder,
-                tmp_path / "out",
-                version=version,
-                created_at=MOMENT,
-                trial=True,
-                previous=str(trial),
-            )
-        return str(found.value)
+        return refuses(
+            ".",
+            api.release,
+            folder,
+            tmp_path / "out",
+            version=version,
+            created_at=MOMENT,
+            trial=True,
+            previous=str(trial),
+        )
 
     assert refused(bundled, "1.0.0") == "--version 1.0.0 does not follow 1.0.0: give 1.0.1"
     assert "does not follow 1.0.0" in refused(bundled, "0.9.0")
@@ -343,10 +354,16 @@ def test_a_version_that_says_too_little_is_refused(
     assert "the data changed by a minor step since 1.0.0, so give 1.1.0 or more" in refused(copy, "1.0.1")
     shutil.rmtree(copy / "CD_AB")
     assert "by a major step since 1.0.0, so give 2.0.0 or more" in refused(copy, "1.1.0")
-    with pytest.raises(UserError, match="it is not a release"):
-        api.release(
-            bundled, tmp_path / "x", version="1.0.1", created_at=MOMENT, trial=True, previous=str(bundled)
-        )
+    refuses(
+        "it is not a release",
+        api.release,
+        bundled,
+        tmp_path / "x",
+        version="1.0.1",
+        created_at=MOMENT,
+        trial=True,
+        previous=str(bundled),
+    )
 
 
 def test_a_key_that_others_can_read_warns(

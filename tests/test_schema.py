@@ -1,15 +1,40 @@
-"""The contract: canonical JSON and the Parquet round trip keep every value and every byte."""
+"""The contract: canonical JSON, columns, the facts of types and sources; every value and byte is kept."""
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc import schema
-from robustbench_tc.schema import Call, Change, Message, Sample, Tool
+from robustbench_tc import live, schema, sources, taxonomy
+from robustbench_tc.audits.plain_columns import plain_columns
+from robustbench_tc.builders.configs import CONFIGS, TABLES, columns_of
+from robustbench_tc.column_types import ColumnTypes, arrow_schema, features, in_struct
+from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.plain import gold_call, query
+from robustbench_tc.schema import (
+    ANY,
+    OMIT,
+    Call,
+    Change,
+    Json,
+    Message,
+    Sample,
+    Tool,
+    columns,
+    dumps,
+    fine_tuning_columns,
+    prediction_columns,
+    training_columns,
+)
+
+from .refusals import refuses
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 json_values = st.recursive(
@@ -67,3 +92,213 @@ def test_what_json_cannot_hold_is_refused(value: Any) -> None:
 
 def test_a_null_is_not_mistaken_for_a_nan() -> None:
     assert schema.dumps({"a": None}) == '{"a":null}'
+
+
+# --- Columns stated once are the same for Arrow and for `datasets`, and Arrow's need no `datasets`
+
+
+EVERY: dict[str, ColumnTypes] = {
+    **{config: columns_of(config) for config in (CONFIGS[0], *TABLES)},
+    "live": in_struct(live.LiveRow),
+    "live scores": in_struct(LiveScore),
+    "predictions": prediction_columns(scored=True),
+    "training": training_columns(),
+    "conversations": fine_tuning_columns(),
+    "nested": {
+        "turns": [{"role": "string", "content": "string"}],
+        "facts": {"right": "bool", "score": "float64", "places": ["int32"]},
+        "anything": "json",
+        "n": "int64",
+    },
+}
+
+
+@pytest.mark.parametrize("columns", EVERY.values(), ids=EVERY)
+def test_both_say_the_same_to_the_byte(columns: ColumnTypes) -> None:
+    assert arrow_schema(columns).equals(features(columns).arrow_schema, check_metadata=True)
+    assert arrow_schema(columns).metadata == features(columns).arrow_schema.metadata
+
+
+def test_a_build_and_the_reading_of_a_run_import_no_datasets() -> None:
+    """A second at every start, for a schema; who reads a run does without pandas too."""
+    code = (
+        "import sys; from robustbench_tc import api, column_types, schema; "
+        "from robustbench_tc.builders import build; from robustbench_tc.builders.live import build as live; "
+        "from robustbench_tc.eval.stats import runs; from robustbench_tc.eval.live import score; "
+        "column_types.arrow_schema(schema.sample_columns()); "
+        "print([m for m in ('datasets', 'pandas', 'duckdb') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- The facts of types and sources as the contract reads them
+
+
+def test_the_published_row_has_the_columns_that_a_release_has() -> None:
+    row = taxonomy.published(taxonomy.get("CD_AB_pref"))
+    assert list(row) == taxonomy.PUBLISHED
+    assert (row["status"], row["static"], row["order"]) == ("extension", True, 23)
+    assert taxonomy.published(taxonomy.get("transient_timeout"))["static"] is False
+
+
+def test_levels_and_packs_are_those_of_the_axes() -> None:
+    assert {kind.level for kind in taxonomy.types()} == {"perception", "interaction", "reasoning"}
+    assert [kind.code for kind in taxonomy.types("all") if kind.pack == "offers"] == (
+        "CD_AB_pref TD_AB_pref CD_swap TD_swap CD_NT_swap TD_NT_swap CD_AB_swap TD_AB_swap "
+        "CD_inv TD_inv CD_unit TD_unit CD_moot TD_moot"
+    ).split()
+
+
+def test_an_unknown_type_is_a_user_error_with_near_misses() -> None:
+    refuses("did you mean CD_AB", taxonomy.get, "CD_ABB")
+    assert not taxonomy.known("CD_ABB") and taxonomy.known("CD_AB")
+
+
+@pytest.mark.parametrize("fact", ["level", "pack", "channel", "may_change", "rows", "how_made"])
+def test_data_without_a_fact_name_it_and_say_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fact: str
+) -> None:
+    content: dict[str, Any] = schema.loads(
+        (Path(taxonomy.__file__).parent / "data/taxonomy.json").read_bytes()
+    )
+    del content["types"][7][fact]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "taxonomy.json").write_text(schema.dumps(content))
+    monkeypatch.setattr("robustbench_tc.taxonomy.files", lambda package: tmp_path)
+    refuses(f"`{fact}`.*make facts", taxonomy._all.__wrapped__)
+
+
+def test_the_five_sources_stand_in_the_order_of_every_table() -> None:
+    assert schema.SOURCES == ("bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes")
+    assert schema.OUTPUT_FORMATS["apibank"] == "tool_call_tags"
+    assert sum(source.rows.paper for source in sources.sources()) == 199
+    assert [source.name for source in sources.sources() if not source.single_gold_tool] == ["tooleyes"]
+    assert sources.find("rlla") is None
+    refuses("unknown source 'rotbensh': did you mean rotbench", sources.get, "rotbensh")
+
+
+def test_a_word_that_the_contract_does_not_have_is_an_attribute_error() -> None:
+    for module in (schema, taxonomy):
+        with pytest.raises(AttributeError, match="NO_SUCH"):
+            module.NO_SUCH  # noqa: B018
+
+
+def test_rows_of_a_profile() -> None:
+    rows = taxonomy.get("same_name_B").rows
+    assert (rows.of("paper"), rows.of("bundled"), rows.of("full")) == (138, 57, None)
+
+
+# --- The plain columns: what they say of a row, and that the gate reads them back
+
+
+CLOSING = "<user> With this in mind, answer with one tool call.</user>"
+
+
+def golden_calls(**parameters: Json) -> tuple[tuple[Call, ...], ...]:
+    return ((Call("f", parameters),),)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (golden_calls(a=["x", "y"], b=[2, 3]), "f(a='x', b=2)"),
+        (golden_calls(a=[OMIT, "x"], b=["x", OMIT]), "f(b='x')"),
+        (golden_calls(a=[ANY]), "f(a=...)"),
+        (
+            golden_calls(**{"code:": ["a)b"], "from": [1], "to": [True]}),
+            "f(to=True, **{'code:': 'a)b', 'from': 1})",
+        ),
+        (golden_calls(a=[{"b": ["c", "d"], "e": [OMIT, 1], "f": 2.5}]), "f(a={'b': 'c', 'f': 2.5})"),
+        (golden_calls(a=[[1, "it's", None]]), """f(a=[1, "it's", None])"""),
+        (
+            ((Call("a.b", {"x": ["; c("]}), Call("preferred-routes_get", {})), ()),
+            "a.b(x='; c('); preferred-routes_get()",
+        ),
+        ((), ""),
+    ],
+)
+def test_the_first_accepted_answer_is_written_as_python_and_read_back(
+    answers: tuple[tuple[Call, ...], ...], said: str
+) -> None:
+    assert gold_call(answers) == said
+    row = sample("Do it.", answers)
+    assert plain_columns({"query": "Do it.", "gold_call": said}, row) == ""
+    for wrong in (said + " ", said.replace("f", "g", 1), said[:-2], None, "f(a='z')"):
+        if wrong != said:
+            assert plain_columns({"query": "Do it.", "gold_call": wrong}, row)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "f(" + ")" * 200_000,
+        "f(" + "(" * 200_000,
+        "f(a='" + "\\'" * 100_000,
+        "f(a='" + '"' * 100_001,
+        "f(a=" + "[" * 5_000 + "]" * 5_000 + ")",
+        "f(a=" + "-" * 50_000 + "1)",
+        "f(**5)",
+        "f(a=b)",
+        "f(**{1: 2})",
+        "f(**{[]: 2})",
+        "f(a='x', a='x')",
+        "f(a='x\0')",
+        "f('x')",
+        "f(a='\\N{no such name}')",
+        "f(a=" + "9" * 10_000 + ")",
+    ],
+    ids=range(15),
+)
+def test_a_hostile_gold_call_is_a_wrong_one(said: str) -> None:
+    """Neither an exception nor a long wait: the gate reads files of strangers."""
+    assert plain_columns({"query": "Do it.", "gold_call": said}, sample("Do it.", golden_calls(a=["x"])))
+
+
+def sample(text: str, answers: tuple[tuple[Call, ...], ...]) -> Sample:
+    return Sample(
+        id="s::clean",
+        clean_id="s",
+        type_code="clean",
+        source="apibank",
+        category="level1",
+        messages=(Message("system", "You help."), Message("user", text)),
+        tools=(Tool("f", "", {}),),
+        golden_answers=answers,
+        output_format="tool_call_tags",
+    )
+
+
+def test_the_query_is_the_last_substantive_turn() -> None:
+    text = f"<user>Could you put this on my list?</user><user>Rye bread</user>{CLOSING}"
+    row = sample(text, golden_calls(item=["Rye bread"]))
+    assert query(row.messages, row.golden_answers) == "Could you put this on my list?"
+    (said,) = columns([row], Sample)["query"]
+    assert said == "Could you put this on my list?"
+    good = {"query": said, "gold_call": "f(item='Rye bread')"}
+    assert plain_columns(good, row) == ""
+    for wrong in ("Could you put this", "With this in mind, answer with one tool call.", "", None):
+        assert plain_columns({**good, "query": wrong}, row)
+
+
+def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> None:
+    clean = sample(
+        f"<user>Rye bread on my list?</user><user>Rye bread</user>{CLOSING}", golden_calls(item=["Rye", OMIT])
+    )
+    (call,) = clean.golden_answers[0]
+    renamed = ((Call("g", call.parameters),),)  # the same object of parameters under another name
+    rows = [
+        clean,
+        msgspec.structs.replace(clean, golden_answers=renamed),
+        msgspec.structs.replace(clean, golden_answers=golden_calls(item=["bread", "list", "my"])),
+        msgspec.structs.replace(clean, tools=(Tool("g", "new", clean.tools[0].parameters), *clean.tools)),
+        sample("<user>Milk</user>", clean.golden_answers),
+    ]
+    made = columns(rows, Sample)
+    assert made["tools"] == [dumps(row.tools) for row in rows]
+    assert made["golden_answers"] == [dumps(row.golden_answers) for row in rows]
+    assert made["gold_call"][1] == "g(item='Rye')"
+
+
+def test_who_says_nothing_has_no_query() -> None:
+    assert query((Message("system", "You help."),), ()) == ""

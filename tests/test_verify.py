@@ -18,6 +18,7 @@ from robustbench_tc.release import sign
 from robustbench_tc.release.verify import verify
 
 from .conftest import Done
+from .refusals import refuses
 from .released import released, small_build
 
 pytest.importorskip("cryptography", reason="needs the extra sign (make env)")
@@ -226,8 +227,7 @@ def test_a_name_that_is_nothing_is_one_line(
     name: str, said: str, rbtc: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, err = rbtc("verify", name)
-    assert code == 1 and out == "" and said in err and err.count("\n") == 1
+    assert said in rbtc("verify", name).refusal
 
 
 # --- with a key ---------------------------------------------------------------------------------------
@@ -367,26 +367,21 @@ def test_a_file_without_a_public_key_is_one_line(
     content: bytes, said: str, release: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     (tmp_path / "key").write_bytes(content)
-    code, out, err = rbtc("verify", release, "--key", tmp_path / "key")
-    assert code == 1 and out == "" and said in err and err.count("\n") == 1
+    assert said in rbtc("verify", release, "--key", tmp_path / "key").refusal
 
 
 def test_keys_of_other_kinds_are_refused(keys: Path, tmp_path: Path, release: Path) -> None:
     from cryptography.hazmat.primitives import serialization as forms
     from cryptography.hazmat.primitives.asymmetric import rsa
 
-    with pytest.raises(UserError, match="is a private key: --key takes the public one"):
-        verify(release, key=keys / "ours")
-    with pytest.raises(UserError, match="no private key that can be read"):
-        sign.private_key(keys / "ours.pub", warn=no_warning)
+    refuses("is a private key: --key takes the public one", verify, release, key=keys / "ours")
+    refuses("no private key that can be read", sign.private_key, keys / "ours.pub", warn=no_warning)
     other = rsa.generate_private_key(65537, 2048)
     pem = other.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
     (tmp_path / "rsa").write_bytes(pem)
     (tmp_path / "rsa").chmod(0o600)
-    with pytest.raises(UserError, match="is not an ed25519 key"):
-        sign.private_key(tmp_path / "rsa", warn=no_warning)
-    with pytest.raises(UserError, match="no key at"):
-        sign.private_key(tmp_path / "none", warn=no_warning)
+    refuses("is not an ed25519 key", sign.private_key, tmp_path / "rsa", warn=no_warning)
+    refuses("no key at", sign.private_key, tmp_path / "none", warn=no_warning)
 
 
 @pytest.mark.parametrize("form", ["OpenSSH", "PKCS8"])
@@ -399,10 +394,14 @@ def test_an_encrypted_key_asks_for_its_passphrase(form: str, tmp_path: Path) -> 
     path = tmp_path / "key"
     path.write_bytes(key.private_bytes(forms.Encoding.PEM, getattr(forms.PrivateFormat, form), locked))
     path.chmod(0o600)
-    with pytest.raises(UserError, match="is encrypted: sign at a terminal"):
-        sign.private_key(path, warn=no_warning)
-    with pytest.raises(UserError, match="the passphrase does not open it"):
-        sign.private_key(path, warn=no_warning, passphrase=lambda: "another")
+    refuses("is encrypted: sign at a terminal", sign.private_key, path, warn=no_warning)
+    refuses(
+        "the passphrase does not open it",
+        sign.private_key,
+        path,
+        warn=no_warning,
+        passphrase=lambda: "another",
+    )
     opened = sign.private_key(path, warn=no_warning, passphrase=lambda: "open sesame")
     assert opened.sign(b"x") == key.sign(b"x")
 
@@ -411,5 +410,4 @@ def test_a_missing_package_names_its_extra(
     release: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sign, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install -e '.\[sign\]'"):
-        verify(release, key=keys / "ours.pub")
+    refuses(r"pip install -e '.\[sign\]'", verify, release, key=keys / "ours.pub")

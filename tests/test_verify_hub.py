@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest
 from robustbench_tc.release import sign
 from robustbench_tc.release.hub import Hub as Repository
@@ -23,6 +22,7 @@ from robustbench_tc.release.verify import verify
 from .conftest import ROOT
 from .hub import WRITER, Hub
 from .hub_client import Client
+from .refusals import refuses
 from .released import released, small_build
 from .test_verify import flipped, make_key, no_warning
 
@@ -197,8 +197,7 @@ def test_a_git_blob_id_is_gits(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"hello\n")
     assert git_blob(tmp_path / "x") == "ce013625030ba8dba906f756967f9e9ca394464a"
     if shutil.which("git"):
-        content = os.urandom(3 * 2**20 + 1)
-        (tmp_path / "y").write_bytes(content)
+        (tmp_path / "y").write_bytes(os.urandom(3 * 2**20 + 1))
         command = ["git", "hash-object", "--no-filters", str(tmp_path / "y")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert git_blob(tmp_path / "y") == done.stdout.strip()
@@ -222,5 +221,10 @@ def test_a_file_differs_by_size_then_by_hash(
 
 
 def test_an_offline_machine_is_one_line(release: Path) -> None:
-    with pytest.raises(UserError, match="asking for its versions: HF_HUB_OFFLINE is set"):
-        verify(release, hub=Repository(REPO), revision="v1.0.0")
+    refuses(
+        "asking for its versions: HF_HUB_OFFLINE is set",
+        verify,
+        release,
+        hub=Repository(REPO),
+        revision="v1.0.0",
+    )

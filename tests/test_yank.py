@@ -11,7 +11,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest
 from robustbench_tc.io.resolve import Yank, read_yanked, resolve_dataset
 from robustbench_tc.release.publish import check_folder
@@ -21,6 +20,7 @@ from robustbench_tc.release.yank import with_warning, yank
 from .conftest import ROOT, Done
 from .hub import READER, WRITER, Hub
 from .hub_client import Client
+from .refusals import refuses
 from .released import released, small_build
 
 REPO = "acme/robustbench-tc"
@@ -54,8 +54,7 @@ def test_a_folder_that_is_yanked_is_intact_warns_and_is_not_published(
     assert code == 0 and f"version 1.0.0 was yanked: {reason}; use 1.0.1" in " ".join(err.split())
     resolve_dataset(str(release))
     assert reason in caplog.text
-    with pytest.raises(UserError, match=r"was yanked: .*: publish another version"):
-        check_folder(release, "robustbench-tc")
+    refuses(r"was yanked: .*: publish another version", check_folder, release, "robustbench-tc")
     assert rbtc("yank", release, "--undo").code == 0
     assert not (release / manifest.YANKED).exists()
     check_folder(release, "robustbench-tc")
@@ -81,20 +80,20 @@ def test_what_is_printed_as_json(release: Path, rbtc: Callable[..., Done]) -> No
 def test_a_yank_that_says_too_little_is_refused(
     arguments: tuple[str, ...], said: str, release: Path, rbtc: Callable[..., Done]
 ) -> None:
-    code, out, err = rbtc("yank", release, *arguments)
-    assert code == 1 and out == "" and said in err and err.count("\n") == 1
+    assert said in rbtc("yank", release, *arguments).refusal
     assert not (release / manifest.YANKED).exists()
 
 
 def test_a_version_is_yanked_once(release: Path) -> None:
     yank(release, "wrong", date="2026-11-21")
-    with pytest.raises(UserError, match="it is yanked already"):
-        yank(release, "wrong again", date="2026-11-22")
+    refuses("it is yanked already", yank, release, "wrong again", date="2026-11-22")
 
 
 def test_a_build_is_not_yanked(build: Path, rbtc: Callable[..., Done]) -> None:
-    code, _, err = rbtc("yank", build, "--reason", "x")
-    assert code == 1 and "it is not a release" in err and not (build / manifest.YANKED).exists()
+    assert (
+        "it is not a release" in rbtc("yank", build, "--reason", "x").refusal
+        and not (build / manifest.YANKED).exists()
+    )
 
 
 @pytest.mark.parametrize("text", ["", "{}", '[{"version": 1}]', "\xff", "[" * 100_000])

@@ -171,7 +171,7 @@ def build_training(folder: Path) -> Path:
         (folder / config).mkdir(parents=True)
         held = [{**checked} if config != "paft" else _fine_tuning_row(checked)]
         for split, found in (("train", train), ("validation", held)):
-            schema = _training_schema(config)
+            schema = arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
             path = folder / config / f"{split}-00000-of-00001.parquet"
             pq.write_table(pa.Table.from_pylist(found, schema=schema), path)
     perturbed = {"full": 2, "mixed": 1, "retry": 0, "paft": 1}
@@ -198,10 +198,6 @@ def _fine_tuning_row(row: Row) -> Row:
     gold_text = row["reward_model"]["ground_truth"]
     turns = [*row["prompt"], {"role": "assistant", "content": gold_text}]
     return {"messages": turns, "extra_info": row["extra_info"]}
-
-
-def _training_schema(config: str) -> pa.Schema:
-    return arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
 
 
 def edit_training(

@@ -166,39 +166,35 @@ def _(row: Row) -> None:
     call["parameters"] = {name: ["something else"] for name in call["parameters"]}
 
 
-@of_row(
+of_row(
     "a gold that its scorer refuses",
     "clean",
     "rows.gold_passes_its_scorer",
     lambda r: r["source"] == "bfcl_v3" and len(r["golden_answers"][0]) == 1,
+)(lambda row: row["golden_answers"][0][0]["parameters"].update(no_such_parameter=["x"]))
+
+
+of_row("no golden call", "transient_timeout", "rows.gold_is_there")(
+    lambda row: row.update(golden_answers=[[]])
 )
-def _(row: Row) -> None:
-    row["golden_answers"][0][0]["parameters"]["no_such_parameter"] = ["x"]
 
 
-@of_row("no golden call", "transient_timeout", "rows.gold_is_there")
-def _(row: Row) -> None:
-    row["golden_answers"] = [[]]
+of_row("a gold tool that is not offered", "transient_timeout", "rows.gold_in_registry", one_call)(
+    lambda row: row["golden_answers"][0][0].update(name="a_tool_of_nowhere")
+)
 
 
-@of_row("a gold tool that is not offered", "transient_timeout", "rows.gold_in_registry", one_call)
-def _(row: Row) -> None:
-    row["golden_answers"][0][0]["name"] = "a_tool_of_nowhere"
-
-
-@of_row(
+of_row(
     "an index that points at another tool",
     "transient_timeout",
     "rows.gold_at_its_index",
     lambda r: len({t["name"] for t in r["tools"]}) == len(r["tools"]) > 1,
+)(lambda row: row.update(gold_tool_index=(row["gold_tool_index"] + 1) % len(row["tools"])))
+
+
+of_row("an index beyond the registry", "transient_timeout", "rows.gold_tool_index_is_in_the_registry")(
+    lambda row: row.update(gold_tool_index=99)
 )
-def _(row: Row) -> None:
-    row["gold_tool_index"] = (row["gold_tool_index"] + 1) % len(row["tools"])
-
-
-@of_row("an index beyond the registry", "transient_timeout", "rows.gold_tool_index_is_in_the_registry")
-def _(row: Row) -> None:
-    row["gold_tool_index"] = 99
 
 
 @of_row("an index that means the distractor", "same_name_D", "rows.gold_index_means_the_clean_tool", one_call)
@@ -215,14 +211,12 @@ def _(pick: Picker) -> str:
     return str(row["id"])
 
 
-@of_row(
+of_row(
     "a gold call with another value",
     "transient_timeout",
     "rows.plain_columns_agree",
     lambda r: "'" in r["gold_call"],
-)
-def _(row: Row) -> None:
-    row["gold_call"] = row["gold_call"].replace("'", "'x", 1)
+)(lambda row: row.update(gold_call=row["gold_call"].replace("'", "'x", 1)))
 
 
 # --- rewritten texts -----------------------------------------------------------------------------------
@@ -248,9 +242,7 @@ def _(row: Row) -> None:
     reword(row, rewritten(row).replace(value, "it"))
 
 
-@of_row("a blank rewriting", "query_paraphrase", "rows.texts_are_rewritten")
-def _(row: Row) -> None:
-    reword(row, " ")
+of_row("a blank rewriting", "query_paraphrase", "rows.texts_are_rewritten")(lambda row: reword(row, " "))
 
 
 @of_rows("a rewriting of another sample", "query_paraphrase", "paraphrase.query_paraphrase")
@@ -293,14 +285,12 @@ def _(row: Row) -> None:
     row["tools"][other]["name"] += "_renamed"
 
 
-@of_row(
+of_row(
     "a diff that hides a change",
     "paraphrase_tool_description",
     "rows.diff_explains_the_row",
     lambda r: len(r["changes"]) > 1,
-)
-def _(row: Row) -> None:
-    row["changes"].pop()
+)(lambda row: row["changes"].pop())
 
 
 @of_row(
@@ -316,14 +306,16 @@ def _(row: Row) -> None:
         change["after"] = change["before"]
 
 
-@of_row("a vendor's key in a new text", "realistic_typos", "rows.no_new_credential")
-def _(row: Row) -> None:
-    reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}")
+of_row("a vendor's key in a new text", "realistic_typos", "rows.no_new_credential")(
+    lambda row: reword(row, f"{rewritten(row)} sk-{'a1B2c3D4' * 5}")
+)
 
 
-@of_row("an e-mail address in a clean row", "clean", "rows.clean_credentials_reviewed")
-def _(row: Row) -> None:
-    row["messages"][-1]["content"] += " Write to mara.lind@harbour-mail.org."
+of_row("an e-mail address in a clean row", "clean", "rows.clean_credentials_reviewed")(
+    lambda row: row["messages"][-1].update(
+        content=row["messages"][-1]["content"] + " Write to mara.lind@harbour-mail.org."
+    )
+)
 
 
 # --- the registry --------------------------------------------------------------------------------------
@@ -355,9 +347,11 @@ def _(row: Row) -> None:
     other["parameters"] = change["after"]["parameters"] = {"type": "object", "properties": properties}
 
 
-@of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool", one_call)
-def _(row: Row) -> None:
-    row["tools"].append({"name": gold_tool(row)["name"], "description": "", "parameters": {"type": "object"}})
+of_row("two distractors", "same_name_C", "rows.one_distractor_per_gold_tool", one_call)(
+    lambda row: row["tools"].append(
+        {"name": gold_tool(row)["name"], "description": "", "parameters": {"type": "object"}}
+    )
+)
 
 
 @of_row(
@@ -371,9 +365,9 @@ def _(row: Row) -> None:
     row["gold_tool_index"] = len(row["tools"]) - 1 - row["gold_tool_index"]
 
 
-@of_row("a prompt's step taken for a tool", "transient_rate_limit", "rows.tools_are_tools")
-def _(row: Row) -> None:
-    row["tools"].append({"name": "**Think", "description": "", "parameters": {"type": "object"}})
+of_row("a prompt's step taken for a tool", "transient_rate_limit", "rows.tools_are_tools")(
+    lambda row: row["tools"].append({"name": "**Think", "description": "", "parameters": {"type": "object"}})
+)
 
 
 @of_row("a redundant tool with a taken name", "redundant", "rows.redundant_tools_are_new")
@@ -452,9 +446,9 @@ def _(row: Row) -> None:
     annotate(row, dear, ours)
 
 
-@of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best", one_call)
-def _(row: Row) -> None:
-    annotate(row, counterpart(row), gold_tool(row)["description"])
+of_row("an offer as good as the gold tool's", "CD_NT", "rows.gold_is_the_unique_best", one_call)(
+    lambda row: annotate(row, counterpart(row), gold_tool(row)["description"])
+)
 
 
 @of_row(
@@ -468,16 +462,14 @@ def _(row: Row) -> None:
     other["description"] += " Typical response time: 5 ms."
 
 
-@of_row("a second counterpart", "TD", "rows.exactly_one_counterpart", one_call)
-def _(row: Row) -> None:
-    row["tools"].append({**counterpart(row), "name": counterpart(row)["name"] + "_2"})
-
-
-@of_row(
-    "a counterpart whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says", one_call
+of_row("a second counterpart", "TD", "rows.exactly_one_counterpart", one_call)(
+    lambda row: row["tools"].append({**counterpart(row), "name": counterpart(row)["name"] + "_2"})
 )
-def _(row: Row) -> None:
-    counterpart(row)["name"] += "_or_not"
+
+
+of_row(
+    "a counterpart whose name promises nothing", "CD", "rows.counterpart_is_named_as_its_type_says", one_call
+)(lambda row: counterpart(row).update(name=counterpart(row)["name"] + "_or_not"))
 
 
 @of_row("a preference of the other kind", "TD", "rows.preference_as_its_type_says")
@@ -514,54 +506,46 @@ def _(row: Row) -> None:
     gold_tool(row)["name"] = row["golden_answers"][0][0]["name"] = "zz"
 
 
-@of_row(
+of_row(
     "a telling transcript without its flag",
     "CD_AB",
     "rows.telling_history_is_flagged",
     lambda r: "history_names_distractor" in r["flags"],
-)
-def _(row: Row) -> None:
-    row["flags"] = []
+)(lambda row: row.update(flags=[]))
 
 
 # --- transition ----------------------------------------------------------------------------------------
 
 
-@of_row("a transition row with another query", "transient_auth_error", "rows.transition_row_equals_clean")
-def _(row: Row) -> None:
-    row["messages"][-1]["content"] += " Please."
-
-
-@of_row(
-    "an injected text with another full stop", "transient_auth_error", "rows.injected_text_is_the_protocols"
+of_row("a transition row with another query", "transient_auth_error", "rows.transition_row_equals_clean")(
+    lambda row: row["messages"][-1].update(content=row["messages"][-1]["content"] + " Please.")
 )
-def _(row: Row) -> None:
-    row["injected_error"] = row["injected_error"].rstrip(".")
 
 
-@of_row(
+of_row(
+    "an injected text with another full stop", "transient_auth_error", "rows.injected_text_is_the_protocols"
+)(lambda row: row.update(injected_error=row["injected_error"].rstrip(".")))
+
+
+of_row(
     "the flag of samples that nobody could answer",
     "clean",
     "rows.flag_says_what_the_golds_say",
     lambda r: r["source"] == "bfcl_v3",
-)
-def _(row: Row) -> None:
-    row["flags"] = [GOLD_NOT_STATED]
+)(lambda row: row.update(flags=[GOLD_NOT_STATED]))
 
 
-@of_row(
+of_row(
     "a golden answer of a source that nobody knows",
     "clean",
     "rows.golds_are_classified",
     lambda r: r["source"] == "rotbench",
+)(lambda row: row.update(source="rotbank"))
+
+
+of_row("a flag that its type does not explain", "transient_auth_error", "rows.flags_are_its_types")(
+    lambda row: row.update(flags=["seen_before"])
 )
-def _(row: Row) -> None:
-    row["source"] = "rotbank"
-
-
-@of_row("a flag that its type does not explain", "transient_auth_error", "rows.flags_are_its_types")
-def _(row: Row) -> None:
-    row["flags"] = ["seen_before"]
 
 
 # --- ids, origin, form ---------------------------------------------------------------------------------
@@ -574,9 +558,9 @@ def _(pick: Picker) -> str:
     return str(other["id"])
 
 
-@of_row("an id of other parts", "transient_server_error", "rows.id_is_made_of_its_parts")
-def _(row: Row) -> None:
-    row["id"] += "_2"
+of_row("an id of other parts", "transient_server_error", "rows.id_is_made_of_its_parts")(
+    lambda row: row.update(id=row["id"] + "_2")
+)
 
 
 @of_rows("a row twice", "same_name_E", "rows.no_two_rows_of_a_type_are_equal")
@@ -592,84 +576,78 @@ def _(row: Row) -> None:
     row["id"] = f"{row['clean_id']}::TD_AB"
 
 
-@of_row("a row of another type", "TD_AB", "rows.config_holds_its_type")
-def _(row: Row) -> None:
-    row["type_code"], row["id"] = "CD_AB", f"{row['clean_id']}::CD_AB_2"
+of_row("a row of another type", "TD_AB", "rows.config_holds_its_type")(
+    lambda row: row.update(type_code="CD_AB", id=f"{row['clean_id']}::CD_AB_2")
+)
 
 
-@of_row("an unknown type", "transient_server_error", "rows.type_is_known")
-def _(row: Row) -> None:
-    row["type_code"], row["id"] = "transient_mood", f"{row['clean_id']}::transient_mood"
+of_row("an unknown type", "transient_server_error", "rows.type_is_known")(
+    lambda row: row.update(type_code="transient_mood", id=f"{row['clean_id']}::transient_mood")
+)
 
 
-@of_row("a row of a type without facts", "transient_server_error", "rows.type_is_audited")
-def _(row: Row) -> None:
-    row["type_code"], row["id"] = "my_type", f"{row['clean_id']}::my_type"
+of_row("a row of a type without facts", "transient_server_error", "rows.type_is_audited")(
+    lambda row: row.update(type_code="my_type", id=f"{row['clean_id']}::my_type")
+)
 
 
-@of_row("another channel", "transient_server_error", "rows.component_is_its_types")
-def _(row: Row) -> None:
-    row["component"] = "action"
+of_row("another channel", "transient_server_error", "rows.component_is_its_types")(
+    lambda row: row.update(component="action")
+)
 
 
-@of_row(
+of_row(
     "another source than the id says",
     "transient_server_error",
     "rows.source_is_the_ids_prefix",
     lambda r: r["source"] == "bfcl_v3",
+)(lambda row: row.update(source="apibank"))
+
+
+of_row("an unknown source", "transient_server_error", "rows.source_is_known")(
+    lambda row: row.update(source="hearsay")
 )
-def _(row: Row) -> None:
-    row["source"] = "apibank"
 
 
-@of_row("an unknown source", "transient_server_error", "rows.source_is_known")
-def _(row: Row) -> None:
-    row["source"] = "hearsay"
+of_row("another category than the clean row's", "transient_schema_drift", "rows.same_origin_as_clean")(
+    lambda row: row.update(category="another")
+)
 
 
-@of_row("another category than the clean row's", "transient_schema_drift", "rows.same_origin_as_clean")
-def _(row: Row) -> None:
-    row["category"] = "another"
-
-
-@of_row(
+of_row(
     "another output format",
     "transient_schema_drift",
     "rows.output_format_of_its_source",
     lambda r: r["source"] == "bfcl_v3",
+)(lambda row: row.update(output_format="react"))
+
+
+of_row("a row that asks nothing", "transient_schema_drift", "rows.asks_something")(
+    lambda row: row.update(messages=[{"role": "user", "content": "  "}])
 )
-def _(row: Row) -> None:
-    row["output_format"] = "react"
 
 
-@of_row("a row that asks nothing", "transient_schema_drift", "rows.asks_something")
-def _(row: Row) -> None:
-    row["messages"] = [{"role": "user", "content": "  "}]
+of_row("a text by nobody", "redundant", "rows.generator_is_named")(lambda row: row.update(generator="rule"))
 
 
-@of_row("a text by nobody", "redundant", "rows.generator_is_named")
-def _(row: Row) -> None:
-    row["generator"] = "rule"
+of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_builds")(
+    lambda row: row.update(seed=12345)
+)
 
 
-@of_row("a seed of another build", "transient_schema_drift", "rows.seed_is_the_builds")
-def _(row: Row) -> None:
-    row["seed"] = 12345
+of_row("JSON with blanks", "transient_malformed_response", "rows.json_is_canonical")(
+    lambda row: row.update(tools=json.dumps(row["tools"], ensure_ascii=False))
+)
 
 
-@of_row("JSON with blanks", "transient_malformed_response", "rows.json_is_canonical")
-def _(row: Row) -> None:
-    row["tools"] = json.dumps(row["tools"], ensure_ascii=False)
+of_row("JSON that ends too soon", "transient_malformed_response", "rows.decodes")(
+    lambda row: row.update(tools='[{"name": ')
+)
 
 
-@of_row("JSON that ends too soon", "transient_malformed_response", "rows.decodes")
-def _(row: Row) -> None:
-    row["tools"] = '[{"name": '
-
-
-@of_row("a row that its own unit refuses", "transient_malformed_response", "rows.unit_finds_nothing")
-def _(row: Row) -> None:
-    row["tools"].append({"name": "one_more", "description": "", "parameters": {"type": "object"}})
+of_row("a row that its own unit refuses", "transient_malformed_response", "rows.unit_finds_nothing")(
+    lambda row: row["tools"].append({"name": "one_more", "description": "", "parameters": {"type": "object"}})
+)
 
 
 # --- what each type says that it could get wrong -------------------------------------------------------

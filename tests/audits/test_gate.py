@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.audits import gate, waivers
-from robustbench_tc.audits.expectations.configs import tables_suite
+from robustbench_tc.audits import gate, provenance, waivers
+from robustbench_tc.audits.expectations.configs import configs_suite, tables_suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.page import render
@@ -18,9 +17,9 @@ from robustbench_tc.audits.scan import Scan
 from robustbench_tc.audits.waivers import Waiver
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 
+from ..refusals import refuses
 from . import builds
 
 TODAY = datetime.date(2026, 11, 20)
@@ -125,13 +124,10 @@ def test_a_waiver_of_single_failures_lets_no_other_through() -> None:
 
 
 def test_what_is_no_build_is_said_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no build at .*: name the folder"):
-        Folder(tmp_path / "nothing")
-    with pytest.raises(UserError, match=r"holds no build_report\.json"):
-        Folder(tmp_path)
+    refuses(r"no build at .*: name the folder", Folder, tmp_path / "nothing")
+    refuses(r"holds no build_report\.json", Folder, tmp_path)
     (tmp_path / "build_report.json").write_text("{")
-    with pytest.raises(UserError, match=r"damaged"):
-        Folder(tmp_path)
+    refuses(r"damaged", Folder, tmp_path)
 
 
 def test_the_digest_is_the_one_that_a_release_compares(bundled: Path) -> None:
@@ -180,9 +176,6 @@ def test_two_processes_find_what_one_finds(bundled: Path) -> None:
 def test_what_calls_itself_the_papers_profile_has_its_rows_and_its_sources(
     bundled: Path, tmp_path: Path
 ) -> None:
-    from robustbench_tc.audits import provenance
-    from robustbench_tc.audits.expectations.configs import configs_suite
-
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     path = folder / "build_report.json"
     path.write_bytes(path.read_bytes().replace(b'"profile": "bundled"', b'"profile": "paper"'))

@@ -1,5 +1,6 @@
 """What may not stand in any text or tool: each rule by itself, and planted in a build."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.hygiene import files, schemas
 from robustbench_tc.audits.hygiene import rows as row_texts
-from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.base import RULES
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
-from robustbench_tc.audits.hygiene.leaves import Leaf
+from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
+from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import Texts
 from robustbench_tc.audits.report import AuditReport
@@ -24,6 +27,7 @@ from robustbench_tc.schema import Change, Sample, Tool, record
 
 from . import builds
 from .builds import Row
+from .defects import reword
 
 PLANTED = {
     "control_characters": ["a\x1b[2Jb", "a\x00b", "a\x7fb", "a\x85b", "two\rlines", "two\u2028lines"],
@@ -136,8 +140,6 @@ HARMLESS = [
 
 
 def found(text: str) -> set[str]:
-    from robustbench_tc.audits.hygiene.leaves import Leaf
-
     return {find.rule for find in Texts(frozenset()).finds(Leaf(text))}
 
 
@@ -331,13 +333,13 @@ PLANTS = {
     "a paraphrase in another language": Plant(
         "hygiene.language",
         "query_paraphrase",
-        lambda row: _reword(
+        lambda row: reword(
             row, "Könnten Sie mir bitte sagen, wann heute das Hochwasser an diesem Hafen kommt?"
         ),
         "de instead of en",
     ),
     "a paraphrase in another script": Plant(
-        "hygiene.language", "realistic_typos", lambda row: _reword(row, "今天的天气怎么样")
+        "hygiene.language", "realistic_typos", lambda row: reword(row, "今天的天气怎么样")
     ),
     "a new tool in another language": Plant(
         "hygiene.language",
@@ -379,12 +381,6 @@ PLANTS = {
 
 def _added(row: Row, tool: Row) -> bool:
     return any(change.get("before") is None and change.get("after") == tool for change in row["changes"])
-
-
-def _reword(row: Row, text: str) -> None:
-    from .defects import reword
-
-    reword(row, text)
 
 
 @pytest.fixture(scope="module")
@@ -438,7 +434,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     ),
     "generations.jsonl": lambda path: path.write_text('{"kind": "x", "refused": ["' + KEY + '"]}\n'),
     "audit/notes.html": lambda path: _made(path, b"<p>4111 1111 1111 1111</p>"),
-    "audit/frame.csv.gz": lambda path: _made(path, _packed(f"id,found\n1,{KEY}\n".encode())),
+    "audit/frame.csv.gz": lambda path: _made(path, gzip.compress(f"id,found\n1,{KEY}\n".encode())),
     "evidence/test-00000-of-00001.parquet": lambda path: _table(path, note=KEY),
 }
 
@@ -446,12 +442,6 @@ FILES: dict[str, Callable[[Path], Any]] = {
 def _made(path: Path, data: bytes) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(data)
-
-
-def _packed(data: bytes) -> bytes:
-    import gzip
-
-    return gzip.compress(data)
 
 
 def _table(path: Path, **values: str) -> None:
@@ -463,9 +453,6 @@ def _table(path: Path, **values: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_secret_in_any_other_file_is_named(name: str, bundled: Path, tmp_path: Path) -> None:
-    from robustbench_tc.audits.folder import Folder
-    from robustbench_tc.audits.hygiene import files
-
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     FILES[name](folder / name)
     beside, footers = files.audit(Folder(folder))
@@ -473,21 +460,17 @@ def test_a_secret_in_any_other_file_is_named(name: str, bundled: Path, tmp_path:
     assert KEY not in beside.failures[0].what
 
 
-def _footer(table: pa.Table) -> pa.Table:
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), b"made by": KEY.encode()})
-
-
-def _column(table: pa.Table) -> pa.Table:
-    return table.append_column(KEY, pa.array([None] * table.num_rows, pa.string()))
-
-
-@pytest.mark.parametrize("change", [_footer, _column])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.replace_schema_metadata({**(t.schema.metadata or {}), b"made by": KEY.encode()}),
+        lambda t: t.append_column(KEY, pa.array([None] * t.num_rows, pa.string())),
+    ],
+    ids=["its metadata", "a column's name"],
+)
 def test_a_secret_in_a_footer_is_named(
     change: Callable[[pa.Table], pa.Table], bundled: Path, tmp_path: Path
 ) -> None:
-    from robustbench_tc.audits.folder import Folder
-    from robustbench_tc.audits.hygiene import files
-
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     name = "CD/test-00000-of-00001.parquet"
     pq.write_table(change(pq.read_table(folder / name)), folder / name)
@@ -497,9 +480,6 @@ def test_a_secret_in_a_footer_is_named(
 
 
 def test_a_file_that_cannot_be_looked_through_fails(bundled: Path, tmp_path: Path) -> None:
-    from robustbench_tc.audits.folder import Folder
-    from robustbench_tc.audits.hygiene import files
-
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     (folder / "notes.gz").write_bytes(b"\x1f\x8b damaged")
     beside, _ = files.audit(Folder(folder))
@@ -507,9 +487,6 @@ def test_a_file_that_cannot_be_looked_through_fails(bundled: Path, tmp_path: Pat
 
 
 def test_every_file_and_every_footer_is_counted(tmp_path: Path) -> None:
-    from robustbench_tc.audits.folder import Folder
-    from robustbench_tc.audits.hygiene import files
-
     (tmp_path / "build_report.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("Nothing to hide.")
     for name in ("CD", "TD", "clean"):
@@ -549,8 +526,6 @@ def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
 
 
 def test_texts_are_found_at_every_level_that_is_looked_into() -> None:
-    from robustbench_tc.audits.hygiene.leaves import DEEPEST, leaves
-
     in_lists: Any = "deep"
     in_objects: Any = "deep"
     for _ in range(DEEPEST):
@@ -561,8 +536,6 @@ def test_texts_are_found_at_every_level_that_is_looked_into() -> None:
 
 
 def test_a_tool_may_have_as_many_parameters_as_the_bound_says() -> None:
-    from robustbench_tc.audits.hygiene.lengths import PARAMETERS, tool_too_long
-
     def tool(parameters: int) -> Tool:
         properties = {f"p{number}": {"type": "string"} for number in range(parameters)}
         return Tool("many", "Has many parameters.", {"type": "object", "properties": properties})
@@ -572,8 +545,6 @@ def test_a_tool_may_have_as_many_parameters_as_the_bound_says() -> None:
 
 
 def test_a_rewritten_text_may_be_half_as_long_less_20_and_twice_as_long_plus_30() -> None:
-    from robustbench_tc.audits.hygiene.lengths import out_of_proportion
-
     def said(length: int) -> list[str]:
         change = Change("/tools/0/description", "x" * 100, "y" * length)
         row = msgspec.structs.replace(

@@ -74,8 +74,8 @@ def test_rows_without_a_defect_are_not_accused(of_rows: tuple[dict[str, str], Au
 
 ELSEWHERE = {
     "gate.waivers": "test_gate.py",
-    "rows.one_look_alike_beside_the_gold_tool": "test_balanced.py",
-    "rows.both_tools_have_the_clean_parameters": "test_balanced.py",
+    "rows.one_look_alike_beside_the_gold_tool": "test_offers.py",
+    "rows.both_tools_have_the_clean_parameters": "test_offers.py",
     "evidence.cases_are_complete": "test_evidence.py",
     "paraphrase.canaries": "test_paraphrase.py",
     "paraphrase.agreement": "test_paraphrase.py",

@@ -133,13 +133,11 @@ def test_a_key_in_a_request_is_found_an_address_is_not(tmp_path: Path) -> None:
 def test_it_leaves_its_makers_hands_only_where_he_says_so(bench: Path, tmp_path: Path, rbtc: Any) -> None:
     release = ("release", bench, "--version", "1.0.0", "--out", tmp_path / "bench")
     for words in ((), ("--trial",)):
-        done = rbtc(*release, *words)
-        assert done.code == 1 and "--i-own-this-data" in done.err and done.err.count("\n") == 1
+        assert "--i-own-this-data" in rbtc(*release, *words).refusal
         assert not (tmp_path / "bench").exists()
     assert rbtc(*release, "--i-own-this-data").code == 0
     assert "no licence" in (tmp_path / "bench" / "LICENSE").read_text()
     assert "not the\npublished benchmark" in (tmp_path / "bench" / "README.md").read_text()
     assert rbtc("verify", tmp_path / "bench").code == 0
-    done = rbtc("publish", tmp_path / "bench", "acme/shop", "--dry-run")
-    assert done.code == 1 and "--i-own-this-data" in done.err and done.err.count("\n") == 1
+    assert "--i-own-this-data" in rbtc("publish", tmp_path / "bench", "acme/shop", "--dry-run").refusal
     assert rbtc("audit", tmp_path / "bench", "--out", tmp_path / "audit").code == 0

@@ -35,6 +35,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Tool, dumps
 from tests.loopback import UNAUTHORISED, Fault, LoopbackServer, error_body
+from tests.refusals import refuses
 
 KINDS = (
     "realistic_typos",
@@ -257,10 +258,8 @@ def test_a_judge_that_is_fooled_by_a_canary_voids_the_audit(
 
 
 def test_a_new_tool_that_could_answer_fails(judged_by: Judged) -> None:
-    def handler(body: dict[str, Any]) -> str:
-        return '{"reason": "yes", "could_answer": true}' if "request" in material(body) else careful(body)
-
-    with LoopbackServer(handler) as server:
+    yes = '{"reason": "yes", "could_answer": true}'
+    with LoopbackServer(lambda body: yes if "request" in material(body) else careful(body)) as server:
         found = paraphrase.audit(pairs_of(20), TOOLS, judged_by(server), n=5)
     check = of(found.checks, "paraphrase.redundant")
     assert check.status == "failed" and check.failures[0].where == "row::redundant"
@@ -458,7 +457,5 @@ def test_a_stored_judgment_never_overrules_the_packages_own(tmp_path: Path) -> N
 )
 def test_a_damaged_file_of_judgments_is_said_in_one_line(text: str, tmp_path: Path) -> None:
     (tmp_path / "j").write_text(text)
-    with pytest.raises(UserError, match=r"line 1: .* again$"):
-        Stored(tmp_path / "j")
-    with pytest.raises(UserError, match="run `rbtc audit` first"):
-        Stored(tmp_path / "none")
+    refuses(r"line 1: .* again$", Stored, tmp_path / "j")
+    refuses("run `rbtc audit` first", Stored, tmp_path / "none")

@@ -16,9 +16,9 @@ from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.expectations.docs import pages
 from robustbench_tc.audits.expectations.project import files
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.errors import UserError
 
 from .. import trees
+from ..refusals import refuses
 from . import builds, defects
 
 SUITES = ("benchmark_columns", "benchmark_configs", "benchmark_rows", "benchmark_texts", "benchmark_tables")
@@ -115,10 +115,8 @@ def test_the_project_opens_as_a_file_context_and_its_checkpoint_runs(
 ) -> None:
     great = gx.quiet()
     for written, failing in ((broken, {"benchmark_rows", "benchmark_texts"}), (sound, {"benchmark_texts"})):
-        here = builds.copy(written.audit, tmp_path / written.folder.name)
-        monkeypatch.chdir(here)
-        context = great.get_context(mode="file")
-        result = context.checkpoints.get("gate").run()
+        monkeypatch.chdir(builds.copy(written.audit, tmp_path / written.folder.name))
+        result = great.get_context(mode="file").checkpoints.get("gate").run()
         found = {run.suite_name: run.success for run in result.run_results.values()}
         assert {name for name, success in found.items() if not success} == failing and set(found) == set(
             SUITES
@@ -226,8 +224,9 @@ def test_a_file_of_an_audit_that_was_edited_is_kept(sound: Written, tmp_path: Pa
     edited = folder / "audit" / "gx" / "checkpoints" / "gate.json"
     edited.write_text("edited by hand")
     before = trees.tree(folder)
-    with pytest.raises(UserError, match=r"gate\.json was not written by rbtc or changed since"):
-        gate.write(sound.report, folder, sound.files)
+    refuses(
+        r"gate\.json was not written by rbtc or changed since", gate.write, sound.report, folder, sound.files
+    )
     assert trees.tree(folder) == before
 
 
@@ -237,8 +236,7 @@ def test_a_file_under_a_name_of_an_audit_is_kept(name: str, sound: Written, tmp_
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     before = trees.tree(tmp_path)
-    with pytest.raises(UserError, match=name.split("/")[0]):
-        gate.write(sound.report, tmp_path, sound.files)
+    refuses(name.split("/")[0], gate.write, sound.report, tmp_path, sound.files)
     assert trees.tree(tmp_path) == before
 
 
@@ -252,8 +250,7 @@ def test_a_link_or_a_file_called_audit_is_left_alone(sound: Written, tmp_path: P
     (tmp_path / "c" / "audit").mkdir(parents=True)
     (tmp_path / "c" / "audit" / "gx").symlink_to(elsewhere)
     for folder in (tmp_path / "a", tmp_path / "b", tmp_path / "c"):
-        with pytest.raises(UserError, match="is a link or a file, which no audit wrote"):
-            gate.write(sound.report, folder, sound.files)
+        refuses("is a link or a file, which no audit wrote", gate.write, sound.report, folder, sound.files)
         assert not (folder / "audit_report.json").exists()
     assert not list(elsewhere.iterdir()) and (tmp_path / "b" / "audit").read_text() == "mine"
 
@@ -270,8 +267,7 @@ def test_a_report_cannot_name_files_outside_for_removal(sound: Written, tmp_path
     report = msgspec.structs.replace(sound.report, files=outward)
     for written in (json.dumps({"files": outward}).encode(), report.json()):
         (folder / "audit_report.json").write_bytes(written)
-        with pytest.raises(UserError, match="is not replaced"):
-            gate.write(sound.report, folder, {})
+        refuses("is not replaced", gate.write, sound.report, folder, {})
         assert (folder / "audit_report.json").read_bytes() == written
     assert outside.read_text() == "years of work"
 

@@ -25,10 +25,12 @@ from robustbench_tc.audits.provenance import Rebuild, rebuilt
 from robustbench_tc.audits.provenance.clean_rows import found_digests
 from robustbench_tc.audits.provenance.files import files_checks, named
 from robustbench_tc.audits.report import AuditReport, Check, visible
+from robustbench_tc.builders.sources import needed_files
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 
 from ..conftest import Done
+from ..refusals import refuses
 from . import builds
 from .planted.build import Forged
 
@@ -225,8 +227,6 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
 @pytest.fixture
 def half(shared: Path, tmp_path: Path) -> Path:
     """Sources with a file missing, one damaged, one cut short."""
-    from robustbench_tc.builders.sources import needed_files
-
     root = tmp_path / "half"
     for number, name in enumerate(needed_files("full")):
         data = (shared / "sources" / name).read_bytes()
@@ -239,8 +239,6 @@ def half(shared: Path, tmp_path: Path) -> Path:
 def test_half_filled_default_sources_still_give_a_report_that_names_what_is_missing(
     bundled: Path, half: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from robustbench_tc.builders.sources import needed_files
-
     monkeypatch.setenv("RBTC_SOURCES", str(half))
     missing, short, damaged = needed_files("full")[:3]
     report = api.audit(bundled)
@@ -262,8 +260,7 @@ def test_half_filled_sources_that_are_named_are_one_line_before_any_work(
     assert done.code == 1 and "Traceback" not in done.err
     assert "3 of 23 source files of profile full are not as pinned" in done.err.replace("\n", " ")
     assert not (out / "audit_report.json").exists()
-    done = rbtc("audit", out, "--sources", tmp_path / "none")
-    assert done.code == 1 and "no sources folder at" in done.err
+    assert "no sources folder at" in rbtc("audit", out, "--sources", tmp_path / "none").refusal
 
 
 def test_the_real_build_without_sources_is_held_against_the_digest(
@@ -400,7 +397,6 @@ def test_a_pipe_for_a_report_is_never_opened(bundled: Path, tmp_path: Path) -> N
         (folder / name).unlink(missing_ok=True)
         os.mkfifo(folder / name)
         if name == marker.BUILD:
-            with pytest.raises(UserError, match="not a regular file"):
-                Folder(folder)
+            refuses("not a regular file", Folder, folder)
         else:
             assert "provenance.closed_list" in failing(folder)

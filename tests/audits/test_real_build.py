@@ -2,9 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -12,17 +10,18 @@ from robustbench_tc.api.rebuilding import rebuild_of
 from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.sources import read
-from robustbench_tc.schema import Message
 
 from . import builds, defects
 
 
 @pytest.fixture(scope="module")
 def report(paper: Path, shared: Path) -> AuditReport:
-    def pools() -> Iterable[tuple[str, Sequence[Message]]]:
-        return ((sample.id, sample.messages) for sample in read(shared / "sources", "full").samples)
-
-    return builds.audit(paper, rebuild=rebuild_of(paper, shared / "sources"), pool_queries=pools)
+    sources = shared / "sources"
+    return builds.audit(
+        paper,
+        rebuild=rebuild_of(paper, sources),
+        pool_queries=lambda: ((sample.id, sample.messages) for sample in read(sources, "full").samples),
+    )
 
 
 def test_it_passes_the_whole_gate(report: AuditReport) -> None:
@@ -39,27 +38,9 @@ def test_every_written_text_is_judged_and_pinned_and_no_tool_is_in_doubt(report:
     assert builds.find(report, "paraphrase.canaries").applied == 20
 
 
-SOME = (
-    "a lost digit",
-    "a swapped price",
-    "a changed gold value",
-    "a vendor's key in a new text",
-    "a duplicate id",
-)
-
-
-class Edited(NamedTuple):
-    report: AuditReport
-    planted: dict[str, str]
-    """Defect → the id that its check must name."""
-    sharpened: list[str]
-    """Rows whose new tool has another description or parameter; row, diff and answer agree about it."""
-
-
-@pytest.fixture(scope="module")
-def edited(paper: Path, tmp_path_factory: pytest.TempPathFactory) -> Edited:
-    """Defects in several rows of the real build, and new tools that nobody judged: one audit."""
-    folder = builds.copy(paper, tmp_path_factory.mktemp("edited") / "robustbench-tc")
+def test_an_edited_new_tool_has_no_judgment(paper: Path, tmp_path: Path) -> None:
+    """Another description, another parameter's; row and diff agree, and what was judged has another hash."""
+    folder = builds.copy(paper, tmp_path / "robustbench-tc")
 
     def sharpen(rows: list[builds.Row]) -> list[str]:
         for row, words in zip(
@@ -74,23 +55,10 @@ def edited(paper: Path, tmp_path_factory: pytest.TempPathFactory) -> Edited:
             added["after"] = tool
         return [row["id"] for row in rows[:2]]
 
-    assert "redundant" not in {defect.place for defect in defects.ROWS if defect.name in SOME}
     sharpened = builds.edit(folder, "redundant", sharpen)
-    planted = defects.plant_rows(folder, SOME)
-    return Edited(builds.audit(folder), planted, sharpened)
-
-
-def test_an_edited_new_tool_has_no_judgment(edited: Edited) -> None:
-    """The hash of what was judged is another one."""
-    check = builds.find(edited.report, "paraphrase.redundant")
+    check = builds.find(builds.audit(folder), "paraphrase.redundant")
     assert check.status == "failed"
-    assert set(edited.sharpened) <= {failure.where for failure in check.failures}
-
-
-def test_defects_in_the_real_build_are_caught(edited: Edited) -> None:
-    for defect in (d for d in defects.ROWS if d.name in SOME):
-        found = builds.find(edited.report, defect.check)
-        assert edited.planted[defect.name] in [failure.where for failure in found.failures], defect.name
+    assert set(sharpened) <= {failure.where for failure in check.failures}
 
 
 def test_every_pair_is_judged_and_the_table_stands_beside_the_papers(
@@ -128,8 +96,7 @@ def test_the_floor_is_the_papers_count_but_for_texts_that_do_not_exist(shared: P
 
 
 def test_queries_of_the_199_that_the_pools_repeat_are_listed(report: AuditReport) -> None:
-    check = builds.find(report, "contamination.pools")
-    assert check.applied > 2_500 and report.pool_overlaps
+    assert builds.find(report, "contamination.pools").applied > 2_500 and report.pool_overlaps
     assert len(report.near_duplicates) >= 3
 
 

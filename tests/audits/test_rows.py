@@ -1,15 +1,24 @@
-"""What the pass over the rows hands on: the tools that a judge is asked about, and the plain columns."""
+"""Rows one by one: plain columns, diff, new texts, schemas of tools, and whom a judge is asked about."""
+
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from robustbench_tc.audits.hygiene import schemas
+from robustbench_tc.audits.hygiene.leaves import Leaf
+from robustbench_tc.audits.hygiene.texts import Flagged, Texts, known
+from robustbench_tc.audits.invariants.allowed import replay
+from robustbench_tc.audits.invariants.base import HOLDS
 from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.builders.plan import row_dict
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import Message, Sample, Tool, dumps
+from robustbench_tc.schema import Call, Change, Json, Message, Sample, Tool, dumps, loads
 
 CLEAN = cases.CLEAN["table"]
 ASKED = CLEAN.messages[0]
@@ -34,14 +43,12 @@ def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
     messages: tuple[Message, ...],
 ) -> None:
     made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
-    row = msgspec.structs.replace(made, messages=messages)
-    shown = new_tools(row)
+    shown = new_tools(msgspec.structs.replace(made, messages=messages))
     brought = [tool for tool in made.tools if tool not in CLEAN.tools]
     assert {(tool.name, tool.description) for tool in shown} == {(t.name, t.description) for t in brought}
     assert {tool.query for tool in shown} == {"Book 2 seats at Luna tonight."}
     assert {tool.clean_id for tool in shown} == {CLEAN.clean_id}
-    gold = {msgspec.json.decode(tool.gold, type=Tool).name for tool in shown}
-    assert gold == {"reserve"}
+    assert {msgspec.json.decode(tool.gold, type=Tool).name for tool in shown} == {"reserve"}
 
 
 def test_a_row_of_another_type_brings_nothing_to_judge() -> None:
@@ -55,3 +62,156 @@ def test_a_row_without_golden_answers_has_an_empty_gold_call() -> None:
     said = plain_columns({"query": ASKED.content, "gold_call": "reserve(place='Luna', seats=2)"}, row)
     assert said == "there is no gold call"
     assert plain_columns({"query": ASKED.content, "gold_call": ""}, CLEAN), dumps(CLEAN.golden_answers)
+
+
+# --- The diff of a row whose messages were added or removed, and what it may not leave out
+
+
+SMALL_TALK = (Message("user", "Hello."), Message("assistant", "Hello! What do you need?"))
+
+
+def row(*messages: Message, changes: list[Change]) -> Sample:
+    return msgspec.structs.replace(CLEAN, messages=messages, changes=tuple(changes))
+
+
+def added(index: int, message: Message) -> Change:
+    return Change(f"/messages/{index}", None, msgspec.to_builtins(message))
+
+
+def removed(index: int, message: Message) -> Change:
+    return Change(f"/messages/{index}", msgspec.to_builtins(message), None)
+
+
+FIRST, SECOND = SMALL_TALK
+NEXT = Message(ASKED.role, ASKED.content + " Please.")
+POLITE = Change("/messages/0/content", "", " Please.", len(ASKED.content))
+
+
+def test_messages_that_were_added_or_removed_are_explained_by_naming_each() -> None:
+    both = [added(0, FIRST), added(1, SECOND)]
+    assert replay(row(FIRST, SECOND, ASKED, changes=both), CLEAN) == HOLDS
+    assert replay(row(FIRST, ASKED, SECOND, changes=[both[0], added(2, SECOND)]), CLEAN) == HOLDS
+    longer = msgspec.structs.replace(CLEAN, messages=(*SMALL_TALK, ASKED))
+    assert replay(row(ASKED, changes=[removed(0, FIRST), removed(1, SECOND)]), longer) == HOLDS
+    # The text of a message is addressed by its place in the clean row, beside messages that came.
+    assert replay(row(FIRST, SECOND, NEXT, changes=[*both, POLITE]), CLEAN) == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("messages", "changes", "said"),
+    [
+        ((FIRST, SECOND, ASKED), [added(0, FIRST)], "the messages hold a change that the diff does not name"),
+        ((FIRST, ASKED), [], "the messages hold a change that the diff does not name"),
+        ((FIRST, NEXT), [added(0, FIRST)], "the messages hold a change that the diff does not name"),
+        ((ASKED,), [removed(0, ASKED)], "the messages hold a change that the diff does not name"),
+        ((ASKED, FIRST), [added(0, FIRST)], "/messages/0 is not that message"),
+        ((FIRST, ASKED), [added(0, Message("system", FIRST.content))], "/messages/0 is not that message"),
+        ((FIRST, FIRST, ASKED), [added(0, FIRST), added(0, FIRST)], "/messages/0 is not that message"),
+        ((FIRST, ASKED), [Change("/messages/0", None, FIRST.content)], "/messages/0 is not that message"),
+        ((FIRST, ASKED), [added(2, FIRST)], "/messages/2 is not a message that was added or removed"),
+        ((ASKED,), [Change("/messages/0")], "/messages/0 is not a message that was added or removed"),
+        (
+            (ASKED,),
+            [
+                Change(
+                    "/messages/0", {"role": "user", "content": ASKED.content}, {"role": "user", "content": ""}
+                )
+            ],
+            "/messages/0 is not a message that was added or removed",
+        ),
+    ],
+)
+def test_what_the_diff_says_of_messages_has_to_be_so(
+    messages: tuple[Message, ...], changes: list[Change], said: str
+) -> None:
+    assert replay(row(*messages, changes=changes), CLEAN) == said
+
+
+@pytest.mark.parametrize("role", ["system", "assistant", "tool"])
+def test_a_role_that_changed_is_not_explained_by_its_text(role: Json) -> None:
+    other = Message(role, ASKED.content)
+    assert replay(row(other, changes=[]), CLEAN) == "the messages hold a change that the diff does not name"
+
+
+@pytest.mark.parametrize("before", ["Aook", "book", "zook", "Book 2 seatz"])
+def test_a_text_that_was_not_there_before_explains_nothing(before: str) -> None:
+    """Whichever of the two texts comes first in the alphabet."""
+    after = "Reserve" + ASKED.content[len(before) :]
+    said = Change("/messages/0/content", before, "Reserve", 0)
+    assert replay(row(Message("user", after), changes=[said]), CLEAN) == (
+        "/messages/0/content was not that text in the clean row"
+    )
+
+
+@pytest.mark.parametrize("place", ["Aria", "Zenith"])
+def test_golden_answers_other_than_the_diff_says_are_not_explained(place: str) -> None:
+    (call,) = CLEAN.golden_answers[0]
+    named = ((Call(call.name, {**call.parameters, "place": ["Nova"]}),),)
+    other = ((Call(call.name, {**call.parameters, "place": [place]}),),)
+    plain = [msgspec.to_builtins(one) for one in (CLEAN.golden_answers, named)]
+    changes = (Change("/golden_answers", *plain),)
+    sound = msgspec.structs.replace(CLEAN, golden_answers=named, changes=changes)
+    assert replay(sound, CLEAN) == HOLDS
+    said = "the golden answers hold a change that the diff does not name"
+    assert replay(msgspec.structs.replace(sound, golden_answers=other), CLEAN) == said
+
+
+# --- What of a perturbed row's texts is new, held against the clean row's
+
+
+BOLD, TWICE = "Book <b>two</b> seats.", "Book <b>two</b> seats, and <b>two</b> more."
+
+
+def flagged(texts: Texts, text: str) -> Flagged:
+    return Flagged("query", text, texts.finds(Leaf(text)))
+
+
+def test_what_the_clean_row_holds_as_often_is_not_brought_in() -> None:
+    texts = Texts(frozenset())
+    before = known([flagged(texts, BOLD)], BOLD)
+    assert before.texts == {BOLD}
+    assert [find.rule for _, find in texts.brought_in([flagged(texts, f"Hi. {BOLD}")], before)] == []
+    assert {find.rule for _, find in texts.brought_in([flagged(texts, TWICE)], before)} == {"markup"}
+    assert list(texts.brought_in([flagged(texts, BOLD)], known([], ""))) != []
+
+
+# --- A schema that is asked about in parts gets the verdict that the whole gets
+
+
+VALUES: st.SearchStrategy[Any] = (
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(("", "string", "#/a"))
+)
+
+SCHEMAS: st.SearchStrategy[Any] = st.recursive(
+    VALUES | st.just({}),
+    lambda inner: st.dictionaries(
+        st.sampled_from("type required enum minimum minLength pattern $ref default x".split()),
+        VALUES | st.lists(VALUES, max_size=2),
+        max_size=3,
+    ).flatmap(
+        lambda plain: st.dictionaries(
+            st.sampled_from(("properties", "items", "$defs", "anyOf", "not", "propertyNames")),
+            inner
+            | st.lists(inner, max_size=2)
+            | st.dictionaries(st.sampled_from(("a", "type", "$id")), inner, max_size=2),
+            max_size=2,
+        ).map(lambda nested: {**plain, **nested})
+    ),
+    max_leaves=12,
+)
+
+
+@given(SCHEMAS)
+def test_parts_are_judged_as_the_whole_is(schema: Any) -> None:
+    whole = next(schemas._validator().iter_errors(loads(dumps(schema))), None) is None
+    assert schemas._valid_in_parts(schema) == whole
+
+
+def test_both_verdicts_come_about() -> None:
+    inner = {"type": "object", "properties": {"type": {"type": "string"}, "properties": {"enum": [1]}}}
+    assert schemas._valid_in_parts({"properties": {"a": inner}, "required": ["a"]})
+    inner["properties"]["type"] = {"type": "text"}  # type: ignore[index]
+    assert not schemas._valid_in_parts({"properties": {"a": inner}})
+    assert schemas.invalid({"properties": {"a": inner}}) == (
+        "not a JSON Schema: anyOf at /properties/a/properties/type/type"
+    )

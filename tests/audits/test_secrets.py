@@ -18,7 +18,7 @@ from robustbench_tc.audits.hygiene.leaves import Leaf, leaves
 from robustbench_tc.audits.hygiene.personal import personal
 from robustbench_tc.audits.hygiene.redact import redact
 from robustbench_tc.audits.hygiene.secrets import guesses, tokens
-from robustbench_tc.audits.hygiene.texts import Texts
+from robustbench_tc.audits.hygiene.texts import Flagged, Texts
 
 A = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 """Random enough for every pattern, and obviously made up."""
@@ -159,8 +159,7 @@ def test_numbers_that_only_look_alike_are_left_alone(text: str) -> None:
 
 @given(st.text("0123456789", min_size=15, max_size=15))
 def test_of_all_last_digits_one_makes_a_card(digits: str) -> None:
-    cards = [last for last in "0123456789" if list(personal("4" + digits[1:] + last))]
-    assert len(cards) <= 1
+    assert len([last for last in "0123456789" if list(personal("4" + digits[1:] + last))]) <= 1
 
 
 @given(st.text(max_size=200))
@@ -218,8 +217,6 @@ def test_a_reviewed_credential_passes_anywhere_and_a_reviewed_text_only_unchange
     finds = Texts(frozenset()).finds(Leaf(text))
     allowed = frozenset(find.fingerprint(text) for find in finds)
     assert {find.rule for find in finds} == {"credential", "instructions"}
-    from robustbench_tc.audits.hygiene.texts import Flagged
-
     texts = Texts(allowed)
     assert list(texts.unreviewed([Flagged("x", text, texts.finds(Leaf(text)))])) == []
     other = text + " Thanks."

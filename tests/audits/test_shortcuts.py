@@ -33,8 +33,7 @@ def of_paper(paper: Path) -> dict[str, Shortcut]:
 
 def test_the_figures_of_the_page_are_those_of_the_paper_profile(of_paper: dict[str, Shortcut]) -> None:
     """Moved on purpose? `make blind` writes them again."""
-    text = (ROOT / blind_table.DOCS).read_text("utf-8")
-    match = blind_table.PLACE.search(text)
+    match = blind_table.PLACE.search((ROOT / blind_table.DOCS).read_text("utf-8"))
     assert match is not None
     found = "\n".join(blind_table.lines(tuple(of_paper.values()))) + "\n"
     assert match.group() == match.group(1) + found + match.group(2)
@@ -89,8 +88,7 @@ def test_a_solved_type_without_a_reason_fails_the_gate(
     bundled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_reason(monkeypatch, "CD", "")
-    found = shortcuts.audit(Folder(bundled), try_blind)
-    named, needed = found.checks
+    named, needed = shortcuts.audit(Folder(bundled), try_blind).checks
     assert named.blocks and [one.where for one in named.failures] == ["CD"]
     assert "picks-best-offer is right in 60 of 60 rows (100.0 %)" in named.failures[0].what
     assert not needed.blocks

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,11 @@ from robustbench_tc.builders.benchmark import RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.configs import CONFIGS, TABLES
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Sample, record
 
-from ..conftest import Done
-
-Rbtc = Callable[..., Done]
+from ..conftest import Done, Rbtc
+from ..refusals import refuses
 
 
 def rows(release: Path, config: str) -> Iterator[Sample]:
@@ -331,8 +329,7 @@ def test_types_are_chosen_by_code_component_pack_and_level() -> None:
     )  # fmt: skip
     assert select_types([]) == taxonomy.codes()
     assert select_types(["CD_AB_pref"]) == ("CD_AB_pref",)
-    with pytest.raises(UserError, match="pack or level 'transitions': did you mean transition"):
-        select_types(["transitions"])
+    refuses("pack or level 'transitions': did you mean transition", select_types, ["transitions"])
     kinds = taxonomy.types("all")
     assert select_types(["core"]) == select_types(["observation", "action", "reward", "transition"])
     assert select_types(["offers"]) == tuple(kind.code for kind in kinds if kind.pack == "offers")

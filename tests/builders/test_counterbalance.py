@@ -12,11 +12,11 @@ from robustbench_tc.builders.perturb.swapped import SWAPPED
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_dr import SWAPS
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker
 from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score
 
+from ..refusals import refuses
 from . import rlla_rows as made
 from .test_toolrl_dr import CHECKS, hashes, made_from, rows
 
@@ -59,8 +59,7 @@ def test_half_of_the_priced_rows_are_swapped_and_no_other_row_moves(source: Path
             (best,) = called & offers.keys()
             assert all(4 * offers[best] <= value for name, value in offers.items() if name != best)
         gold = after[clean_id]["reward_model"]["ground_truth"]
-        info = after[clean_id]["extra_info"]
-        assert compute_score("rlla", gold, gold, info)["score"] == 4.0
+        assert compute_score("rlla", gold, gold, after[clean_id]["extra_info"])["score"] == 4.0
         assert after[clean_id]["prompt"][0] != row["prompt"][0]
     assert swapped >= 5 and kept >= 5 and swapped + kept == sum(usual.used.get(code, 0) for code in SWAPPED)
     assert (report.drawn, report.uniform) == (usual.drawn, usual.uniform)
@@ -149,6 +148,5 @@ def test_the_default_mixture_holds_no_type_beyond_the_core(source: Path, tmp_pat
 def test_wishes_that_cannot_be_are_one_line(
     source: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UserError, match=message):
-        made_from(source, tmp_path / "out", **changes)
+    refuses(message, made_from, source, tmp_path / "out", **changes)
     assert list(tmp_path.iterdir()) == []

@@ -26,6 +26,7 @@ from robustbench_tc.schema import Tool
 
 from .. import loopback
 from ..loopback import Fault, LoopbackServer, error_body, in_order, reply
+from ..refusals import refuses
 
 ASKED = TextRequest(kind="query_paraphrase", input="Any ferry to Oslo at 9?", keep=("Oslo",))
 BESIDE = TextRequest(
@@ -91,16 +92,13 @@ def test_recorded_is_the_default_and_the_last_word_wins() -> None:
     ],
 )
 def test_a_wrong_generator_is_one_line(spec: str, said: str) -> None:
-    with pytest.raises(UserError, match=said) as caught:
-        parse_generators([spec])
-    assert "\n" not in str(caught.value)
+    refuses(said, parse_generators, [spec])
 
 
 def test_a_missing_key_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UserError, match="OPENAI_API_KEY"):
-        parse_generators(["openai:gpt-5-mini"])
+    refuses("OPENAI_API_KEY", parse_generators, ["openai:gpt-5-mini"])
 
 
 def test_none_writes_nothing_and_says_so() -> None:
@@ -300,11 +298,9 @@ def test_an_endpoint_that_answers_nothing_ends_the_work(tmp_path: Path) -> None:
 def test_an_endpoint_that_is_down_ends_the_work_at_once(tmp_path: Path) -> None:
     many = [msgspec.structs.replace(ASKED, input=f"Any ferry to Oslo at {n}?") for n in range(50)]
     with LoopbackServer(lambda _: loopback.UNAUTHORISED) as server:
-        with pytest.raises(UserError, match="OPENAI_API_KEY"):
-            write(server, tmp_path, *many, concurrency=2)
+        refuses("OPENAI_API_KEY", write, server, tmp_path, *many, concurrency=2)
         assert server.count <= 4
-    with pytest.raises(UserError, match="nothing answers"):
-        write(server, tmp_path, *many)
+    refuses("nothing answers", write, server, tmp_path, *many)
 
 
 def test_a_limit_holds_for_the_whole_build_and_keeps_what_was_answered(tmp_path: Path) -> None:
@@ -313,8 +309,11 @@ def test_a_limit_holds_for_the_whole_build_and_keeps_what_was_answered(tmp_path:
         spec = [f"openai:tiny@{server.url}"]
         found = parse_generators(spec, settings=settings(tmp_path, max_requests=1))
         asyncio.run(found[ASKED.kind].generate([ASKED], refuse_text))
-        with pytest.raises(UserError, match=r"the limit is 0.*store\.jsonl: run again with a higher limit"):
-            asyncio.run(found[typos.kind].generate([typos], refuse_text))
+        refuses(
+            r"the limit is 0.*store\.jsonl: run again with a higher limit",
+            asyncio.run,
+            found[typos.kind].generate([typos], refuse_text),
+        )
         assert server.count == 1
         found = parse_generators(spec, settings=settings(tmp_path, max_requests=1))
         for asked in (ASKED, typos):
@@ -331,8 +330,7 @@ def test_new_tools_are_asked_for_as_structured_output(tmp_path: Path) -> None:
         answers, _ = write(server, tmp_path, BESIDE)
     assert isinstance(answers[0], Text)
     assert [t.name for t in msgspec.convert(answers[0].value, list[Tool])] == ["ferry.menu", "ferry.crew"]
-    asked = server.bodies[0]["response_format"]
-    assert asked["json_schema"]["schema"] == ANSWER_SCHEMA
+    assert server.bodies[0]["response_format"]["json_schema"]["schema"] == ANSWER_SCHEMA
 
 
 def test_an_endpoint_without_structured_output_is_asked_in_plain_words(tmp_path: Path) -> None:
@@ -437,8 +435,7 @@ def obedient(body: dict[str, Any]) -> str:
 
 
 def test_every_type_is_written_by_an_endpoint_and_replayed(tmp_path: Path) -> None:
-    samples = read(BUNDLED, "bundled").samples[:8]
-    requests = text_requests(samples, kinds())
+    requests = text_requests(read(BUNDLED, "bundled").samples[:8], kinds())
     with LoopbackServer(obedient) as server:
         counts = []
         for _ in range(2):

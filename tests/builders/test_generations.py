@@ -21,10 +21,10 @@ from robustbench_tc.builders.generators.base import Answering, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest, refuse_text
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 
 from ..loopback import Fault, LoopbackServer, error_body
+from ..refusals import refuses
 from .test_generate import obedient
 from .test_language_generated import files
 
@@ -71,8 +71,7 @@ def moody(key: str) -> Any:
     seen: dict[str, int] = {}
 
     def answer(body: dict[str, Any]) -> Any:
-        asked = json.dumps(body["messages"])
-        mark = re.search(r"TEXT-\w+", asked)
+        mark = re.search(r"TEXT-\w+", json.dumps(body["messages"]))
         assert mark is not None
         seen[mark.group()] = tries = seen.get(mark.group(), 0) + 1
         fate = int(mark.group()[-1], 16) % 4
@@ -219,25 +218,24 @@ HEAD = '{"kind":"query_paraphrase","generator":"a@v1","statistics":{"asked":1},"
 def test_a_line_that_does_not_fit_is_named(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "generations.jsonl"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=re.escape(said)) as caught:
-        replay(path)
-    assert "\n" not in str(caught.value)
+    refuses(re.escape(said), replay, path)
 
 
 def test_an_accepted_answer_is_checked_again(tmp_path: Path) -> None:
     path = tmp_path / "generations.jsonl"
     path.write_text(f"{HEAD}\n{ANSWER.replace('Any ferry?', 'Any ferry at 9?')}\n")
     asked = TextRequest(kind="query_paraphrase", input="Any ferry at 9?")
-    with pytest.raises(UserError, match="fails its check: lost digits 9"):
-        asyncio.run(replay(path)["query_paraphrase"].generate([asked], refuse_text))
+    refuses(
+        "fails its check: lost digits 9",
+        asyncio.run,
+        replay(path)["query_paraphrase"].generate([asked], refuse_text),
+    )
 
 
 def test_a_build_without_its_answers_is_not_made_again(bundled: Path, tmp_path: Path) -> None:
     shutil.copytree(bundled, tmp_path / "one")
     (tmp_path / "one" / "generations.jsonl").write_text("")
-    with pytest.raises(UserError, match="says nothing about realistic_typos"):
-        again(tmp_path / "one", tmp_path / "two")
+    refuses("says nothing about realistic_typos", again, tmp_path / "one", tmp_path / "two")
     (tmp_path / "one" / "generations.jsonl").unlink()
-    with pytest.raises(UserError, match=r"generations\.jsonl: No such file"):
-        again(tmp_path / "one", tmp_path / "two")
+    refuses(r"generations\.jsonl: No such file", again, tmp_path / "one", tmp_path / "two")
     assert not (tmp_path / "two").exists()

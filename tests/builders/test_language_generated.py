@@ -12,7 +12,6 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import marker
@@ -20,6 +19,7 @@ from robustbench_tc.languages import value_map
 from robustbench_tc.schema import Json
 
 from ..loopback import LoopbackServer
+from ..refusals import refuses
 
 TYPES = ("language_de", "language_full_de")
 STUBBORN = "Is the city archive open on Sundays?"
@@ -133,8 +133,7 @@ def test_every_reader_finds_the_configs_by_their_names(built: Path) -> None:
 def test_what_cannot_be_is_one_line(
     tmp_path: Path, types: list[str], generator: list[str], line: str
 ) -> None:
-    with pytest.raises(UserError, match=line):
-        api.build(tmp_path / "x", profile="bundled", types=types, generator=generator)
+    refuses(line, api.build, tmp_path / "x", profile="bundled", types=types, generator=generator)
 
 
 def test_nobody_writes_a_language_that_none_is_named_for(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ from robustbench_tc.builders.generators.recorded import (
 )
 from robustbench_tc.builders.perturb import TextRequest, lost_digits
 from robustbench_tc.builders.perturb.abstention_recorded import apply_edits
-from robustbench_tc.errors import UserError
 from robustbench_tc.schema import tool_hash
+
+from ..refusals import refuses
 
 PASS = "Is the pass open?"
 TOLL = {
@@ -130,8 +131,7 @@ def test_a_judgment_of_a_tool_that_nobody_wrote_is_named(tmp_path: Path) -> None
     folder = serve(
         write(tmp_path), ("a", str(TOLL["name"]), str(TOLL["description"]), False), ("a", "x", "y", False)
     )
-    with pytest.raises(UserError, match=r"line 2: no answer in generations\.jsonl wrote tool 'x'"):
-        load_served(folder)
+    refuses(r"line 2: no answer in generations\.jsonl wrote tool 'x'", load_served, folder)
 
 
 def test_new_tools_are_for_the_samples_that_their_judgments_name(tmp_path: Path) -> None:
@@ -147,8 +147,9 @@ def test_new_tools_are_for_the_samples_that_their_judgments_name(tmp_path: Path)
 
 
 def test_new_tools_for_no_sample_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"'pass\.state' are for no sample: give their lines a `clean_id`"):
-        from_path(write(tmp_path, [LOST]))
+    refuses(
+        r"'pass\.state' are for no sample: give their lines a `clean_id`", from_path, write(tmp_path, [LOST])
+    )
 
 
 def test_edits_made_in_another_text_are_no_answer(tmp_path: Path) -> None:
@@ -179,16 +180,14 @@ def test_white_space_and_a_full_stop_do_not_matter(tmp_path: Path) -> None:
 def test_a_broken_line_is_named(tmp_path: Path, broken: str, said: str) -> None:
     path = tmp_path / "generations.jsonl"
     path.write_text(json.dumps(LINES[0]) + "\n" + broken + "\n")
-    with pytest.raises(UserError, match=said):
-        from_path(path)
+    refuses(said, from_path, path)
 
 
 def test_a_missing_or_foreign_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.gz").write_bytes(b"no gzip")
     (tmp_path / "y.gz").write_bytes(gzip.compress(b'["other", 1]\n'))
     for name in ("nowhere", "nowhere.gz", "x.gz", "y.gz"):
-        with pytest.raises(UserError, match="recorded answers"):
-            from_path(tmp_path / name)
+        refuses("recorded answers", from_path, tmp_path / name)
 
 
 def test_the_starter_samples_texts_ship_with_their_label() -> None:

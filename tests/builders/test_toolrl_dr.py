@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.schema import Message
 from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 
+from ..refusals import refuses
 from . import rlla_rows as made
 from .writer import Writer
 
@@ -288,11 +288,6 @@ def test_a_refused_text_means_another_draw(source: Path, tmp_path: Path) -> None
     assert set(report.refused["query_paraphrase"]) == {"unchanged"}
 
 
-def test_a_component_can_be_held_out(source: Path, tmp_path: Path) -> None:
-    report = made_from(source, tmp_path / "out", types=("action",))
-    assert {taxonomy.component_of(code) for code in report.used} == {"action"}
-
-
 def test_repeated_rows_are_differently_perturbed(source: Path, tmp_path: Path) -> None:
     made_from(source, tmp_path / "out", configs=("full", "mixed"), copies=3, types=("action",))
     by_row: dict[str, list[str]] = {}
@@ -382,23 +377,29 @@ def one_train_row(folder: Path, row: made.Row, **checks: Any) -> TrainingReport:
     return made_from(folder, folder / "out", configs=("full",), checks=judge)
 
 
-def test_a_row_of_both_splits_stays_in_validation(tmp_path: Path) -> None:
-    report = one_train_row(tmp_path, made.ferry_row(9_000))
-    assert report.dropped["train"] == {"also_in_validation": 1}
-    assert report.dropped_rows == (("rlla__train_1", "also_in_validation"),)
+SAIL = made.gold(("findFerryTimes", {"harbour": "Turku"}), ("sail", {}))
 
 
-def test_a_gold_below_the_maximum_is_dropped(tmp_path: Path) -> None:
-    system, user, gold = made.ferry_row(2)
-    report = one_train_row(tmp_path, (system, user, gold + " trailing words"))
-    assert report.dropped["train"] == {"gold_below_maximum": 1}
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (made.ferry_row(9_000), "also_in_validation"),
+        ((*made.ferry_row(2)[:2], made.ferry_row(2)[2] + " trailing words"), "gold_below_maximum"),
+        ((made.system(made.FERRY), made.user("Sail me to Turku."), SAIL), "gold_tool_not_listed"),
+    ],
+)
+def test_a_row_that_cannot_be_trained_on_is_dropped(row: made.Row, reason: str, tmp_path: Path) -> None:
+    report = one_train_row(tmp_path, row)
+    assert report.dropped["train"] == {reason: 1}
+    assert report.dropped_rows == (("rlla__train_1", reason),)
 
 
 def test_a_row_that_leaks_is_dropped(tmp_path: Path) -> None:
-    def leaks(clean_id: str, messages: Sequence[Message]) -> bool:
-        return clean_id == "rlla__train_1" and "harbour 2" in messages[0].content
-
-    report = one_train_row(tmp_path, made.ferry_row(2), leaks=leaks)
+    report = one_train_row(
+        tmp_path,
+        made.ferry_row(2),
+        leaks=lambda clean_id, messages: clean_id == "rlla__train_1" and "harbour 2" in messages[0].content,
+    )
     assert report.dropped["train"] == {"benchmark_query": 1}
 
 
@@ -406,10 +407,12 @@ def test_a_long_prompt_is_dropped_where_a_tokenizer_is_given(tmp_path: Path) -> 
     system, user, gold = made.ferry_row(2)
     row = (system, user.replace("boat", "boat " * 300), gold)
 
-    def words(turns: list[dict[str, str]]) -> int:
-        return sum(len(turn["content"].split()) for turn in turns)
-
-    report = one_train_row(tmp_path, row, tokens=words, max_tokens=250)
+    report = one_train_row(
+        tmp_path,
+        row,
+        tokens=lambda turns: sum(len(turn["content"].split()) for turn in turns),
+        max_tokens=250,
+    )
     assert report.dropped["train"] == {"prompt_too_long": 1}
     assert report.prompt_length["unit"] == "tokens" and report.prompt_length["quantiles"]["max"] <= 250
 
@@ -418,12 +421,6 @@ def test_undeclared_gold_parameters_stay_and_are_counted(tmp_path: Path) -> None
     gold = made.gold(("findFerryTimes", {"harbour": "Turku", "class": "first"}))
     report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku in style."), gold))
     assert report.kept.get("gold_parameter_not_declared") == 1
-
-
-def test_a_gold_that_calls_an_unlisted_tool_leaves(tmp_path: Path) -> None:
-    gold = made.gold(("findFerryTimes", {"harbour": "Turku"}), ("sail", {}))
-    report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku."), gold))
-    assert report.dropped["train"] == {"gold_tool_not_listed": 1}
 
 
 # --- errors -------------------------------------------------------------------------------------------
@@ -445,16 +442,14 @@ def test_a_gold_that_calls_an_unlisted_tool_leaves(tmp_path: Path) -> None:
 def test_bad_wishes_are_one_line_and_leave_nothing(
     source: Path, tmp_path: Path, changes: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(UserError, match=message):
-        made_from(source, tmp_path / "out", **changes)
+    refuses(message, made_from, source, tmp_path / "out", **changes)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_without_a_usable_row_is_an_error(tmp_path: Path) -> None:
     made.write_parquet(tmp_path / "train.parquet", [("no tools", "hi", made.reply())])
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(1)])
-    with pytest.raises(UserError, match=r"no row can serve \(tools_not_parsed 1\)"):
-        made_from(tmp_path, tmp_path / "out")
+    refuses(r"no row can serve \(tools_not_parsed 1\)", made_from, tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -465,8 +460,14 @@ def test_a_verdict_against_a_renamed_gold_ends_the_build(source: Path, tmp_path:
         seen.add(gold)
         return "findFerTim" not in gold
 
-    with pytest.raises(UserError, match="renamed gold"):
-        made_from(source, tmp_path / "out", types=("CD_AB",), checks=Checks(earns_maximum=strict))
+    refuses(
+        "renamed gold",
+        made_from,
+        source,
+        tmp_path / "out",
+        types=("CD_AB",),
+        checks=Checks(earns_maximum=strict),
+    )
     assert any("findFerryTimes" in gold for gold in seen)
 
 

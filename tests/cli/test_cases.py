@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.errors import UserError
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.own.reviewing import Reviewing
 
 from ..own.shop import ORDERS
 from ..own.test_hostile_files import outcome
 from ..own.test_logs_import import call, made, said
+from ..refusals import refuses
 
 LIMIT_S = 120.0
 ASK = "[q]uit? "
@@ -223,8 +223,7 @@ def test_a_file_that_changed_while_a_case_was_edited_stays(cases: Path) -> None:
     text = found.text("prod-1-1")
     changed = cases.read_text().replace("Refund the last one.", "Refund the first one.")
     cases.write_text(changed)
-    with pytest.raises(UserError, match="was changed meanwhile"):
-        found.edited("prod-1-1", text.replace("1042", "1043"))
+    refuses("was changed meanwhile", found.edited, "prod-1-1", text.replace("1042", "1043"))
     assert cases.read_text() == changed
 
 
@@ -268,10 +267,8 @@ def test_hand_written_cases_need_no_review(cases: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\n", b'{"id": 7}\n', b"[]\n", b"[" * 20_000])
 def test_broken_decisions_are_one_line(content: bytes, cases: Path) -> None:
-    path = cases.with_name("cases.review.jsonl")
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=r"cases\.review\.jsonl:1: not a decision"):
-        read_cases(cases)
+    cases.with_name("cases.review.jsonl").write_bytes(content)
+    refuses(r"cases\.review\.jsonl:1: not a decision", read_cases, cases)
 
 
 def test_decisions_are_never_written_through_a_link(cases: Path, tmp_path: Path) -> None:

@@ -3,21 +3,18 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from robustbench_tc import api
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.own.desk import desk
 from robustbench_tc.taxonomy import types
 
-from ..conftest import ROOT, Done
-
-Rbtc = Callable[..., Done]
+from ..conftest import ROOT, Rbtc
+from ..refusals import refuses
 
 
 def test_it_writes_the_desk_and_says_what_comes_next(
@@ -38,9 +35,8 @@ def test_it_writes_the_desk_and_says_what_comes_next(
     for line in lines[3:]:
         assert line in readme, "the README of the example goes on in another way"
     monkeypatch.chdir("my agent")
-    refused = rbtc("init", ".")
-    assert refused.code == 1 and refused.err == f"rbtc: {tmp_path / 'my agent'} is not empty: name a new " + (
-        "folder, or an empty one\n"
+    assert rbtc("init", ".").refusal == (
+        f"rbtc: {tmp_path / 'my agent'} is not empty: name a new " + ("folder, or an empty one\n")
     )
 
 
@@ -110,8 +106,7 @@ def test_the_biased_agent_fails_the_gate_by_the_reward_component(demo: Path) -> 
 
 
 def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
-    run = read(demo / "runs" / "mine")
-    assert set(run.rows["status"]) == {"ok"}
+    assert set(read(demo / "runs" / "mine").rows["status"]) == {"ok"}
     counts = right(demo / "runs" / "mine")
     assert counts["clean"] == (13, 37) and counts["reward"] == (24, 184)
     assert "agent:answer" in (demo / "report" / "report.html").read_text("utf-8")
@@ -145,5 +140,4 @@ def test_an_agent_of_a_framework_comes_beside_the_plain_one(rbtc: Rbtc, tmp_path
     assert 'rbtc eval bench --command "openai-agents/bin/python openai_agents_agent.py"' in done.out
     done = rbtc("init", str(tmp_path / "other"), "--framework", "langraph")
     assert done.code != 0 and "langgraph" in done.err and not (tmp_path / "other").exists()
-    with pytest.raises(UserError, match="unknown framework 'x'"):
-        api.init(tmp_path / "other", "x")
+    refuses("unknown framework 'x'", api.init, tmp_path / "other", "x")

@@ -68,6 +68,5 @@ def test_a_narrow_console_breaks_between_words_first_and_drops_the_rules_then() 
 
 def test_an_empty_table_and_one_of_hostile_cells_are_shown() -> None:
     assert shown(20, [])
-    lines = shown(30, [("[bold]x[/bold]\x1b[31m", "a\nb", "", "", "", "")])
-    text = "\n".join(lines)
+    text = "\n".join(shown(30, [("[bold]x[/bold]\x1b[31m", "a\nb", "", "", "", "")]))
     assert "[bold]x[/bold]" in text and "\x1b" not in text

@@ -1,4 +1,4 @@
-"""A folder of another kind where a run or a build is wanted: the line says what it is not, and leads on."""
+"""What the command line says of wrong words, paths and folders: one line that leads on."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +7,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from robustbench_tc import __version__
 from robustbench_tc.cli import _with_home
 
 from ..conftest import Done
@@ -63,8 +64,10 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     assert rbtc("eval", "bench", "--agent", "oracle", "--out", "a").code == 0
     renamed = [msgspec.structs.replace(row, clean_id=f"x{row.clean_id}") for row in small.rows("CD")]
     small.write(here / "other", [msgspec.structs.replace(row, id=f"x{row.id}") for row in renamed])
-    done = rbtc("report", "a", "--release", "other", "--out", "report")
-    assert done.code == 1 and "other has no sample of a: name the release" in done.err
+    assert (
+        "other has no sample of a: name the release"
+        in rbtc("report", "a", "--release", "other", "--out", "report").refusal
+    )
     assert not Path("report").exists()
 
 
@@ -79,8 +82,10 @@ def test_a_home_that_no_shell_put_in(
 
 
 def test_a_home_in_quotes_is_said_before_anybody_is_asked(here: Path, rbtc: Callable[..., Done]) -> None:
-    done = rbtc("eval", "bench", "--agent", "oracle", "--out", "~/a")
-    assert done.code == 1 and "the shell has not replaced the ~" in done.err, done.err
+    assert (
+        "the shell has not replaced the ~"
+        in rbtc("eval", "bench", "--agent", "oracle", "--out", "~/a").refusal
+    )
     assert not Path("~").exists()
 
 
@@ -123,10 +128,110 @@ def test_a_file_without_the_right_to_read_it_is_not_damaged(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(pq, "ParquetFile", refuse)  # root may read everything
-    done = rbtc("gate", "a")
-    assert done.code == 1 and "a/scores.parquet may not be read: change its rights" in done.err, done.err
+    assert "a/scores.parquet may not be read: change its rights" in rbtc("gate", "a").refusal
     monkeypatch.undo()
     monkeypatch.chdir(here)
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    done = rbtc("score", "a")
-    assert done.code == 1 and "a/run.json may not be read: change its rights" in done.err, done.err
+    assert "a/run.json may not be read: change its rights" in rbtc("score", "a").refusal
+
+
+# --- What the command line says of paths: a line each, whatever a path is called
+
+
+ONE = """version: 1
+tools: [shop.json]
+cases:
+- {id: a, request: "What is the status of order 7?", expect: [{call: get, arguments: {order: 7}}]}
+- {id: b, request: "Thanks!", expect: no_call}
+"""
+TOOLS = """[{"name": "get", "description": "The status of an order.", "parameters": {"type": "object",
+"properties": {"order": {"type": "integer", "description": "Its number."}}, "required": ["order"]}},
+{"name": "cancel", "description": "Cancels an order.", "parameters": {"type": "object", "properties": {}}}]"""
+
+
+@pytest.fixture(autouse=True)
+def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("shop.json").write_text(TOOLS)
+    Path("cases.yaml").write_text(ONE)
+    return Path("cases.yaml")
+
+
+def test_a_line_end_in_a_path_makes_no_second_line(cases: Path, rbtc: Callable[..., Done]) -> None:
+    out = "a\nrbtc: forged\x1b[2J"
+    build = "build", "--cases", cases, "--types", "clean", "--out", out
+    done = rbtc(*build)
+    assert done.code == 0 and Path(out).is_dir(), done.err
+    assert r"2 rows in a\x0arbtc: forged\x1b[2J" in done.out.splitlines()
+    assert not any(line.startswith("rbtc:") for line in done.out.splitlines())
+    again = rbtc(*build)
+    assert again.code == 1 and again.err.count("\n") == 1
+    assert r"a\x0arbtc: forged\x1b[2J exists" in again.err
+    assert rbtc("eval", out, "--agent", "oracle", "--out", "r\nun").code == 0
+    gate = rbtc("gate", "r\nun")
+    assert gate.code == 1 and gate.err.startswith(r"rbtc: r\x0aun has no pair") and gate.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("length", [245, 252, 300])
+def test_a_name_that_is_too_long_is_what_the_message_says(
+    length: int, cases: Path, tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
+    name = "x" * length
+    done = rbtc("build", "--cases", cases, "--types", "clean", "--out", name)
+    assert done.code == 1 and done.err.count("\n") == 1
+    assert done.err.endswith(f"{name}: File name too long (choose a shorter one)\n")
+    assert "." + name not in done.err, "a file of ours beside it is named"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cases.yaml", "shop.json"]
+
+
+def test_types_without_a_row_are_an_error_and_clean_rows_alone_are_asked_for(
+    cases: Path, rbtc: Callable[..., Done]
+) -> None:
+    cases.write_text(
+        'version: 1\ntools: [shop.json]\ncases: [{id: b, request: "Thanks!", expect: no_call}]\n'
+    )
+    done = rbtc("build", "--cases", cases, "--types", "CD,paraphrase_tool_description", "--out", "out")
+    assert done.code == 1 and done.err.count("\n") == 1 and not Path("out").exists()
+    assert "no type makes a row of these cases (skipped pairs: " in done.err
+    assert "--generator" in done.err and "--types clean" in done.err
+    assert rbtc("build", "--cases", cases, "--types", "clean", "--out", "out").code == 0
+
+
+# --- Wrong words on the command line: one line that says what is wrong, where, and what to do; exit code 2
+
+
+WRONG = {
+    "build --seed -1": "Invalid value for '--seed': Input should be greater than or equal to 0 (see ",
+    "build toolrl-dr --seed x": "Invalid value for '--seed': Input should be a valid integer",
+    "eval --limit 0": "Invalid value for '--limit': Input should be greater than or equal to 1",
+    "evla": "No such command 'evla'. Did you mean 'eval'? (see rbtc --help)",
+    "leaderboard serv": "No such command 'serv'. Did you mean 'serve'? (see rbtc leaderboard --help)",
+    "eval --modle x": "No such option: --modle (Possible options: --mode, --model, --samples)",
+    "--xyzzy": "No such option: --xyzzy (see rbtc --help)",
+    "score": "Missing argument 'RUN'. (see rbtc score --help)",
+    "score a b c": "Got unexpected extra argument(s) (b c) (see rbtc score --help)",
+    "build --profile": "Option '--profile' requires an argument. (see rbtc build --help)",
+}
+"""The words, and what typer says of them."""
+
+
+def test_a_usage_error_is_one_line(rbtc: Callable[..., Done]) -> None:
+    for words, line in WRONG.items():
+        done = rbtc(*words.split())
+        assert done.code == 2 and done.out == ""
+        assert done.err.startswith(f"rbtc: {line}") and done.err.count("\n") == 1, done.err
+
+
+@pytest.mark.parametrize("words", ["", "x --nope", "x --max-drop y"])
+def test_a_mistyped_gate_does_not_pass_for_a_verdict(words: str, rbtc: Callable[..., Done]) -> None:
+    assert "(see rbtc gate --help)" in rbtc("gate", *words.split()).refusal, "2 is: not shown"
+
+
+def test_a_group_without_a_command_shows_its_help(rbtc: Callable[..., Done]) -> None:
+    for words in ("", "list", "audit", "train", "sources", "leaderboard"):
+        done = rbtc(*words.split())
+        assert done.code == 2 and "Usage: " in done.out + done.err and "rbtc:" not in done.err
+
+
+def test_the_version_is_printed(rbtc: Callable[..., Done]) -> None:
+    assert rbtc("--version") == Done(0, f"rbtc {__version__}\n", "")

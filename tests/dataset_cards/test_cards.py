@@ -21,10 +21,10 @@ from robustbench_tc.dataset_cards.facts import Release, release_facts
 from robustbench_tc.dataset_cards.front_matter import size_category
 from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, parquet
 from robustbench_tc.schema import Sample
 
+from ..refusals import refuses
 from ..released import small_build
 
 SECTIONS = (
@@ -290,10 +290,8 @@ def test_what_a_checkpoint_says_stays_in_its_place() -> None:
 
 
 def test_a_ragged_or_incomplete_checkpoint_is_refused() -> None:
-    with pytest.raises(UserError, match=r"checkpoint\.json: .*base_model"):
-        checkpoint_card({"name": "tiny"}, "1.0.0")
-    with pytest.raises(UserError, match="different keys"):
-        checkpoint_card({**MODEL, "results": [{"a": 1}, {"b": 1}]}, "1.0.0")
+    refuses(r"checkpoint\.json: .*base_model", checkpoint_card, {"name": "tiny"}, "1.0.0")
+    refuses("different keys", checkpoint_card, {**MODEL, "results": [{"a": 1}, {"b": 1}]}, "1.0.0")
 
 
 def test_what_needs_no_reading_stands_beside_the_audit(build: Path, report: BuildReport, card: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from robustbench_tc.dataset_cards.croissant import About, croissant
 from robustbench_tc.io import manifest
 
+from ..refusals import refuses
 from ..released import released, small_build
 
 
@@ -95,11 +96,9 @@ def test_a_release_says_who_made_it_when_where_and_what_it_is_not(release: Path)
 
 def test_without_its_package_there_is_one_line(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from robustbench_tc.dataset_cards import croissant as made
-    from robustbench_tc.errors import UserError
 
     monkeypatch.setattr(made, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install -e '.\[audit\]'"):
-        describe(release)
+    refuses(r"pip install -e '.\[audit\]'", describe, release)
 
 
 def test_shards_and_splits_are_one_record_set_each(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """A small release of our own: one clean row per source, what the rule types make of it, and runs over it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema, seeding, taxonomy
+from robustbench_tc.api.building import build_release
+from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.eval import inputs, predictions, record, verdicts
 from robustbench_tc.schema import ANY, OMIT, OUTPUT_FORMATS, Call, Message, Prediction, Sample, Tool
@@ -142,6 +144,13 @@ def write(folder: Path, found: Iterable[Sample]) -> Path:
         pq.write_table(schema.arrow_table(group), path)
     (folder / "build_report.json").write_text('{"dataset_version": "9.9.9"}')
     return folder
+
+
+def rows_of(folder: Path, codes: Sequence[str], **spec: Any) -> tuple[Sample, ...]:
+    """The rows of a build of these types, over the starter samples unless `spec` says otherwise."""
+    out = folder / "robustbench-tc"
+    build_release(BuildSpec(**{"profile": "bundled", "codes": tuple(codes), **spec}), out)
+    return inputs.load(str(out)).rows
 
 
 def scored_run(

@@ -14,6 +14,9 @@ import pyarrow.parquet as pq
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.eval.record import FORMAT
+from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats.packs import Given
+from robustbench_tc.eval.stats.summary import summarise
 
 SIZES = {"bfcl_v3": 32, "apibank": 74, "rotbench": 21, "toolalpaca": 21, "tooleyes": 51}
 """Clean rows per source of the paper profile."""
@@ -50,6 +53,13 @@ def coin(seed: int, right: float = 0.7, kept: float = 0.8) -> Verdict:
             chance = ability if code == taxonomy.CLEAN else ability * kept
             verdicts[clean_id, code] = bool(generator.random() < chance)
     return lambda clean_id, code: verdicts[clean_id, code]
+
+
+def pack_input(folder: Path, *, allow_missing: bool = False) -> Given:
+    """What the tables of a pack are made of."""
+    run = runs.read(folder)
+    (outcomes,) = runs.align([run])
+    return Given(run, outcomes, summarise(outcomes, allow_missing=allow_missing), allow_missing)
 
 
 def failure(clean_id: str, code: str) -> tuple[str, str]:

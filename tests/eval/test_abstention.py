@@ -17,15 +17,14 @@ from robustbench_tc.eval import inputs, prompts, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.decision import _LOOKED_AT, DECISIONS, _of_words
-from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs import Given, Table, abstention, tables
-from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats.packs import Table, abstention, tables
 from robustbench_tc.schema import Json, Prediction, Sample, content_hash
 from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.transcript import MAY_DECLINE
 
 from .small import prediction
+from .synthetic_runs import pack_input
 
 CODES = taxonomy.named("abstention") or ()
 NO_CALL = [code for code in CODES if taxonomy.get(code).no_call == "right"]
@@ -220,9 +219,7 @@ def rows(release: Path) -> tuple[Sample, ...]:
 
 
 def measured(folder: Path) -> dict[str, Table]:
-    run = runs.read(folder)
-    (outcomes,) = runs.align([run])
-    return {one.name: one for one in tables(Given(run, outcomes, summarise(outcomes)))}
+    return {one.name: one for one in tables(pack_input(folder))}
 
 
 def headline(found: dict[str, Table]) -> float:

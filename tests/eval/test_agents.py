@@ -11,9 +11,6 @@ from typing import NamedTuple
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, AgentContext, is_right
@@ -23,6 +20,7 @@ from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Sample, Verdict
 
+from ..refusals import refuses
 from . import small
 
 TRANSITION = tuple(kind.code for kind in taxonomy.types() if kind.injected_error is not None)
@@ -207,9 +205,7 @@ def core(bundled: Path) -> tuple[Sample, ...]:
 def beyond(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
     """The starter samples with every type beyond the core; longer contexts are asked like short ones."""
     codes = tuple(t.code for t in taxonomy.types("extension") if t.traits.get("tokens") in (None, 2_000))
-    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled", codes=codes), folder)
-    return inputs.load(str(folder)).rows
+    return small.rows_of(tmp_path_factory.mktemp("release"), codes)
 
 
 def the_known_ones(name: str, rows: Sequence[Sample], found: Judged) -> None:
@@ -316,8 +312,7 @@ def test_a_request_that_no_row_sends_is_not_recognised() -> None:
 
 
 def test_an_unknown_agent_is_named_with_near_misses() -> None:
-    with pytest.raises(UserError, match="unknown agent 'oracel': did you mean oracle"):
-        agents.agent("oracel")
+    refuses("unknown agent 'oracel': did you mean oracle", agents.agent, "oracel")
 
 
 # --- null models: what a table is worth -------------------------------------------------------------------

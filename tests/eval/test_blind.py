@@ -21,6 +21,7 @@ from robustbench_tc.eval.stats.overview import overview
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.schema import Call, Sample, Tool
 
+from ..conftest import ROOT, Done
 from . import small
 from .small import ASK, CLOCK, MAP, clean_row, tool
 from .synthetic_runs import coin, write_run
@@ -221,11 +222,6 @@ def test_figures_that_cannot_be_are_none(found: object) -> None:
     assert blind.read(found) == ()
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("small") / "release", small.rows())
-
-
 def audit_of(folder: Path, figures: object) -> None:
     (folder / "audit_report.json").write_text(json.dumps({"shortcuts": figures}))
 
@@ -266,11 +262,8 @@ def test_the_audits_figures_are_taken_if_they_are_about_these_rows(
 def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     release: Path, tmp_path: Path, rbtc: object
 ) -> None:
-    from ..conftest import Done
-
     out = tmp_path / "run"
-    done = api.evaluate(str(release), agent="picks-best-offer", out=out)
-    assert done.unexpected == []
+    assert api.evaluate(str(release), agent="picks-best-offer", out=out).unexpected == []
     kept = record.open_run(out).record.needs_no_reading
     assert kept == inputs.load(str(release)).needs_no_reading()
 
@@ -298,8 +291,6 @@ def test_a_run_without_figures_says_so(tmp_path: Path) -> None:
 
 
 def test_every_policy_is_a_reference_agent_that_the_docs_name() -> None:
-    from ..conftest import ROOT
-
     text = (ROOT / "docs" / "statistics.md").read_text("utf-8")
     assert all(f"| `{name}` |" in text for name in POLICIES)
     assert taxonomy.get("CD").solved_without_reading

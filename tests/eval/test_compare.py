@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import failures
 from robustbench_tc.eval.compare import Comparison, beside_paper, compare_runs
 from robustbench_tc.eval.stats import paired, runs
@@ -14,6 +13,7 @@ from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import summarise
 
+from ..refusals import refuses
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
 
 
@@ -184,8 +184,7 @@ def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None
     rows = pairs(clean_ids({"bfcl_v3": 20}))
     a = runs.read(write_run(folder / "r1", lambda c, t: t < "b", rows, model="a"))
     b = runs.read(write_run(folder / "r3", lambda c, t: t >= "b", rows, model="b", repeats=3))
-    found = compare_runs(a, b)
-    pair = found.overall["reward"]
+    pair = compare_runs(a, b).overall["reward"]
     assert (pair.a, pair.b, pair.n) == (1.0, 0.0, 120)
     assert pair.difference.value == -1.0
     assert (pair.only_a, pair.only_b) == (120, 0)
@@ -193,13 +192,11 @@ def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None
 
 def test_other_datasets_and_strangers_are_refused(folder: Path, weak: runs.Run) -> None:
     other = runs.read(write_run(folder / "other", coin(3), version="2.0.0"))
-    with pytest.raises(UserError, match="different datasets"):
-        compare_runs(weak, other)
+    refuses("different datasets", compare_runs, weak, other)
     half = [pair for pair in pairs(clean_ids()) if pair[1] == "CD"]
     cd_only = runs.read(write_run(folder / "cd", coin(3), half))
     td_only = runs.read(write_run(folder / "td", coin(3), [(c, "TD") for c, _ in half]))
-    with pytest.raises(UserError, match="no answered row in common"):
-        compare_runs(cd_only, td_only)
+    refuses("no answered row in common", compare_runs, cd_only, td_only)
 
 
 def test_the_paper_stands_beside_and_gets_no_mark(weak: runs.Run) -> None:
@@ -211,8 +208,7 @@ def test_the_paper_stands_beside_and_gets_no_mark(weak: runs.Run) -> None:
     assert not any("star" in field for field in Comparison.__struct_fields__)
     restricted = {line.name: line for line in beside_paper(weak, "o4-mini", subset="paper")}
     assert restricted["CD"].n == 102
-    with pytest.raises(UserError, match="did you mean o4-mini"):
-        beside_paper(weak, "o4mini")
+    refuses("did you mean o4-mini", beside_paper, weak, "o4mini")
 
 
 # --- single predictions -------------------------------------------------------------------------------
@@ -231,10 +227,8 @@ def test_failures_are_the_wrong_answers_filtered(folder: Path, weak: runs.Run) -
     assert [row.prediction.id for row in found] == wrong
     assert failures.failures(run, mode="omitted") == []
     assert found[0].why == "value (wrong_parameters)"
-    with pytest.raises(UserError, match="did you mean wrong_name"):
-        failures.failures(run, mode="wrong_nam")
-    with pytest.raises(UserError, match="unknown type of this run"):
-        failures.failures(run, type_code="XX")
+    refuses("did you mean wrong_name", failures.failures, run, mode="wrong_nam")
+    refuses("unknown type of this run", failures.failures, run, type_code="XX")
 
 
 def test_a_prediction_is_found_by_id_sample_and_prefix(folder: Path, weak: runs.Run) -> None:
@@ -243,12 +237,9 @@ def test_a_prediction_is_found_by_id_sample_and_prefix(folder: Path, weak: runs.
     assert one.prediction.type_code == "CD_AB"
     assert failures.find(run, "bfcl_v3__level1_3", "CD_AB") == [one]
     assert len(failures.find(run, "bfcl_v3__level1_31")) == 23
-    with pytest.raises(UserError, match="fits 74 samples"):
-        failures.find(run, "apibank__")
-    with pytest.raises(UserError, match="unknown sample"):
-        failures.find(run, "nobody")
-    with pytest.raises(UserError, match="unknown type of bfcl_v3__level1_3"):
-        failures.find(run, "bfcl_v3__level1_3", "CDX")
+    refuses("fits 74 samples", failures.find, run, "apibank__")
+    refuses("unknown sample", failures.find, run, "nobody")
+    refuses("unknown type of bfcl_v3__level1_3", failures.find, run, "bfcl_v3__level1_3", "CDX")
 
 
 def test_a_row_without_an_answer_says_so(tmp_path: Path) -> None:

@@ -5,27 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from robustbench_tc import schema
-from robustbench_tc.cli import _console, compare, failures
+from robustbench_tc.cli import _console
 from robustbench_tc.cli._predictions import show_prediction
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import prompts
 
+from ..conftest import Rbtc
 from . import small
 from .synthetic_runs import coin, write_run
 
-runner = CliRunner(env={"COLUMNS": "200"})
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    made = typer.Typer(pretty_exceptions_enable=False)
-    made.command("compare")(compare.compare)
-    made.command("failures")(failures.failures)
-    return made
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 
 @pytest.fixture(scope="module")
@@ -37,41 +27,37 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     )
 
 
-def test_compare_prints_a_verdict_and_json_holds_the_same(app: typer.Typer, two: tuple[str, str]) -> None:
-    shown = runner.invoke(app, ["compare", *two, "--vs", "paper:o4-mini"], catch_exceptions=False)
-    assert shown.exit_code == 0
-    assert "strong is better than weak on perturbed rows" in shown.output
-    assert "unpaired, and over other rows" in shown.output
-    found = json.loads(runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False).output)
+def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", *two, "--vs", "paper:o4-mini")
+    assert shown.code == 0
+    assert "strong is better than weak on perturbed rows" in shown.out
+    assert "unpaired, and over other rows" in shown.out
+    found = json.loads(rbtc("compare", *two, "--json").out)
     assert found["paired"]["overall"]["perturbed"]["n"] == 3817
     assert found["paper"] is None
 
 
-def test_compare_prints_corrected_tests_and_what_it_could_have_seen(
-    app: typer.Typer, two: tuple[str, str]
-) -> None:
-    shown = runner.invoke(app, ["compare", *two], catch_exceptions=False).output
+def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", *two).out
     assert shown.count("p (Holm)") == 4  # of each table, and what it means
     assert "the smallest effect that could have been seen (199 samples, 1 repeat;" in shown
-    same = runner.invoke(app, ["compare", two[0], two[0]], catch_exceptions=False).output
+    same = rbtc("compare", two[0], two[0]).out
     assert "is open" in same and "No single type differs" in same
-    back = runner.invoke(app, ["compare", *two[::-1], "--json"], catch_exceptions=False).output
+    back = rbtc("compare", *two[::-1], "--json").out
     closed = [one["closed"] for one in json.loads(back)["paired"]["deltas"].values()]
-    printed = runner.invoke(app, ["compare", *two[::-1]], catch_exceptions=False).output
-    assert printed.count("cannot be said") == closed.count(None)
+    assert rbtc("compare", *two[::-1]).out.count("cannot be said") == closed.count(None)
 
 
 def test_compare_says_what_it_is_at_where_there_is_no_terminal(
-    app: typer.Typer, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    rbtc: Rbtc, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_console, "LINE_S", 600.0)
-    quiet = runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False)
-    assert quiet.stderr == ""  # nothing for a short comparison
+    quiet = rbtc("compare", *two, "--json")
+    assert quiet.err == ""  # nothing for a short comparison
     monkeypatch.setattr(_console, "LINE_S", 0.0)
-    done = runner.invoke(app, ["compare", *two, "--json"], catch_exceptions=False)
-    lines = done.stderr.splitlines()
-    assert lines == ["comparing: reading the runs", "comparing: counting"]
-    assert done.stdout == quiet.stdout
+    done = rbtc("compare", *two, "--json")
+    assert done.err.splitlines() == ["comparing: reading the runs", "comparing: counting"]
+    assert done.out == quiet.out
 
 
 @pytest.mark.parametrize(
@@ -85,21 +71,15 @@ def test_compare_says_what_it_is_at_where_there_is_no_terminal(
         (["failures", "A", "--type", "CDD"], "did you mean CD"),
     ],
 )
-def test_bad_input_is_one_line(
-    app: typer.Typer, two: tuple[str, str], arguments: list[str], line: str
-) -> None:
+def test_bad_input_is_one_line(rbtc: Rbtc, two: tuple[str, str], arguments: list[str], line: str) -> None:
     given = [two[0] if word == "A" else word for word in arguments]
-    caught = runner.invoke(app, given).exception
-    assert isinstance(caught, UserError)
-    assert line in str(caught) and "\n" not in str(caught)
+    assert line in rbtc(*given).refusal
 
 
-def test_failures_list_ids_and_reasons(app: typer.Typer, two: tuple[str, str]) -> None:
-    found = runner.invoke(app, ["failures", two[0], "--type", "CD", "--limit", "3"], catch_exceptions=False)
-    assert "wrong_parameters" in found.output and "the first 3 shown" in found.output
-    rows = json.loads(
-        runner.invoke(app, ["failures", two[0], "--limit", "2", "--json"], catch_exceptions=False).output
-    )
+def test_failures_list_ids_and_reasons(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    found = rbtc("failures", two[0], "--type", "CD", "--limit", "3")
+    assert "wrong_parameters" in found.out and "the first 3 shown" in found.out
+    rows = json.loads(rbtc("failures", two[0], "--limit", "2", "--json").out)
     assert [row["verdict"]["correct"] for row in rows] == [False, False]
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, inputs, passes, predictions, record, wire
 from robustbench_tc.eval.defend import again, reference, texts, tools
 from robustbench_tc.eval.defend.base import Defence, Request, Said
@@ -23,22 +22,17 @@ from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
-from ..conftest import ROOT
+from ..conftest import ROOT, Rbtc
 from ..loopback import LoopbackServer
 from ..loopback import reply as completion
+from ..refusals import refuses
 from . import small
 from .defence_bars import FREE, kept_gold
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 ROWS = {row.id: row for row in small.rows()}
 TIMEOUT = ROWS["bfcl_v3__made_1::transient_timeout"]
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 @pytest.fixture(scope="module")
@@ -337,8 +331,15 @@ def test_strict_tools_are_those_whose_parameters_are_all_required() -> None:
 
 
 def test_strict_is_refused_in_prompt_mode(release: Path) -> None:
-    with pytest.raises(UserError, match="--defend strict: it works in fc mode, not in prompt"):
-        api.evaluate(release, model="m", base_url="http://127.0.0.1:9/v1", mode="prompt", defend="strict")
+    refuses(
+        "--defend strict: it works in fc mode, not in prompt",
+        api.evaluate,
+        release,
+        model="m",
+        base_url="http://127.0.0.1:9/v1",
+        mode="prompt",
+        defend="strict",
+    )
 
 
 # --- chains -------------------------------------------------------------------------------------------
@@ -428,8 +429,7 @@ def test_every_defence_is_listed_named_and_documented() -> None:
     ],
 )
 def test_wrong_words(words: list[str], line: str) -> None:
-    with pytest.raises(UserError, match=line.replace("(", r"\(")):
-        defend.parse(words)
+    refuses(line.replace("(", r"\("), defend.parse, words)
 
 
 # --- a run --------------------------------------------------------------------------------------------
@@ -513,14 +513,15 @@ def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
         (("retry", "plain"), "retry is itself defended (retry): name the plain run"),
         (("plain", "plain"), "plain has no defences: `rbtc eval --defend NAME` makes such a run"),
     ):
-        refused = rbtc("defences", *words)
-        assert refused.code == 1 and line in refused.err, refused.err
+        assert line in rbtc("defences", *words).refusal
     assert '"retry"' in rbtc("list", "defences", "--json").out
 
 
 def test_an_agent_of_ones_own_has_its_own_defences(rbtc: Rbtc, release: Path) -> None:
-    refused = rbtc("eval", release, "--command", "cat", "--defend", "retry")
-    assert refused.code == 1 and "--command is who is asked: leave --defend out" in refused.err
+    assert (
+        "--command is who is asked: leave --defend out"
+        in rbtc("eval", release, "--command", "cat", "--defend", "retry").refusal
+    )
 
 
 # --- what is known by construction, over upstream's data ----------------------------------------------

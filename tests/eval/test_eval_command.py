@@ -1,53 +1,20 @@
 """`rbtc eval` and the verbs after it, as a user meets them: exit code, standard output, one line of error."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from robustbench_tc import cli, schema
+from robustbench_tc import schema
 from robustbench_tc.eval import predictions, prompts
 from robustbench_tc.eval.agents import AGENTS
 
+from ..conftest import Rbtc
 from ..loopback import NO_MODEL, SERVER_ERROR, LoopbackServer, reply
 from . import small
 
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Rbtc = Callable[..., Said]
-
-
-@pytest.fixture
-def rbtc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Rbtc:
-    """Runs the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-    def run(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["rbtc", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        found = capsys.readouterr()
-        return Said(code, found.out, found.err)
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 
 def model(body: dict[str, Any]) -> Any:
@@ -73,8 +40,7 @@ def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> Non
     lines = {line["type_code"]: line for line in found["types"]}
     for code in ("CD", "TD", "CD_AB", "TD_AB"):
         assert lines[code]["error_modes"] == {"name_bias": lines[code]["n"]}
-    shown = rbtc("summary", "run")
-    assert "small, version 9.9.9" in shown.out
+    assert "small, version 9.9.9" in rbtc("summary", "run").out
     paper = json.loads(rbtc("summary", "run", "--subset", "paper", "--json").out)
     assert paper["perturbed"]["n"] < found["perturbed"]["n"]
 
@@ -204,10 +170,11 @@ def test_a_moved_dataset_can_be_named_and_another_is_refused(rbtc: Rbtc, tmp_pat
     first.rename(tmp_path / "moved")
     assert "name its place with --dataset" in rbtc("score", "run").err
     assert rbtc("score", "run", "--dataset", tmp_path / "moved").code == 0
-    refused = rbtc("score", "run", "--dataset", other)
-    assert refused.code == 1 and "is another dataset than run was asked" in refused.err
-    refused = rbtc("eval", other, "--agent", "oracle", "--out", "run")
-    assert refused.code == 1 and "run holds a run of other settings: dataset: " in refused.err
+    assert "is another dataset than run was asked" in rbtc("score", "run", "--dataset", other).refusal
+    assert (
+        "run holds a run of other settings: dataset: "
+        in rbtc("eval", other, "--agent", "oracle", "--out", "run").refusal
+    )
 
 
 @pytest.mark.parametrize("layout", ["ours", "paper"])

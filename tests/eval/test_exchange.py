@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import exchange, inputs, predictions
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score import judge
 from robustbench_tc.schema import Call, Prediction, Sample
 
+from ..refusals import refuses
 from . import small
 
 DATASET = inputs.Dataset(name="small", rows=tuple(small.rows()))
@@ -144,6 +144,4 @@ def test_our_lines_about_another_wording_are_left_out(tmp_path: Path) -> None:
 def test_a_file_that_holds_no_predictions_is_one_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "clean.jsonl"
     path.write_text(text)
-    with pytest.raises(UserError, match=said) as error:
-        exchange.read_predictions(path, DATASET, model="m", mode="prompt")
-    assert "\n" not in str(error.value)
+    refuses(said, exchange.read_predictions, path, DATASET, model="m", mode="prompt")

@@ -17,6 +17,7 @@ from robustbench_tc.eval.run import Progress
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Message
 
+from ..conftest import Rbtc
 from ..loopback import (
     DROP,
     EMPTY_CHOICES,
@@ -33,9 +34,8 @@ from ..loopback import (
     reply,
 )
 from . import small
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 BAD_GATEWAY = Fault(502, "<html><body><h1>502 Bad Gateway</h1></body></html>", {"Content-Type": "text/html"})
 FILTERED = Fault(
@@ -90,10 +90,7 @@ def number_of(body: dict[str, Any]) -> int:
 def faulty(faults: list[Fault | None]) -> Callable[[dict[str, Any]], Any]:
     """Row n meets the nth fault, always; None is an answer."""
 
-    def handler(body: dict[str, Any]) -> Any:
-        return faults[number_of(body)] or reply("[ping()]")
-
-    return handler
+    return lambda body: faults[number_of(body)] or reply("[ping()]")
 
 
 def asked(release: Path, server: LoopbackServer, *more: object) -> tuple[object, ...]:

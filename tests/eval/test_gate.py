@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import api
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import gate as forms
 from robustbench_tc.eval.stats import gate
 
+from ..refusals import refuses
 from . import small
 
 PAIRS = st.lists(
@@ -146,15 +146,13 @@ def test_rows_without_a_verdict_are_never_passed(runs: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_cannot_be_asked_is_refused(runs: Path, options: dict[str, Any], line: str) -> None:
-    with pytest.raises(UserError, match=line):
-        api.gate(runs / "oracle", **options)
+    refuses(line, api.gate, runs / "oracle", **options)
 
 
 def test_runs_of_other_datasets_are_refused(runs: Path, tmp_path: Path) -> None:
     other = small.write(tmp_path / "other", small.rows()[:-9])
     api.evaluate(other, agent="oracle", out=tmp_path / "run")
-    with pytest.raises(UserError, match="runs of different datasets"):
-        api.gate(runs / "oracle", tmp_path / "run")
+    refuses("runs of different datasets", api.gate, runs / "oracle", tmp_path / "run")
 
 
 def test_the_command_has_three_states_and_writes_what_is_asked_for(

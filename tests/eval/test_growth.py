@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import draw, inputs, predictions, record
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.schema import Sample
 
 from ..loopback import SERVER_ERROR, LoopbackServer, reply
+from ..refusals import refuses
 from . import small
 
 ROWS = small.rows()
@@ -154,16 +154,27 @@ def test_more_repeats_of_a_part_are_refused_before_anything_is_asked(
 ) -> None:
     folder = evaluate(tmp_path / "run", types="clean,CD")
     count, record_then = server.count, (folder.path / "run.json").read_bytes()
-    with pytest.raises(UserError, match=r"run holds 4 other rows than .* --repeat 2 .* --reuse") as error:
-        evaluate(tmp_path / "run", types="clean", repeat=2)
-    assert "\n" not in str(error.value)
+    refuses(
+        r"run holds 4 other rows than .* --repeat 2 .* --reuse",
+        evaluate,
+        tmp_path / "run",
+        types="clean",
+        repeat=2,
+    )
     assert (server.count, (folder.path / "run.json").read_bytes()) == (count, record_then)
 
 
 def test_other_settings_are_refused_with_every_difference(tmp_path: Path, evaluate: Evaluate) -> None:
     evaluate(tmp_path / "run", types="clean")
-    with pytest.raises(UserError, match=r"temperature: 0\.0 there, 0\.5 here; seed: 5 there, 6 here\. Take"):
-        evaluate(tmp_path / "run", limit=8, repeat=2, temperature=0.5, seed=6)
+    refuses(
+        r"temperature: 0\.0 there, 0\.5 here; seed: 5 there, 6 here\. Take",
+        evaluate,
+        tmp_path / "run",
+        limit=8,
+        repeat=2,
+        temperature=0.5,
+        seed=6,
+    )
 
 
 def test_a_run_that_got_no_answer_to_grow_by_is_what_it_was(
@@ -172,10 +183,8 @@ def test_a_run_that_got_no_answer_to_grow_by_is_what_it_was(
     folder = evaluate(tmp_path / "run", types="clean")
     scores = table(folder, "scores.parquet")
     server.handler = lambda body: SERVER_ERROR
-    with pytest.raises(UserError, match="stopped answering"):
-        evaluate(tmp_path / "run", concurrency=1)
-    with pytest.raises(UserError, match="nothing answers"):
-        evaluate(tmp_path / "run", base_url="http://127.0.0.1:9/v1")
+    refuses("stopped answering", evaluate, tmp_path / "run", concurrency=1)
+    refuses("nothing answers", evaluate, tmp_path / "run", base_url="http://127.0.0.1:9/v1")
     folder = record.open_run(tmp_path / "run")
     assert folder.record.settings.selection == Selection(types=("clean",)) and folder.record.expected == 5
     assert len(predictions.read(folder.predictions_path)) == 5
@@ -185,8 +194,7 @@ def test_a_run_that_got_no_answer_to_grow_by_is_what_it_was(
 
 
 def test_a_run_without_an_answer_takes_another_selection(tmp_path: Path, evaluate: Evaluate) -> None:
-    with pytest.raises(UserError, match="nothing answers"):
-        evaluate(tmp_path / "run", base_url="http://127.0.0.1:9/v1")
+    refuses("nothing answers", evaluate, tmp_path / "run", base_url="http://127.0.0.1:9/v1")
     assert evaluate(tmp_path / "run", types="clean").record.expected == 5
 
 
@@ -207,8 +215,7 @@ def test_a_record_of_another_format_is_one_line(tmp_path: Path, evaluate: Evalua
     folder = evaluate(tmp_path / "run", types="clean")
     path = folder.path / "run.json"
     path.write_text(path.read_text().replace('"format": 2', f'"format": {other}'))
-    with pytest.raises(UserError, match=f"is of format {other}, this version reads 2: begin a new run"):
-        record.open_run(folder.path)
+    refuses(f"is of format {other}, this version reads 2: begin a new run", record.open_run, folder.path)
 
 
 # --- which rows -------------------------------------------------------------------------------------------
@@ -269,10 +276,13 @@ def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
 
 def test_samples_and_limit_are_two_ways(release: Path) -> None:
     data = inputs.load(str(release))
-    with pytest.raises(UserError, match="--limit counts rows, --samples whole samples: give one"):
-        inputs.select(data, Selection(samples=2, limit=2))
-    with pytest.raises(UserError, match="--samples 0: give 1 or more"):
-        inputs.select(data, Selection(samples=0))
+    refuses(
+        "--limit counts rows, --samples whole samples: give one",
+        inputs.select,
+        data,
+        Selection(samples=2, limit=2),
+    )
+    refuses("--samples 0: give 1 or more", inputs.select, data, Selection(samples=0))
 
 
 # --- answers of other runs --------------------------------------------------------------------------------
@@ -306,8 +316,7 @@ def test_answers_to_equal_rows_of_another_dataset_are_taken(
     other = small.write(tmp_path / "other", changed)
     first = evaluate(tmp_path / "first")
     count = server.count
-    with pytest.raises(UserError, match=r"dataset: .* Take another --out \(with --reuse "):
-        evaluate(first.path, other)
+    refuses(r"dataset: .* Take another --out \(with --reuse ", evaluate, first.path, other)
     second = evaluate(tmp_path / "second", other, reuse=first.path)
     assert server.count - count == 1
     assert second.notes == [f"reused {len(changed) - 1} answers of {first.path}"]
@@ -347,27 +356,22 @@ def test_answers_under_other_settings_are_never_taken(
     tmp_path: Path, evaluate: Evaluate, options: dict[str, Any], said: str
 ) -> None:
     first = evaluate(tmp_path / "first", types="clean")
-    with pytest.raises(UserError, match=said) as error:
-        evaluate(tmp_path / "second", reuse=first.path, **options)
-    assert "\n" not in str(error.value) and not (tmp_path / "second").exists()
+    refuses(said, evaluate, tmp_path / "second", reuse=first.path, **options)
+    assert not (tmp_path / "second").exists()
 
 
 def test_what_cannot_be_reused_is_one_line(tmp_path: Path, evaluate: Evaluate) -> None:
     first = evaluate(tmp_path / "first", types="clean")
-    with pytest.raises(UserError, match="is the run itself"):
-        evaluate(first.path, reuse=tmp_path / "." / "first")
-    with pytest.raises(UserError, match="is not a run folder"):
-        evaluate(tmp_path / "second", reuse=tmp_path / "nowhere")
+    refuses("is the run itself", evaluate, first.path, reuse=tmp_path / "." / "first")
+    refuses("is not a run folder", evaluate, tmp_path / "second", reuse=tmp_path / "nowhere")
     with first.journal_path.open("ab") as file:
         file.write(b'{"key":"torn')
     assert evaluate(tmp_path / "second", reuse=first.path).notes[0].startswith("reused 5 answers")
     lines = first.journal_path.read_bytes().splitlines(keepends=True)
     first.journal_path.write_bytes(b"".join([lines[0], b'{"key":"a"]\n', *lines[1:]]))
-    with pytest.raises(UserError, match="line 2 is damaged"):
-        evaluate(tmp_path / "third", reuse=first.path)
+    refuses("line 2 is damaged", evaluate, tmp_path / "third", reuse=first.path)
     first.journal_path.unlink()
-    with pytest.raises(UserError, match=r"no journal\.jsonl"):
-        evaluate(tmp_path / "third", reuse=first.path)
+    refuses(r"no journal\.jsonl", evaluate, tmp_path / "third", reuse=first.path)
 
 
 def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(paper: Path) -> None:

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs
+from robustbench_tc.api.building import build_release
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.eval import inputs, predictions, record, row_files, verdicts
 from robustbench_tc.eval.inputs import Selection
-from robustbench_tc.schema import ANY, OMIT
+from robustbench_tc.eval.row_files import RowFiles
+from robustbench_tc.io import parquet
+from robustbench_tc.schema import ANY, OMIT, Sample
 
 from ..hub import WRITER, Hub
-from . import small
+from ..refusals import refuses
+from . import answered, small
 
 
 @pytest.fixture
@@ -72,9 +78,7 @@ def test_selections_narrow_and_keep_the_order(release: Path) -> None:
     ],
 )
 def test_a_wrong_selection_is_one_line(release: Path, selection: Selection, said: str) -> None:
-    with pytest.raises(UserError, match=said) as error:
-        inputs.select(inputs.load(str(release)), selection)
-    assert "\n" not in str(error.value)
+    refuses(said, inputs.select, inputs.load(str(release)), selection)
 
 
 def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -> None:
@@ -94,15 +98,11 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
         (str(unanchored), None, "has no clean row to be judged against"),
         (str(release), "v1", "--revision v1: .* is an unreleased build"),
     ]:
-        with pytest.raises(UserError, match=said) as error:
-            inputs.load(name, revision=revision)
-        assert "\n" not in str(error.value)
+        refuses(said, inputs.load, name, revision=revision)
 
 
 def test_a_hub_id_that_cannot_be_had_is_one_line() -> None:
-    with pytest.raises(UserError, match="nobody/nothing") as error:
-        inputs.load("nobody/nothing")
-    assert "\n" not in str(error.value)
+    refuses("nobody/nothing", inputs.load, "nobody/nothing")
 
 
 def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_path: Path) -> None:
@@ -264,6 +264,111 @@ def test_a_broken_row_of_the_papers_layout_is_one_line(
     if said is None:  # a type that nobody knows is taken from the file's name
         assert inputs.load(str(tmp_path)).rows[0].type_code == "clean"
         return
-    with pytest.raises(UserError, match=said) as error:
-        inputs.load(str(path.parent))
-    assert "\n" not in str(error.value)
+    refuses(said, inputs.load, str(path.parent))
+
+
+# --- Rows where they lie: the same as in memory, a few row groups at a time
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The starter samples, in shards and row groups that they fill several of."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "BATCH_ROWS", 10)
+        patch.setattr(parquet, "SHARD_ROWS", 30)
+        folder = tmp_path_factory.mktemp("built") / "robustbench-tc"
+        build_release(BuildSpec(profile="bundled"), folder)
+    return folder
+
+
+def test_a_hash_needs_no_decoding(sharded: Path) -> None:
+    for code in (taxonomy.CLEAN, *taxonomy.codes()):
+        for row in parquet.read_rows(parquet.shards(sharded / code)):
+            assert schema.written_hash(row) == schema.content_hash(schema.record(row, Sample))
+
+
+@pytest.mark.parametrize("num_proc", [1, 2])
+def test_they_are_the_rows_of_the_dataset(sharded: Path, num_proc: int) -> None:
+    dataset, files = inputs.load(str(sharded)), RowFiles(sharded, num_proc)
+    assert all(files.hash_of(one) == digest for one, digest in dataset.hashes().items())
+    assert files.hash_of("nobody") is None and files.fingerprint() == dataset.fingerprint()
+    ids = [row.id for row in dataset.rows]
+    for asked in (ids[:1], ids[70:80], ids[-3:] + ids[200:203], ids[::97]):
+        taken = files.take(asked)
+        assert taken.to_pylist() == dataset.take(asked).to_pylist()
+        found = {row["id"]: schema.record(row, Sample) for row in taken.to_pylist()}
+        wanted = {row.id: row for row in dataset.rows if row.id in found}
+        assert found == wanted and set(asked) <= set(found)
+        clean = {f"{row.clean_id}::clean" for row in found.values()}
+        assert clean <= set(found) and len(taken) == len(found)
+
+
+def test_few_row_groups_are_in_memory(sharded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = RowFiles(sharded)
+    read: list[int] = []
+
+    def noted(number: int) -> pa.Table:
+        read.append(number)
+        return files._read(number)
+
+    monkeypatch.setattr(files, "_group", lru_cache(row_files.GROUPS)(noted))
+
+    def shards(code: str) -> list[Path]:
+        return parquet.shards(sharded / code)
+
+    ids = [row["id"] for code in ("CD", "TD") for row in parquet.read_rows(shards(code), ["id"])]
+    for start in range(0, len(ids), 5):
+        files.take(ids[start : start + 5])
+    groups = {code: sum(pq.read_metadata(f).num_row_groups for f in shards(code)) for code in ("CD", "clean")}
+    assert groups["clean"] > row_files.GROUPS
+    assert len(read) <= 2 * groups["CD"] + 2 * groups["clean"], "in order, each is read once for each type"
+
+
+def test_scores_are_those_from_memory(sharded: Path, tmp_path: Path) -> None:
+    folder = answered.run(tmp_path / "run", sharded)
+    rows = verdicts.rows_of(folder)
+    assert isinstance(rows, RowFiles)
+    verdicts.score_file(folder, rows)
+    from_files, flagged = folder.scores_path.read_bytes(), folder.record.flagged
+    verdicts.score_file(folder, verdicts.dataset_of(folder))
+    assert folder.scores_path.read_bytes() == from_files and folder.record.flagged == flagged
+    verdicts.score_run(folder, inputs.load(str(sharded)), predictions.read(folder.predictions_path))
+    assert folder.scores_path.read_bytes() == from_files
+
+
+def test_files_written_in_another_way_are_read_in_memory(sharded: Path, tmp_path: Path) -> None:
+    """JSON with spaces is the same dataset; another text is another one."""
+    folder = answered.run(tmp_path / "run", sharded)
+    [first, *_] = parquet.shards(sharded / "CD")
+    before = first.read_bytes()
+    table = pq.read_table(first)
+    try:
+        spellings: list[tuple[Callable[[str], str], bool]] = [
+            (lambda text: json.dumps(json.loads(text)), False),
+            (lambda text: text.replace("the", "teh"), True),
+        ]
+        for spelling, refused in spellings:
+            tools = [spelling(str(text)) for text in table["tools"].to_pylist()]
+            place = table.schema.get_field_index("tools")
+            pq.write_table(table.set_column(place, table.schema.field("tools"), [tools]), first)
+            if refused:
+                refuses("is another dataset", verdicts.rows_of, folder)
+            else:
+                assert isinstance(verdicts.rows_of(folder), inputs.Dataset)
+    finally:
+        first.write_bytes(before)
+    assert isinstance(verdicts.rows_of(record.open_run(folder.path)), RowFiles)
+
+
+def test_rows_that_do_not_fit_together_are_no_row_files(sharded: Path, tmp_path: Path) -> None:
+    for name in ("CD", "clean"):
+        (tmp_path / name).mkdir()
+    for file in parquet.shards(sharded / "CD"):
+        (tmp_path / "CD" / file.name).write_bytes(file.read_bytes())
+    only = tmp_path / "clean" / "test-00000-of-00001.parquet"
+    pq.write_table(pq.read_table(parquet.shards(sharded / "clean")[0]), only)
+    with pytest.raises(LookupError):
+        RowFiles(tmp_path)  # some clean rows are missing
+    pq.write_table(pq.read_table(sharded / "CD"), only)
+    with pytest.raises(ValueError, match="of another type"):
+        RowFiles(tmp_path)

@@ -7,41 +7,32 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api.building import build_release
-from robustbench_tc.builders.build import BuildSpec, select_types
-from robustbench_tc.eval import inputs
+from robustbench_tc.builders.build import select_types
 from robustbench_tc.eval.agents import is_right
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.score.wrong_language import leaves_users_language
-from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.packs import Given
 from robustbench_tc.eval.stats.packs.language import tables
-from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.languages import VALUE_MAP, value_map
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Message, Sample, Verdict
 from robustbench_tc.sql.query import Inputs, connect, query
 
-from .synthetic_runs import write_run
+from .small import rows_of
+from .synthetic_runs import pack_input, write_run
 from .test_agents import MODES, bench_of, verdicts
 
 PACK = select_types(["language"])
 ECHO = "echoes-user-language"
 
 
-def rows_of(folder: Path, **spec: object) -> tuple[Sample, ...]:
-    build_release(BuildSpec(codes=PACK, **spec), folder / "robustbench-tc")  # type: ignore[arg-type]
-    return inputs.load(str(folder / "robustbench-tc")).rows
-
-
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    return rows_of(tmp_path_factory.mktemp("bundled"), profile="bundled")
+    return rows_of(tmp_path_factory.mktemp("bundled"), PACK)
 
 
 @pytest.fixture(scope="module")
 def paper(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sample, ...]:
-    return rows_of(tmp_path_factory.mktemp("paper"), profile="paper", sources=shared / "sources")
+    return rows_of(tmp_path_factory.mktemp("paper"), PACK, profile="paper", sources=shared / "sources")
 
 
 def judged(name: str, rows: Sequence[Sample], mode: Mode) -> dict[str, tuple[bool, str | None]]:
@@ -189,9 +180,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tables_hold_what_the_verdicts_say(run: Path) -> None:
-    read = runs.read(run)
-    [outcomes] = runs.align([read])
-    made = {table.name: table for table in tables(Given(read, outcomes, summarise(outcomes)))}
+    made = {table.name: table for table in tables(pack_input(run))}
     assert list(made) == ["language_deltas", "language_execution", "language_errors"]
 
     def plain(name: str) -> list[tuple[object, ...]]:
@@ -219,10 +208,8 @@ def test_the_tables_hold_what_the_verdicts_say(run: Path) -> None:
 
 def test_one_kind_of_rows_alone_has_no_share_of_execution(tmp_path: Path) -> None:
     few = [pair for pair in RIGHT if pair[1] in ("clean", "language_zh")]
-    read = runs.read(write_run(tmp_path / "a", lambda c, t: RIGHT[c, t], few, error_mode=mode))
-    [outcomes] = runs.align([read])
-    made = [table.name for table in tables(Given(read, outcomes, summarise(outcomes)))]
-    assert made == ["language_deltas", "language_errors"]
+    made = tables(pack_input(write_run(tmp_path / "a", lambda c, t: RIGHT[c, t], few, error_mode=mode)))
+    assert [table.name for table in made] == ["language_deltas", "language_errors"]
 
 
 def test_the_mart_says_the_same(run: Path) -> None:

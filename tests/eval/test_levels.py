@@ -1,16 +1,21 @@
-"""What an agent is asked for, by level: the core's lines, those of the packs beside them."""
+"""Tables by level and of the packs beyond the core: made once, shown wherever a run is shown."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from robustbench_tc import taxonomy
+from robustbench_tc import api, taxonomy
 from robustbench_tc.cli.summary import print_tables
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import levels, runs, stages
+from robustbench_tc.eval.report import page
+from robustbench_tc.eval.stats import levels, packs, runs, stages
+from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.levels import LEVELS, LevelLine
 from robustbench_tc.eval.stats.overview import overview
+from robustbench_tc.eval.stats.packs import Given, Table, makers, spelled
+from robustbench_tc.eval.stats.runs import read
 from robustbench_tc.eval.stats.summary import summarise
 
 from ..conftest import Done
@@ -51,8 +56,7 @@ def test_the_cores_lines_add_up_to_the_perturbed_rows(tmp_path: Path) -> None:
 
 def test_a_pack_stands_beside_the_core_and_moves_none_of_its_lines(tmp_path: Path) -> None:
     without = lines(write_run(tmp_path / "core", coin(1), pairs(IDS)))
-    folder = write_run(tmp_path / "both", both, pairs(IDS) + PREFERRED)
-    found = lines(folder)
+    found = lines(write_run(tmp_path / "both", both, pairs(IDS) + PREFERRED))
     assert {key: one for key, one in found.items() if key[1] == "core"} == without
     pack, every = found["reasoning", "offers"], found["reasoning", "all"]
     assert (pack.types, pack.n, pack.correct) == (("CD_AB_pref", "TD_AB_pref"), 18, 9)
@@ -144,8 +148,9 @@ def test_the_summary_by_level_has_levels_in_place_of_components(tmp_path: Path, 
 
 
 def test_another_grouping_is_refused_with_its_nearest_name(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    refused = rbtc("summary", tmp_path, "--by", "levels")
-    assert refused.code == 1 and refused.err == "rbtc: unknown grouping 'levels': did you mean level?\n"
+    assert rbtc("summary", tmp_path, "--by", "levels").refusal == (
+        "rbtc: unknown grouping 'levels': did you mean level?\n"
+    )
 
 
 def test_the_summary_counts_the_stages_of_wrong_answers(tmp_path: Path, printed: Printed) -> None:
@@ -156,3 +161,69 @@ def test_the_summary_counts_the_stages_of_wrong_answers(tmp_path: Path, printed:
     for name in ("clean", "perturbed", *taxonomy.COMPONENTS):
         counted = [found.n[name], found.wrong(name), *found.of(name).values()]
         assert [name, *map(str, counted)] in said
+
+
+# --- Tables of the packs beyond the core: made once, shown wherever a run is shown
+
+
+HOSTILE = "<script>alert(1)</script> | `x`"
+
+
+def offered(given: Given) -> Iterable[Table]:
+    row = given.summary.types["CD_AB_pref"]
+    yield Table(
+        name="a_table",
+        title=f"A table {HOSTILE}",
+        columns=("type", "n", "share", "Δ matched"),
+        rows=(("CD_AB_pref", row.accuracy.n, -0.25, row.delta_matched), (HOSTILE, 3, 0.5, None)),
+        note="A note.",
+    )
+
+
+@pytest.fixture
+def of_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "makers", lambda: {"offers": offered})
+
+
+def run(folder: Path, *codes: str) -> Path:
+    ids, core = clean_ids(), coin(1)
+    rows = [*pairs(ids), *((one, code) for code in codes for one in ids[:20])]
+    return write_run(folder, lambda one, code: code in codes or core(one, code), rows)
+
+
+def test_a_cell_is_spelled_with_its_interval() -> None:
+    assert [spelled(one) for one in ("a", 3, 0.5, None)] == [("a", ""), ("3", ""), ("0.500", ""), ("–", "")]
+    assert spelled(Interval(0.5, 0.25, 0.75, 4)) == ("0.500", "[0.250, 0.750]")
+
+
+@pytest.mark.usefixtures("of_offers")
+def test_a_packs_tables_are_in_the_report_and_in_the_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(tmp_path / "run", "CD_AB_pref")
+    report = api.report([str(folder)])
+    (table,) = report.models[0].packs
+    value = table.rows[0][3]
+    assert isinstance(value, Interval) and value.n == 20
+    shown = page.html(report)
+    assert "<script>alert(1)" not in shown and "A note." in shown and 'href="#packs"' in shown
+    assert f"{value.value:.3f}".replace("-", "−") in shown and "−0.250" in shown
+    text = page.markdown(report)
+    assert "### " in text and "| CD\\_AB\\_pref | 20 | -0.250 |" in text.replace("−", "-")
+    assert json.loads(page.as_json(report))["models"][0]["packs"][0]["rows"][1] == [HOSTILE, 3, 0.5, None]
+    made = overview(read(folder), 0, {}, allow_missing=True)
+    assert made.packs == report.models[0].packs
+    print_tables(made)
+    said = capsys.readouterr().out
+    assert "A note." in said and "-0.250" in said and HOSTILE in said
+
+
+@pytest.mark.usefixtures("of_offers")
+def test_a_run_of_the_core_has_no_tables_of_packs(tmp_path: Path) -> None:
+    report = api.report([str(run(tmp_path / "run"))])
+    assert report.models[0].packs == ()
+    assert 'id="packs"' not in page.html(report) and "Beyond the core" not in page.markdown(report)
+
+
+def test_every_module_speaks_for_packs_that_there_are() -> None:
+    assert all(callable(make) for make in makers().values())

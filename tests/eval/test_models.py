@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.models import find, models, serve_command
+
+from ..refusals import refuses
 
 
 def test_the_table_is_the_papers(shared: Path) -> None:
@@ -55,8 +56,7 @@ def test_models_are_found_by_name_and_by_weights_in_any_case() -> None:
     ],
 )
 def test_a_model_that_cannot_be_served_is_one_line(name: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        serve_command(name)
+    refuses(said, serve_command, name)
 
 
 def test_weights_of_ones_own_can_be_named() -> None:

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.overview import Overview, overview
 from robustbench_tc.eval.stats.runs import Subset
 
+from ..refusals import refuses
 from .synthetic_runs import write_run
 
 A, B, C = "apibank__level1_1", "bfcl_v3__x", "tooleyes__y"
@@ -117,8 +117,13 @@ def test_extensions_are_listed_and_do_not_enter_the_headline(tmp_path: Path) -> 
 
 def test_there_is_no_headline_while_an_answer_is_missing(tmp_path: Path) -> None:
     rows = [*ROWS[:-1], row(B, "transient_timeout", None)]
-    with pytest.raises(UserError, match=r"2 of 13 rows have no answer \(1 request_error, 1 not asked\)"):
-        overview_of(tmp_path / "run", rows, 13)
+    refuses(
+        r"2 of 13 rows have no answer \(1 request_error, 1 not asked\)",
+        overview_of,
+        tmp_path / "run",
+        rows,
+        13,
+    )
     found = overview_of(tmp_path / "run", rows, 13, allow_missing=True)
     assert (found.answered, found.missing) == (11, 2)
     assert found.components["transition"].n == 1
@@ -145,8 +150,7 @@ def test_a_damaged_column_is_one_line(tmp_path: Path) -> None:
     table = pq.read_table(made / "scores.parquet")
     at = table.schema.get_field_index("correct")
     pq.write_table(table.set_column(at, "correct", pa.array([["yes"]])), made / "scores.parquet")
-    with pytest.raises(UserError, match=r"scores\.parquet is damaged: "):
-        runs.read(made)
+    refuses(r"scores\.parquet is damaged: ", runs.read, made)
 
 
 def test_every_value_comes_with_its_interval(tmp_path: Path) -> None:

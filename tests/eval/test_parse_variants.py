@@ -4,12 +4,12 @@ from itertools import product
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import FORMATS, ORDERS, parse
 from robustbench_tc.eval.parse.turns import LAYOUT_TOKENS
 from robustbench_tc.eval.render import render_calls
 from robustbench_tc.schema import SOURCES, Call, Json, Tool
 
+from ..refusals import refuses
 from .texts import PING, TOOLS
 
 EXAMPLES: dict[str, tuple[str, tuple[Call, ...]]] = {
@@ -55,8 +55,7 @@ def test_an_order_tries_every_variant_once(source: str) -> None:
 
 
 def test_an_unknown_source_is_an_error() -> None:
-    with pytest.raises(UserError, match="unknown source 'bfcl'"):
-        parse("x", source="bfcl")
+    refuses("unknown source 'bfcl'", parse, "x", source="bfcl")
 
 
 def test_the_family_of_the_source_is_tried_first() -> None:
@@ -209,8 +208,7 @@ def test_what_is_refused_is_no_call() -> None:
         "[f(a=~5, b=[g(x=1)])]",
         "[f, g(a=1)]",
     ]
-    wrong = [(text, got) for text in cases if (got := calls(text)) != []]
-    assert wrong == []
+    assert [(text, got) for text in cases if (got := calls(text)) != []] == []
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,14 @@ from robustbench_tc.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse
 from robustbench_tc.schema import Message
 
 from ..builders import rlla_rows as made
+from ..conftest import Rbtc
 from ..loopback import LoopbackServer, reply
+from ..refusals import refuses
 from . import small
-from .test_eval_command import Rbtc, rbtc
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 WORDS = RllaPrompts(made.HEAD, made.TAIL)
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 def training(folder: Path, *systems: str, config: str = "full") -> Path:
@@ -92,8 +88,7 @@ def test_every_row_lists_its_registry_in_order_with_its_duplicates() -> None:
 
 
 def test_a_system_text_in_full() -> None:
-    row = small.clean_rows()[0]
-    system, _ = WORDS.messages(row)
+    system, _ = WORDS.messages(small.clean_rows()[0])
     assert system["content"] == (
         made.HEAD + "1. Name: geo_map.distance\nDescription: Distance between two towns in kilometres.\n"
         'Parameters: {"start": {"description": "The start.", "type": "string", "default": ""}, '
@@ -258,16 +253,21 @@ def test_an_agent_of_ones_own_is_not_asked_in_words(rbtc: Rbtc, release: Path, w
 
 
 def test_a_benchmark_release_is_no_training_data(release: Path) -> None:
-    with pytest.raises(UserError, match=r"no training rows there \(parquet with the column prompt\)"):
-        rlla.read(str(release))
+    refuses(r"no training rows there \(parquet with the column prompt\)", rlla.read, str(release))
 
 
 def test_rows_that_disagree_or_are_of_another_form(tmp_path: Path) -> None:
     good, other = made.system(made.FERRY), made.system(made.FERRY).replace("Decide", "Pick")
-    with pytest.raises(UserError, match=r"other words around the tools in .*row 2 than in .*row 1"):
-        rlla.read(str(training(tmp_path / "a", good, other)))
-    with pytest.raises(UserError, match="row 2: its system text does not list tools in ToolRL's form"):
-        rlla.read(str(training(tmp_path / "b", good, "You are helpful.")))
+    refuses(
+        r"other words around the tools in .*row 2 than in .*row 1",
+        rlla.read,
+        str(training(tmp_path / "a", good, other)),
+    )
+    refuses(
+        "row 2: its system text does not list tools in ToolRL's form",
+        rlla.read,
+        str(training(tmp_path / "b", good, "You are helpful.")),
+    )
     with pytest.raises(UserError, match="its prompt does not begin with a system text"):
         (tmp_path / "c").mkdir()
         rows = [{"prompt": [{"role": "user", "content": "Hello"}]}]
@@ -278,8 +278,7 @@ def test_rows_that_disagree_or_are_of_another_form(tmp_path: Path) -> None:
         (tmp_path / "d" / "x.parquet").write_bytes(b"PAR1")
         rlla.read(str(tmp_path / "d"))
     deep = good.replace('"default": ""', '"default": ' + "[" * 100_000)
-    with pytest.raises(UserError, match="does not list tools in ToolRL's form"):
-        rlla.read(str(training(tmp_path / "e", deep)))
+    refuses("does not list tools in ToolRL's form", rlla.read, str(training(tmp_path / "e", deep)))
 
 
 def test_several_configs_of_one_build_agree(tmp_path: Path) -> None:

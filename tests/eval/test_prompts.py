@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import prompts, wire
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.schema import Message, Tool
 
+from ..refusals import refuses
 from .small import clean_rows, rows
 
 names = st.lists(st.text("ab._- é", min_size=1, max_size=4), max_size=8)
@@ -75,8 +75,9 @@ def test_the_prompt_version_is_over_every_text(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_unknown_format_is_named() -> None:
-    with pytest.raises(UserError, match="unknown output format 'reactt': did you mean react"):
-        prompts.system_text("reactt", "rotbench", ())
+    refuses(
+        "unknown output format 'reactt': did you mean react", prompts.system_text, "reactt", "rotbench", ()
+    )
 
 
 @given(names)
@@ -134,8 +135,7 @@ def test_prompt_mode_answers_with_one_user_turn_under_a_label() -> None:
 
 
 def test_a_call_written_as_text_in_fc_mode_is_answered_by_a_user_turn() -> None:
-    row = TRANSITIONS[0]
-    ask = wire.second(row, "fc", "[ping()]", None)
+    ask = wire.second(TRANSITIONS[0], "fc", "[ping()]", None)
     assert [m["role"] for m in ask.messages[-2:]] == ["assistant", "user"]
 
 

@@ -19,12 +19,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.cli import report as verb
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, latex, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
@@ -32,6 +28,8 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.verified import Beside
 from robustbench_tc.io.numbers import number, typeset
 
+from ..conftest import Rbtc
+from ..refusals import refuses
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
 HOSTILE = "<script>alert(1)</script> | `x` *b* 7B"
@@ -113,8 +111,7 @@ def test_the_page_is_well_formed_and_runs_and_styles_what_its_policy_names(shown
     parsed = Page()
     parsed.feed(shown)
     assert parsed.open == [] and parsed.inline == []
-    folder = Path(page.__file__).parent
-    assert parsed.scripts[""] == [(folder / "page.js").read_text()]
+    assert parsed.scripts[""] == [(Path(page.__file__).parent / "page.js").read_text()]
     [files] = parsed.scripts["application/octet-stream"]
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", files)
     policy = dict(part.strip().split(" ", 1) for part in parsed.policy.split(";"))
@@ -164,10 +161,8 @@ def test_marks_are_against_the_named_baseline_only(report: content.Report, folde
     assert "perturbed" not in holed.marks and "TD" not in holed.type_marks
     assert "delta_reward" not in holed.marks and "delta_action" in holed.marks
     assert all(not model.marks for model in api.report(folders[:2]).models)
-    with pytest.raises(UserError, match="another dataset version"):
-        api.report(folders[:2], baseline="paper:o4-mini")
-    with pytest.raises(UserError, match=r"did you mean base-1\.5b"):
-        api.report(folders[:2], baseline="base-1b")
+    refuses("another dataset version", api.report, folders[:2], baseline="paper:o4-mini")
+    refuses(r"did you mean base-1\.5b", api.report, folders[:2], baseline="base-1b")
 
 
 def test_the_paper_stands_apart_unranked_and_unmarked(report: content.Report, shown: str) -> None:
@@ -272,10 +267,8 @@ def test_equal_names_are_distinguished(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 4}))
     a, b = (str(write_run(tmp_path / name, coin(1), rows, model="same")) for name in "ab")
     assert [m.label for m in api.report([a, b]).models] == [f"same ({a})", f"same ({b})"]
-    with pytest.raises(UserError, match="given twice"):
-        api.report([a, a])
-    with pytest.raises(UserError, match=r"fits 2 runs: name .*a or .*b"):
-        api.report([a, b], baseline="same")
+    refuses("given twice", api.report, [a, a])
+    refuses(r"fits 2 runs: name .*a or .*b", api.report, [a, b], baseline="same")
 
 
 def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
@@ -329,18 +322,9 @@ def test_without_the_dataset_and_without_the_wish_the_page_says_why_it_has_no_ro
 # --- the command ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def app() -> typer.Typer:
-    made = typer.Typer(pretty_exceptions_enable=False)
-    made.command()(verb.report)
-    return made
-
-
-def test_four_files_are_written_and_gaps_are_said(
-    app: typer.Typer, folders: list[str], tmp_path: Path
-) -> None:
-    found = CliRunner().invoke(app, [*folders, "--out", str(tmp_path / "out")], catch_exceptions=False)
-    assert found.exit_code == 0
+def test_four_files_are_written_and_gaps_are_said(rbtc: Rbtc, folders: list[str], tmp_path: Path) -> None:
+    found = rbtc("report", *folders, "--out", tmp_path / "out")
+    assert found.code == 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "rbtc.json",
         "report.csv",
@@ -348,20 +332,21 @@ def test_four_files_are_written_and_gaps_are_said(
         "report.json",
         "report.md",
     ]
-    assert "gap: holed-3b: TD: 1 of 148" in found.output
+    assert "gap: holed-3b: TD: 1 of 148" in found.err
     size = (tmp_path / "out" / "report.html").stat().st_size
-    assert f"report.html, {size / 1e6:.1f} MB (also .md, .csv, .json)" in " ".join(found.output.split())
+    assert f"report.html, {size / 1e6:.1f} MB (also .md, .csv, .json)" in " ".join(found.out.split())
 
 
-def test_check_paper_agrees_and_needs_no_run(app: typer.Typer) -> None:
-    found = CliRunner().invoke(app, ["--check-paper"], catch_exceptions=False)
-    assert found.exit_code == 0
+def test_check_paper_agrees_and_needs_no_run(rbtc: Rbtc) -> None:
+    found = rbtc("report", "--check-paper")
+    assert found.code == 0
     for part in ("126 of 126", "503 of 630", "26.3%", "26.6%", "19.2%", "DeepSeek-R1-Distill-14B", "0.502"):
-        assert part in found.output
-    assert "differs" not in found.output
+        assert part in found.out
+    assert "differs" not in found.out
 
 
-def test_check_paper_fails_when_a_count_is_off(app: typer.Typer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("new_folder")
+def test_check_paper_fails_when_a_count_is_off(rbtc: Rbtc, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = paper.counts
 
     def off_by_one(model: str) -> dict[str, tuple[int, int]]:
@@ -369,9 +354,9 @@ def test_check_paper_fails_when_a_count_is_off(app: typer.Typer, monkeypatch: py
         return counts | ({"CD": (counts["CD"][0] + 9, counts["CD"][1])} if model == "o4-mini" else {})
 
     monkeypatch.setattr(paper, "counts", off_by_one)
-    found = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["--check-paper"])
-    assert found.exit_code == 1
-    assert "o4-mini delta_reward: printed 0.326" in found.output
+    found = rbtc("report", "--check-paper")
+    assert found.code == 1
+    assert "o4-mini delta_reward: printed 0.326" in found.out
 
 
 @pytest.mark.parametrize(
@@ -384,10 +369,9 @@ def test_check_paper_fails_when_a_count_is_off(app: typer.Typer, monkeypatch: py
         (["A", "--release", "nowhere"], "has no clean"),
     ],
 )
-def test_bad_input_is_one_line(app: typer.Typer, folders: list[str], arguments: list[str], line: str) -> None:
+def test_bad_input_is_one_line(rbtc: Rbtc, folders: list[str], arguments: list[str], line: str) -> None:
     given = [folders[0] if word == "A" else word for word in arguments]
-    caught = CliRunner().invoke(app, given).exception
-    assert isinstance(caught, UserError) and line in str(caught) and "\n" not in str(caught)
+    assert line in rbtc("report", *given).refusal
 
 
 # --- a real browser -------------------------------------------------------------------------------------

@@ -38,11 +38,6 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "rows", small.rows())
-
-
-@pytest.fixture(scope="module")
 def runs(release: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     def reply(row: Sample) -> Mapping[str, Any]:
         made = {"raw_output": HOSTILE[len(row.id) % len(HOSTILE)], "finish_reason": "stop"}
@@ -170,8 +165,7 @@ def test_a_dataset_with_other_texts_is_not_shown_as_what_was_asked(runs: list[Ru
         row if row.source == "bfcl_v3" else msgspec.structs.replace(row, messages=OTHER)
         for row in small.rows("CD")
     ]
-    folder = small.write(tmp_path / "other", changed)
-    found = embed(runs, ["a", "b"], folder)
+    found = embed(runs, ["a", "b"], small.write(tmp_path / "other", changed))
     assert "rows of these runs have other texts in other, or none." in found.notes[0]
     assert {one[1] for one in unpacked(found)["samples"]} == {"bfcl_v3"}
     none = small.write(tmp_path / "none", [row for row in changed if row.source != "bfcl_v3"])

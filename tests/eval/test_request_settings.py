@@ -15,19 +15,13 @@ from robustbench_tc.eval.backends.vllm import check_takes
 from robustbench_tc.eval.request_settings import RequestSettings, settle
 from robustbench_tc.io.store import Store
 
-from ..conftest import ROOT
+from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
-from . import small
-from .test_eval_command import Rbtc, rbtc
+from ..refusals import refuses
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 SECRET = "tok-planted-0123456789"
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
 
 
 def model(body: dict[str, Any]) -> Any:
@@ -163,11 +157,9 @@ def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: P
             1,
         )
         limit = ("--price", "1,2", "--max-cost", 0.0001)  # 20 millionths a reply
-        said = rbtc(*base, *limit)
-        assert said.code == 1 and "stopped: 0.0001 spent, the limit is 0.0001" in said.err
+        assert "stopped: 0.0001 spent, the limit is 0.0001" in rbtc(*base, *limit).refusal
         assert server.count == 5
-        said = rbtc(*base, *limit)
-        assert said.code == 1 and server.count == 5
+        assert rbtc(*base, *limit).code == 1 and server.count == 5
         assert rbtc(*base, "--price", "1,2", "--max-cost", 1).code == 0
 
 
@@ -369,8 +361,7 @@ def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, subtests: pytest.
 
 def test_an_agent_takes_no_system_text(rbtc: Rbtc, release: Path) -> None:
     Path("s.txt").write_text("Be brief.")
-    said = rbtc("eval", release, "--agent", "oracle", "--system", "s.txt")
-    assert said.code == 1 and "leave --system out" in said.err
+    assert "leave --system out" in rbtc("eval", release, "--agent", "oracle", "--system", "s.txt").refusal
 
 
 # --- from Python --------------------------------------------------------------------------------------
@@ -397,8 +388,7 @@ def test_what_json_cannot_hold_is_refused() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     for value in (deep, {"a": {1, 2}}, {"a": "\ud83d"}):
-        with pytest.raises(UserError, match=r"^extra_body: JSON cannot hold it: "):
-            request_settings.json_object("extra_body", value)
+        refuses(r"^extra_body: JSON cannot hold it: ", request_settings.json_object, "extra_body", value)
 
 
 def test_vllm_in_this_process_takes_what_it_has_a_place_for() -> None:

@@ -28,6 +28,7 @@ from ..loopback import (
     rate_limit,
     reply,
 )
+from ..refusals import refuses
 from . import small
 
 Body = dict[str, Any]
@@ -260,8 +261,7 @@ def test_a_torn_journal_loses_its_last_line_only(tmp_path: Path, serve: Any) -> 
     server = serve(called)
     run, first, _ = evaluate(tmp_path / "run", ALL, server)
     count = server.count
-    data = run.journal_path.read_bytes()
-    run.journal_path.write_bytes(data[:-20])
+    run.journal_path.write_bytes(run.journal_path.read_bytes()[:-20])
     run.predictions_path.write_bytes(b"PAR1")
     _, second, _ = evaluate(tmp_path / "run", ALL, server)
     assert server.count == count + 1
@@ -274,8 +274,13 @@ def test_a_line_that_is_no_answer_is_said(tmp_path: Path, serve: Any) -> None:
     run, *_ = evaluate(tmp_path / "run", ALL, server)
     data = run.journal_path.read_bytes()
     run.journal_path.write_bytes(data.replace(b'"status":"ok"', b'"status":"of later"', 1))
-    with pytest.raises(UserError, match=r"journal.jsonl holds other records than answers \(.*of later"):
-        evaluate(tmp_path / "run", ALL, server)
+    refuses(
+        r"journal.jsonl holds other records than answers \(.*of later",
+        evaluate,
+        tmp_path / "run",
+        ALL,
+        server,
+    )
     assert run.journal_path.stat().st_size > len(data)
 
 
@@ -303,9 +308,9 @@ def test_a_folder_of_other_settings_is_refused_with_the_difference(
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
     run = record.start(tmp_path / "run", dataset, settings(dataset), 5)
     run.journal_path.write_text("{}\n")
-    with pytest.raises(UserError, match="other settings: " + said) as error:
-        record.start(tmp_path / "run", dataset, settings(dataset, **changes), 5)
-    assert "\n" not in str(error.value)
+    refuses(
+        "other settings: " + said, record.start, tmp_path / "run", dataset, settings(dataset, **changes), 5
+    )
 
 
 def test_a_run_without_an_answer_may_begin_again_under_other_settings(tmp_path: Path) -> None:
@@ -335,10 +340,8 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
-    with pytest.raises(UserError, match="is there and is not a run"):
-        record.start(tmp_path / "notes", dataset, settings(dataset), 5)
-    with pytest.raises(UserError, match="is not a run folder"):
-        record.open_run(tmp_path / "notes")
+    refuses("is there and is not a run", record.start, tmp_path / "notes", dataset, settings(dataset), 5)
+    refuses("is not a run folder", record.open_run, tmp_path / "notes")
 
 
 def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path: Path, serve: Any) -> None:
@@ -349,8 +352,14 @@ def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path
     ]
     left = iter(range(40))
     server = serve(lambda body: SERVER_ERROR if next(left, None) is None else called(body))
-    with pytest.raises(UserError, match=r"stopped answering .* the same command goes on"):
-        evaluate(tmp_path / "run", rows, server, max_retries=0)
+    refuses(
+        r"stopped answering .* the same command goes on",
+        evaluate,
+        tmp_path / "run",
+        rows,
+        server,
+        max_retries=0,
+    )
     run = record.open_run(tmp_path / "run")
     assert run.record.totals["status"]["ok"] == 40
     assert run.record.totals["predictions"] < len(rows)
@@ -359,17 +368,14 @@ def test_an_endpoint_that_dies_stops_the_session_and_keeps_what_was_had(tmp_path
 
 def test_an_endpoint_that_takes_no_tools_is_found_out(tmp_path: Path, serve: Any) -> None:
     server = serve(lambda body: BAD_TOOL_NAME)
-    with pytest.raises(UserError, match=r"refuses every registry .* --mode prompt"):
-        evaluate(tmp_path / "run", ALL, server, mode="fc")
+    refuses(r"refuses every registry .* --mode prompt", evaluate, tmp_path / "run", ALL, server, mode="fc")
     assert server.count < len(ALL)
 
 
 def test_nobody_there_is_one_line(tmp_path: Path) -> None:
     server = LoopbackServer(called)
     server.port = 9
-    with pytest.raises(UserError, match="nothing answers at http://127") as error:
-        evaluate(tmp_path / "run", STATIC, server)
-    assert "\n" not in str(error.value)
+    refuses("nothing answers at http://127", evaluate, tmp_path / "run", STATIC, server)
 
 
 def test_two_processes_cannot_write_one_run(tmp_path: Path, serve: Any) -> None:

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,9 @@ from robustbench_tc.eval.leaderboard.scoring import entry_of_run
 from robustbench_tc.eval.stats.values import HEADS, METRICS
 from robustbench_tc.io.numbers import number, signed, typeset
 
-from ..conftest import Done
+from ..conftest import Done, Rbtc
 from .leaderboard.few import submission
 from .synthetic_runs import clean_ids, coin, pairs, write_run
-
-Rbtc = Callable[..., Done]
 
 SETTINGS = {
     "fingerprint": "f" * 32,

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score import SCORERS, score
 from robustbench_tc.schema import OMIT, SOURCES, Call, Json, Tool
 
+from ..refusals import refuses
 from .texts import values
 
 
@@ -41,8 +40,7 @@ OBJECTS = {"type": "array", "items": OBJECT}
 
 def test_every_source_has_a_scorer_and_another_is_an_error() -> None:
     assert tuple(SCORERS) == (*SOURCES, "generic", "own")
-    with pytest.raises(UserError, match="unknown source 'bfcl'"):
-        score([], source="bfcl", category="", golden_answers=(), tools=())
+    refuses("unknown source 'bfcl'", score, [], source="bfcl", category="", golden_answers=(), tools=())
 
 
 def test_types_and_values() -> None:

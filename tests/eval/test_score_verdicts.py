@@ -75,8 +75,7 @@ def bfcl(code: str) -> tuple[Sample, Sample]:
 )
 def test_error_modes(text: str, mode: str) -> None:
     row = small.clean_rows()[0]
-    name = row.golden_answers[0][0].name
-    verdict = answered(row, row, text.replace("{name}", name))
+    verdict = answered(row, row, text.replace("{name}", row.golden_answers[0][0].name))
     assert (verdict.correct, verdict.error_mode) == (False, mode)
 
 
@@ -183,7 +182,6 @@ def test_a_bad_argument_is_flagged_in_the_verdict() -> None:
 
 def test_the_first_tool_of_a_duplicated_name_does_not_judge() -> None:
     row, clean = bfcl("same_name_A")
-    name = row.golden_answers[0][0].name
-    bare = Tool(name, "", {"type": "object", "properties": {}})
+    bare = Tool(row.golden_answers[0][0].name, "", {"type": "object", "properties": {}})
     first = msgspec.structs.replace(row, tools=(bare, *clean.tools))
     assert answered(first, clean, golden_text(clean)).correct

@@ -166,8 +166,7 @@ def test_unpaired_differences_are_newcombes_method_10_of_independent_ones() -> N
 
 
 def test_no_difference_that_no_sample_shows_still_has_a_width() -> None:
-    right = np.repeat([1, 0], [60, 40])
-    one = shares(right, np.ones(100))
+    one = shares(np.repeat([1, 0], [60, 40]), np.ones(100))
     found = difference(one, one)
     assert float(found.value) == 0
     assert -0.05 < float(found.low) < -0.005 and 0.005 < float(found.high) < 0.05
@@ -243,10 +242,8 @@ def test_fiellers_set_is_what_a_search_finds(seed: int) -> None:
 
 
 def test_a_share_of_what_may_be_nothing_cannot_be_said() -> None:
-    random = np.random.default_rng(1)
-    right = random.random(50) < 0.7
+    right = np.random.default_rng(1).random(50) < 0.7
     clean = shares(right, np.ones(50))
-    nothing = difference(clean, clean)
-    assert quotient(clean, nothing) is None
+    assert quotient(clean, difference(clean, clean)) is None
     negative = difference(shares(np.zeros(50), np.ones(50)), clean)
     assert quotient(clean, negative) is None

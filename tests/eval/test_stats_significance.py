@@ -1,7 +1,8 @@
-"""The tests against the textbook, enumeration and each other."""
+"""Tests, repeats and rows asked again, against textbooks, enumeration and each other."""
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from robustbench_tc.eval.stats import runs
+from robustbench_tc.eval.stats.exact import clopper_pearson, share_interval
+from robustbench_tc.eval.stats.reasked import Answered, reasked
+from robustbench_tc.eval.stats.repeats import MOST, repeated
 from robustbench_tc.eval.stats.significance import (
     SIGNS,
     fisher_p,
@@ -19,6 +24,8 @@ from robustbench_tc.eval.stats.significance import (
     signs_p,
     stars,
 )
+
+from .synthetic_runs import clean_ids, pairs, write_run
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -99,3 +106,149 @@ def test_sign_patterns_of_many_clusters_are_normal() -> None:
         [p] = signs_p([column])
         drawn = (p * (SIGNS + 1)) % 1 in (pytest.approx(0, abs=1e-6), pytest.approx(1, abs=1e-6))
         assert drawn is (differing == 500)
+
+
+# --- pass@k and pass^k against drawing answers, and the variance within rows against its definition
+
+
+ROWS = pairs(clean_ids({"bfcl_v3": 12}))
+
+
+Answers = dict[tuple[str, str], list[bool | None]]
+
+
+def verdicts(seed: int, repeats: int) -> Answers:
+    random = np.random.default_rng(seed)
+    return {row: (random.random(repeats) < random.random()).tolist() for row in ROWS}
+
+
+def outcomes_of(folder: Path, made: Answers, repeats: int) -> runs.Outcomes:
+    """A run whose answers come in the order of the repeats."""
+    turn = {row: iter(answers) for row, answers in made.items()}
+    written = write_run(folder, lambda c, t: next(turn[c, t]), ROWS, repeats=repeats)
+    return runs.align([runs.read(written)])[0]
+
+
+def test_one_of_k_and_all_of_k_are_what_every_choice_of_k_answers_gives(tmp_path: Path) -> None:
+    made = verdicts(1, 4)
+    found = repeated(outcomes_of(tmp_path / "a", made, 4))
+    assert found is not None and found.repeats == 4
+    clean = [answers for (_, code), answers in made.items() if code == "clean"]
+    line = found.lines["clean"]
+    assert (line.rows, line.left_out) == (12, 0)
+    for k in range(1, 5):
+        chosen = [list(itertools.combinations(answers, k)) for answers in clean]
+        some = np.mean([np.mean([any(one) for one in of]) for of in chosen])
+        every = np.mean([np.mean([all(one) for one in of]) for of in chosen])
+        assert line.at[k].value == pytest.approx(some)
+        assert line.all[k].value == pytest.approx(every)
+        assert line.at[k].low <= line.at[k].value <= line.at[k].high
+    assert line.within == pytest.approx(
+        np.mean([np.var(np.array(answers, float), ddof=1) for answers in clean])
+    )
+    assert line.at[1].value == line.all[1].value
+
+
+def test_answers_that_repeat_have_no_variance_and_one_value(tmp_path: Path) -> None:
+    made: Answers = {row: [row[0] < "bfcl_v3__level1_3"] * 3 for row in ROWS}
+    found = repeated(outcomes_of(tmp_path / "a", made, 3))
+    assert found is not None
+    line = found.lines["perturbed"]
+    assert line.within == 0 and line.within_share == 0
+    assert len({one.value for one in (*line.at.values(), *line.all.values())}) == 1
+
+
+def test_rows_without_every_verdict_are_left_out_and_counted(tmp_path: Path) -> None:
+    made: Answers = {row: [True, False] for row in ROWS}
+    made[ROWS[0]] = [True, None]
+    assert ROWS[0][1] == "clean"
+    found = repeated(outcomes_of(tmp_path / "a", made, 2))
+    assert found is not None
+    assert (found.lines["clean"].rows, found.lines["clean"].left_out) == (11, 1)
+    assert found.lines["clean"].at[2].value == 1.0 and found.lines["clean"].all[2].value == 0.0
+
+
+def test_rows_that_no_source_has_are_not_left_out(tmp_path: Path) -> None:
+    """ToolEyes has no rows of the same-name and reward types."""
+    rows = pairs(clean_ids({"bfcl_v3": 2, "tooleyes": 3}))
+    folder = write_run(tmp_path / "a", lambda c, t: True, rows, repeats=2)
+    found = repeated(runs.align([runs.read(folder)])[0])
+    assert found is not None
+    assert {line.left_out for line in found.lines.values()} == {0}
+    assert found.lines["perturbed"].rows == sum(code != "clean" for _, code in rows)
+
+
+def test_a_run_asked_once_says_nothing_of_repeats(tmp_path: Path) -> None:
+    assert repeated(outcomes_of(tmp_path / "a", verdicts(1, 1), 1)) is None
+    nothing: Answers = {row: [None, None] for row in ROWS}
+    assert repeated(outcomes_of(tmp_path / "b", nothing, 2)) is None
+
+
+def test_many_repeats_show_the_first_and_the_last(tmp_path: Path) -> None:
+    found = repeated(outcomes_of(tmp_path / "a", verdicts(2, 25), 25))
+    assert found is not None
+    assert list(found.lines["clean"].at) == [*range(1, MOST + 1), 25]
+
+
+# --- Rows asked again: the interval of the share of other verdicts, and the paired difference
+
+
+def _tail(k: int, n: int, p: float) -> float:
+    """P(X ≥ k) of a binomial."""
+    return math.fsum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_an_exact_interval_ends_where_either_tail_is_a_fortieth(counts: tuple[int, int]) -> None:
+    k, n = counts
+    low, high = clopper_pearson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+    if k:
+        assert _tail(k, n, low) == pytest.approx(0.025, rel=1e-6)
+    if k < n:
+        assert 1 - _tail(k + 1, n, high) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_none_in_n_bounds_the_share_at_three_in_n() -> None:
+    assert share_interval(0, 300) == (0.0, 0.01)
+    assert share_interval(0, 2) == (0.0, 1.0)
+    assert share_interval(1, 300) == clopper_pearson(1, 300)
+    assert clopper_pearson(0, 0) == (0.0, 1.0)
+    # The bound that the rule stands for: 95 % of such shares show one at least.
+    assert (1 - 3 / 300) ** 300 < 0.05
+    with pytest.raises(ValueError, match="3 of 2"):
+        clopper_pearson(3, 2)
+
+
+def _rows(pairs: list[tuple[int, bool]], types: int = 4) -> list[Answered]:
+    return [Answered(f"s{i // types}", f"t{i % types}", *pair) for i, pair in enumerate(pairs)]
+
+
+def test_the_same_answers_fit_and_the_opposite_ones_do_not() -> None:
+    found = reasked(_rows([(1, True), (0, False)] * 60), 1)
+    assert (found.rows, found.mismatches, found.share_high) == (120, 0, 3 / 120)
+    assert found.submitted == found.again == 0.5 and found.p == 1.0 and found.fits
+    found = reasked(_rows([(1, False)] * 120), 1)
+    assert (found.mismatches, found.again - found.submitted) == (120, -1.0)
+    assert not found.fits and found.p < 0.001 and found.share_low > 0.9
+
+
+def test_an_endpoint_that_knows_less_does_not_fit_and_noise_does() -> None:
+    noise = [(1, True)] * 80 + [(1, False)] * 6 + [(0, True)] * 6 + [(0, False)] * 28
+    assert reasked(_rows(noise), 1).fits
+    less = [(1, True)] * 40 + [(1, False)] * 46 + [(0, True)] * 6 + [(0, False)] * 28
+    found = reasked(_rows(less), 1)
+    assert not found.fits and found.high < 0 and found.p < 0.05
+
+
+def test_with_repeats_a_verdict_that_was_seen_once_is_no_mismatch() -> None:
+    pairs = [(0, False), (1, False), (1, True), (2, True), (3, True)]
+    assert reasked(_rows(pairs), 3).mismatches == 0
+    found = reasked(_rows([(0, True), (3, False)]), 3)
+    assert found.mismatches == 2 and found.submitted == found.again == 0.5
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=1, max_size=40))
+def test_the_order_of_rows_does_not_matter(pairs: list[tuple[int, bool]]) -> None:
+    rows = _rows(pairs)
+    assert reasked(rows, 1) == reasked(rows[::-1], 1)

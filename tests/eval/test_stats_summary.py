@@ -16,6 +16,7 @@ from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import METRICS, closure, codes_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
+from ..refusals import refuses
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
 
@@ -51,8 +52,7 @@ def test_the_types_are_the_papers_own() -> None:
     assert {(cell.type_code, cell.component) for cell in paper.cells() if cell.component != "clean"} == {
         (t.code, t.component) for t in taxonomy.types()
     }
-    with pytest.raises(UserError, match="did you mean o4-mini"):
-        paper.counts("o4mini")
+    refuses("did you mean o4-mini", paper.counts, "o4mini")
 
 
 def test_the_shipped_counts_are_the_specifications(shared: Path) -> None:
@@ -250,8 +250,7 @@ def test_a_type_that_this_version_does_not_know_is_named(tmp_path: Path) -> None
     rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
     other = {"CD": "of_tomorrow"}
     run = runs.read(write_run(tmp_path / "a", coin(1), rows, type_code=lambda c, t: other.get(t, t)))
-    with pytest.raises(UserError, match="type 'of_tomorrow' is in no taxonomy of this version"):
-        runs.align([run])
+    refuses("type 'of_tomorrow' is in no taxonomy of this version", runs.align, [run])
 
 
 def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp_path: Path) -> None:
@@ -267,27 +266,23 @@ def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp
 def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 2}))
     good = write_run(tmp_path / "good", coin(1), rows)
-    with pytest.raises(UserError, match="no run folder"):
-        runs.read(tmp_path / "nowhere")
+    refuses("no run folder", runs.read, tmp_path / "nowhere")
     (tmp_path / "other").mkdir()
-    with pytest.raises(UserError, match=r"is not a run folder: it has no run\.json"):
-        runs.read(tmp_path / "other")
+    refuses(r"is not a run folder: it has no run\.json", runs.read, tmp_path / "other")
     unscored = write_run(tmp_path / "unscored", coin(1), rows)
     (unscored / "scores.parquet").unlink()
-    with pytest.raises(UserError, match="rbtc score"):
-        runs.read(unscored)
+    refuses("rbtc score", runs.read, unscored)
     damaged = write_run(tmp_path / "damaged", coin(1), rows)
     (damaged / "scores.parquet").write_bytes((good / "scores.parquet").read_bytes()[:500])
-    with pytest.raises(UserError, match="is damaged"):
-        runs.read(damaged)
-    with pytest.raises(UserError, match="44 predictions more than once"):
-        runs.read(write_run(tmp_path / "doubled", coin(1), rows + rows[:44]))
+    refuses("is damaged", runs.read, damaged)
+    refuses(
+        "44 predictions more than once", runs.read, write_run(tmp_path / "doubled", coin(1), rows + rows[:44])
+    )
     with pytest.raises(UserError, match="mixes 2 modes"):
         mode = {"clean": "fc"}
         runs.read(write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: mode.get(t, "prompt")))
     (good / "run.json").write_text("{")
-    with pytest.raises(UserError, match=r"run\.json is not JSON"):
-        runs.read(good)
+    refuses(r"run\.json is not JSON", runs.read, good)
 
 
 def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> None:
@@ -297,5 +292,4 @@ def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> No
     other_rows = runs.read(write_run(tmp_path / "c", coin(1), rows, fingerprint="e" * 32))
     other_text = runs.read(write_run(tmp_path / "d", coin(1), rows, sample_hash=lambda c, t: t))
     for other in (other_version, other_rows, other_text):
-        with pytest.raises(UserError, match="different datasets"):
-            runs.align([first, other])
+        refuses("different datasets", runs.align, [first, other])

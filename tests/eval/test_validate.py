@@ -4,16 +4,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.cli import validate as verb
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.validate import self_check, validate_release
 from robustbench_tc.schema import ANY, OMIT, Call, Sample, Tool
 
+from ..conftest import Rbtc
+from ..refusals import refuses
 from . import small
 
 TOOL = Tool(
@@ -58,8 +56,7 @@ def test_the_keys_of_an_object_have_accepted_values_of_their_own() -> None:
 
 
 def test_an_unknown_output_format_is_an_error() -> None:
-    with pytest.raises(UserError, match="unknown output format 'xml'"):
-        render_calls((), "xml")
+    refuses("unknown output format 'xml'", render_calls, (), "xml")
 
 
 def test_every_golden_answer_of_the_rule_types_passes(subtests: pytest.Subtests) -> None:
@@ -97,44 +94,37 @@ def test_a_golden_answer_that_its_scorer_refuses_has_a_reason() -> None:
     assert (self_check(row) or "").startswith("answer 0 as text: reads back as")
 
 
-app = typer.Typer()
-app.command()(verb.validate)
-
-
-def test_a_release_passes_and_the_verb_says_so(tmp_path: Path) -> None:
+def test_a_release_passes_and_the_verb_says_so(rbtc: Rbtc, tmp_path: Path) -> None:
     folder = small.write(tmp_path / "release", small.rows())
     reports = validate_release(folder)
     assert reports[0].config == "clean"
     assert sum(report.passed for report in reports) == len(small.rows())
-    ran = CliRunner().invoke(app, [str(folder)])
-    assert ran.exit_code == 0
-    assert "same_name_A" in ran.output
+    ran = rbtc("validate", folder)
+    assert ran.code == 0
+    assert "same_name_A" in ran.out
 
 
-def test_a_row_that_fails_is_named_and_the_verb_fails(tmp_path: Path) -> None:
+def test_a_row_that_fails_is_named_and_the_verb_fails(rbtc: Rbtc, tmp_path: Path) -> None:
     rows = small.rows("same_name_A")
     bad = changed(zz=["x"])
     lost = msgspec.structs.replace(rows[-1], clean_id="gone", id="gone::same_name_A")
     folder = small.write(tmp_path / "release", [bad, *rows[1:], lost])
-    ran = CliRunner().invoke(app, [str(folder)])
-    assert ran.exit_code == 1
-    assert f"{bad.id}: answer 0" in ran.output
-    assert "gone::same_name_A: its clean row is not in the release" in ran.output
-    ran = CliRunner().invoke(app, [str(folder), "--json"])
-    failed = {name for report in msgspec.json.decode(ran.stdout) for name in report["failed"]}
+    ran = rbtc("validate", folder)
+    assert ran.code == 1
+    assert f"{bad.id}: answer 0" in ran.out
+    assert "gone::same_name_A: its clean row is not in the release" in ran.out
+    ran = rbtc("validate", folder, "--json")
+    failed = {name for report in msgspec.json.decode(ran.out) for name in report["failed"]}
     assert {bad.id, lost.id} <= failed
 
 
 def test_a_folder_that_is_no_release_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no release there"):
-        validate_release(tmp_path)
-    with pytest.raises(UserError, match="no release there"):
-        validate_release(tmp_path / "nowhere")
+    refuses("no release there", validate_release, tmp_path)
+    refuses("no release there", validate_release, tmp_path / "nowhere")
 
 
 def test_a_cut_file_is_an_error(tmp_path: Path) -> None:
     folder = small.write(tmp_path / "release", small.rows("CD"))
     path = next((folder / "CD").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(UserError, match=r"CD.*parquet"):
-        validate_release(folder)
+    refuses(r"CD.*parquet", validate_release, folder)

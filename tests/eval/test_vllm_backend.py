@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
 from robustbench_tc.eval.backends.vllm import VLLMTransport, cut_calls
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
 
+from ..refusals import refuses
 from . import small
 
 CALL = '<tool_call>\n{"name": "ping", "arguments": {"a": 1}}\n</tool_call>'
@@ -134,8 +134,6 @@ def test_calls_are_cut_out_of_the_text_or_it_is_left_whole(text: str, calls: int
 def test_weights_that_cannot_be_loaded_and_a_missing_package_are_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(UserError, match=r"vLLM cannot load absent: no such weights$"):
-        VLLMTransport("absent", batch=1)
+    refuses(r"vLLM cannot load absent: no such weights$", VLLMTransport, "absent", batch=1)
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(UserError, match=r"pip install -e '.\[vllm\]'"):
-        VLLMTransport("tiny", batch=1)
+    refuses(r"pip install -e '.\[vllm\]'", VLLMTransport, "tiny", batch=1)

@@ -1,12 +1,17 @@
-"""A new folder is there with all its files, or it is not there."""
+"""New folders are whole or not there, and the marker of a build names every other file of it."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
+from robustbench_tc.api.building import build_release
+from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.io.folders import write_new
 
+from ..refusals import refuses
 from ..trees import tree, write
 
 FILES = {"a.txt": b"1\n", "b/c/d.txt": b"2\n", "b/e.txt": b"3\n"}
@@ -51,6 +56,23 @@ def test_what_is_there_is_refused_and_kept(tmp_path: Path) -> None:
         ("link", "is a link"),
         ("loose", "is a link"),
     ):
-        with pytest.raises(UserError, match=said):
-            write_new(tmp_path / name, FILES)
+        refuses(said, write_new, tmp_path / name, FILES)
     assert tree(tmp_path) == before
+
+
+# --- The marker of a build names every other file of it, and shows whether anybody has changed it
+
+
+def test_a_builds_marker_names_every_other_file(bundled: Path) -> None:
+    report = json.loads((bundled / "build_report.json").read_text())
+    assert (report["kind"], report["report_version"]) == ("robustbench-tc", 2)
+    there = {path.relative_to(bundled).as_posix(): path for path in bundled.rglob("*") if path.is_file()}
+    del there["build_report.json"]
+    assert report["files"] == {n: hashlib.sha256(p.read_bytes()).hexdigest() for n, p in there.items()}
+    assert {"README.md", "build_report.md", "clean/test-00000-of-00001.parquet"} <= set(there)
+
+
+def test_the_returned_report_is_the_written_one(tmp_path: Path) -> None:
+    report = build_release(BuildSpec(profile="bundled", codes=("CD",)), tmp_path / "out")
+    assert isinstance(report, BuildReport)
+    assert report.json() == (tmp_path / "out" / "build_report.json").read_bytes()

@@ -60,10 +60,10 @@ def write(folder: Path) -> Path:
     """The three files; the cases file's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "orders.json").write_text(json.dumps(ORDERS))
-    (folder / "crm.json").write_text(json.dumps({"tools": [_mcp(one) for one in CRM]}))
+    listed = [  # as an MCP server lists them
+        {"name": one["name"], "description": one["description"], "inputSchema": one["parameters"]}
+        for one in CRM
+    ]
+    (folder / "crm.json").write_text(json.dumps({"tools": listed}))
     (folder / "cases.yaml").write_text(CASES)
     return folder / "cases.yaml"
-
-
-def _mcp(one: dict[str, Any]) -> dict[str, Any]:
-    return {"name": one["name"], "description": one["description"], "inputSchema": one["parameters"]}

@@ -82,14 +82,11 @@ def test_descriptions_that_are_nearly_the_same() -> None:
     st.lists(st.frozensets(st.sampled_from("abcdefgh"), max_size=6), max_size=12), st.sampled_from([0.6, 0.9])
 )
 def test_no_pair_is_missed(sets: list[frozenset[str]], least: float) -> None:
-    def share(one: frozenset[str], other: frozenset[str]) -> float:
-        return len(one & other) / len(one | other) if one | other else 0
-
     wanted = {
         (at, place)
         for place, one in enumerate(sets)
         for at, other in enumerate(sets[:place])
-        if one and share(one, other) >= least - 1e-9
+        if one and len(one & other) / len(one | other) >= least - 1e-9
     }
     found = list(pairs(sets, least))
     assert len(found) == len(set(found))

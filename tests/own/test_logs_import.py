@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.errors import UserError
 from robustbench_tc.own import yaml
 from robustbench_tc.own.read import read_cases
 
+from ..refusals import refuses
 from .shop import CRM, ORDERS
 from .test_hostile_files import outcome
 from .test_logs_redact import MAKERS
@@ -119,8 +119,7 @@ def test_what_looks_like_a_matcher_is_the_value_itself(folder: Path) -> None:
 def test_names_do_not_come_into_a_work_tree_unseen(folder: Path) -> None:
     (folder / "tree" / ".git").mkdir(parents=True)
     log = [said("user", "I am Jane Doe of jane.doe@acme.de"), said("assistant", "Hello Jane.")]
-    with pytest.raises(UserError, match=r"git work tree .*names of people .*--names-ok"):
-        imported(folder, log, out="tree/out")
+    refuses(r"git work tree .*names of people .*--names-ok", imported, folder, log, out="tree/out")
     assert not (folder / "tree" / "out").exists()
     (folder / "names.txt").write_text("(?i)jane( doe)?\n")
     path = imported(folder, log, out="tree/out", redact=folder / "names.txt")
@@ -190,8 +189,7 @@ def test_the_tools_of_a_log_are_written_beside_the_cases(tmp_path: Path) -> None
     log = tmp_path / "prod.jsonl"
     tools = [{"type": "function", "function": one} for one in ORDERS]
     log.write_text(json.dumps({"messages": LOOP[:3], "tools": [*tools, {"type": "web_search"}]}))
-    made = api.import_cases([log], tmp_path / "out")
-    assert made.files == ("tools.json", "cases.yaml")
+    assert api.import_cases([log], tmp_path / "out").files == ("tools.json", "cases.yaml")
     assert [tool.name for tool in read_cases(tmp_path / "out" / "cases.yaml").tools] == [
         one["name"] for one in ORDERS
     ]
@@ -200,8 +198,7 @@ def test_the_tools_of_a_log_are_written_beside_the_cases(tmp_path: Path) -> None
 def test_nothing_that_is_there_is_replaced(folder: Path) -> None:
     path = imported(folder, LOOP)
     before = path.read_bytes()
-    with pytest.raises(UserError, match="is not empty"):
-        imported(folder, LOOP[:3])
+    refuses("is not empty", imported, folder, LOOP[:3])
     assert path.read_bytes() == before
 
 
@@ -219,8 +216,6 @@ def test_many_cases_are_several_files_that_can_be_read(folder: Path, monkeypatch
 
 
 def test_a_gold_history_of_a_hand_written_case_still_ends_with_the_user(folder: Path) -> None:
-    path = imported(folder, LOOP)
-    text = path.read_text()
+    text = imported(folder, LOOP).read_text()
     (folder / "out" / "mine.yaml").write_text(text.replace('  from_log: "prod:1"\n', ""))
-    with pytest.raises(UserError, match="messages end with the user's message"):
-        read_cases(folder / "out" / "mine.yaml")
+    refuses("messages end with the user's message", read_cases, folder / "out" / "mine.yaml")

@@ -9,9 +9,10 @@ import pytest
 
 from robustbench_tc.audits.hygiene.personal import personal
 from robustbench_tc.audits.hygiene.secrets import tokens
-from robustbench_tc.errors import UserError
 from robustbench_tc.own.logs.redact import Redactor, luhn, mod97
 from robustbench_tc.own.patterns import compiled, read_patterns
+
+from ..refusals import refuses
 
 SEEDS = range(40)
 
@@ -170,8 +171,7 @@ def test_a_file_of_patterns_that_cannot_be_used_is_one_line(
 ) -> None:
     path = tmp_path / "names.txt"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=said):
-        read_patterns(path)
+    refuses(said, read_patterns, path)
 
 
 def test_hostile_texts_end() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.own import mcp_tools
 from robustbench_tc.own.mcp_tools import Server, list_tools, prefix_of
 from robustbench_tc.own.tools import read_tools
 
 from ..conftest import Done
+from ..refusals import refuses
 from .mcp_server import TOOLS
 
 ENDED = "the MCP server ended with status"
@@ -36,10 +36,8 @@ def command(mode: str) -> tuple[str, ...]:
 
 
 def refused(mode: str, timeout_s: float = 60.0) -> str:
-    with pytest.raises(UserError) as error:
-        list_tools(Server(command=command(mode), timeout_s=timeout_s))
-    said = str(error.value)
-    assert "\n" not in said and len(said) < 1000
+    said = refuses(".", list_tools, Server(command=command(mode), timeout_s=timeout_s))
+    assert len(said) < 1000
     return said.partition(": ")[2]  # behind the command, of which a long one is cut
 
 
@@ -84,8 +82,11 @@ def test_a_server_over_http_is_read_the_same() -> None:
     assert listed.prefix == "My__shop" and [one["name"] for one in listed.entries] == [
         one["name"] for one in TOOLS
     ]
-    with pytest.raises(UserError, match=r"^http://127\.0\.0\.1:\d+/mcp: the MCP server cannot be asked: "):
-        list_tools(Server(url=f"http://me:secret@127.0.0.1:{port}/mcp"))
+    refuses(
+        r"^http://127\.0\.0\.1:\d+/mcp: the MCP server cannot be asked: ",
+        list_tools,
+        Server(url=f"http://me:secret@127.0.0.1:{port}/mcp"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,8 +111,11 @@ def test_a_server_that_says_nothing_is_given_up_and_ended_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORPHAN", str(tmp_path / "ids"))
-    with pytest.raises(UserError, match=r"did not answer within 3 s; give it longer with --mcp-timeout"):
-        list_tools(Server(command=command("orphan"), env=("ORPHAN",), timeout_s=3))
+    refuses(
+        r"did not answer within 3 s; give it longer with --mcp-timeout",
+        list_tools,
+        Server(command=command("orphan"), env=("ORPHAN",), timeout_s=3),
+    )
     for number in (tmp_path / "ids").read_text().split():
         until = time.monotonic() + 60
         while Path(f"/proc/{number}").exists():
@@ -129,11 +133,13 @@ def test_a_command_that_is_none_is_a_line() -> None:
         (("a\0b",), "cannot be started: embedded null byte"),
     ):
         if not os.access(SCRIPT, os.X_OK) or words != (SCRIPT,):
-            with pytest.raises(UserError) as error:
-                list_tools(Server(command=words))
-            assert why in str(error.value) and "\n" not in str(error.value)
-    with pytest.raises(UserError, match="--mcp-env NOT_THERE: no such environment variable"):
-        list_tools(Server(command=command("plain"), env=("NOT_THERE",)))
+            error = refuses(".", list_tools, Server(command=words))
+            assert why in error and "\n" not in error
+    refuses(
+        "--mcp-env NOT_THERE: no such environment variable",
+        list_tools,
+        Server(command=command("plain"), env=("NOT_THERE",)),
+    )
 
 
 def test_a_prefix_can_be_a_file_and_is_no_path() -> None:
@@ -162,8 +168,7 @@ def test_lint_says_which_tool_a_client_refuses_the_list_for(
     evil = rbtc("lint", "--tools-from-mcp", "--", *command("evil"))
     assert "\x1b" not in evil.out and "\u202e" not in evil.out and r"\x1b[2J\x0aname" in evil.out
     for mode, why in (("no-object", "tool 1: must be an object"), ("nothing", "lists no tools")):
-        done = rbtc("lint", "--tools-from-mcp", "--", *command(mode))
-        assert done.code == 1 and why in done.err and done.err.count("\n") == 1
+        assert why in rbtc("lint", "--tools-from-mcp", "--", *command(mode)).refusal
 
 
 def test_lint_keeps_the_list_as_a_tools_file(
@@ -177,8 +182,10 @@ def test_lint_keeps_the_list_as_a_tools_file(
     assert rbtc("lint", *live, "--", *command("plain")).out == first.out
     other = rbtc("lint", *live, "--", *command("rootless"))
     assert other.code == 1 and "by_hand.json" in other.err and "lists other tools today" in other.err
-    both = rbtc("lint", "by_hand.json", "--tools-from-mcp", "--", *command("plain"))
-    assert both.code == 1 and "has the stem 'by_hand' too" in both.err
+    assert (
+        "has the stem 'by_hand' too"
+        in rbtc("lint", "by_hand.json", "--tools-from-mcp", "--", *command("plain")).refusal
+    )
     for words, why in (
         (("lint",), "no tools: name a tools file"),
         (("lint", "--tools-from-mcp"), "write the server's command at the end of the line"),
@@ -187,8 +194,7 @@ def test_lint_keeps_the_list_as_a_tools_file(
         (("lint", "by_hand.json", "--mcp-env", "X"), "--mcp-env is for the command"),
         (("build", "--tools-from-mcp", "--", "x"), "name them with --cases"),
     ):
-        done = rbtc(*words)
-        assert done.code == 1 and why in done.err and done.err.count("\n") == 1, done.err
+        assert why in rbtc(*words).refusal
 
 
 def test_a_build_from_a_server_is_made_again_without_it(
@@ -214,8 +220,7 @@ def test_a_build_from_a_server_is_made_again_without_it(
     assert build("second", *command("plain")).code == 0 and same("first", "second")
     assert read_tools(Path("by_hand.json"))[0].read_only
     assert '"read_only": [\n  "tool_0"\n ]' in Path("first/own.json").read_text()
-    changed = build("third", *command("rootless"))
-    assert changed.code == 1 and not Path("third").exists()
+    assert build("third", *command("rootless")).code == 1 and not Path("third").exists()
     cases.write_text(CASES.replace("cases:", "tools: [by_hand.json]\ncases:"))
     assert build("alone").code == 0
     assert build("both", *command("plain")).code == 0 and same("alone", "both")

@@ -1,14 +1,17 @@
-"""Cases files: what they become, and one line with file and line for what is wrong."""
+"""Tool files and cases files: what they become, and one line with file and line for what is wrong."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
-from robustbench_tc.own.cases import CaseFile
+from robustbench_tc.own.cases import CaseFile, OwnTool
 from robustbench_tc.own.read import read_cases
+from robustbench_tc.own.tools import parse_tools, read_tools
+from robustbench_tc.own.yaml import load
 from robustbench_tc.schema import Call
+
+from ..refusals import refuses
 
 REFUND = {
     "name": "refund_order",
@@ -159,10 +162,8 @@ def call(arguments: str, more: str = "") -> str:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line_with_its_place(folder: Path, text: str, line: int, said: str) -> None:
-    with pytest.raises(UserError, match=said) as caught:
-        read(folder, text)
-    assert str(caught.value).startswith(f"{folder / 'cases.yaml'}:{line}: ")
-    assert "\n" not in str(caught.value)
+    caught = refuses(said, read, folder, text)
+    assert caught.startswith(f"{folder / 'cases.yaml'}:{line}: ")
 
 
 @pytest.mark.parametrize(
@@ -187,6 +188,198 @@ def test_a_matcher_that_cannot_be_used_is_an_error_with_its_line(folder: Path) -
     for matcher in ("{regex: '('}", "{number: x}", "{any: false}", "{date: tomorrow}"):
         text = HEAD + "- id: a\n  request: x\n  expect:\n  - call: refund_order\n    arguments:\n"
         text += f"      order_id: 1\n      reason: {matcher}\n"
-        with pytest.raises(UserError, match=r"cases\.yaml:10: refund_order: 'reason': ") as caught:
-            read(folder, text)
-        assert "\n" not in str(caught.value)
+        refuses(r"cases\.yaml:10: refund_order: 'reason': ", read, folder, text)
+
+
+# --- Tool files: four shapes as one, schemas as they are written, one line for what cannot be read
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["node"],
+    "properties": {
+        "node": {"$ref": "#/$defs/node"},
+        "kind": {"enum": ["a", None, {"$ref": "http://data.not/schema"}]},
+        "when": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": {"$ref": 1}},
+        "$ref": {"type": ["integer", "null"]},
+    },
+    "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
+}
+FUNCTION = {"name": "walk", "description": "Walk.", "parameters": SCHEMA}
+MCP = {"name": "walk", "description": "Walk.", "inputSchema": SCHEMA}
+
+
+def parse(value: object) -> tuple[OwnTool, ...]:
+    return parse_tools(json.dumps(value).encode(), "crm", "crm.json")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"type": "function", "function": FUNCTION}],
+        [FUNCTION],
+        {"tools": [FUNCTION]},
+        {"tools": [MCP]},
+        {"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP]}},
+        [{"name": "walk", "description": "Walk.", "input_schema": SCHEMA}],
+        [{"type": "custom", "name": "walk", "description": "Walk.", "input_schema": SCHEMA}],
+    ],
+)
+def test_every_shape_is_the_same_tool(value: object) -> None:
+    (found,) = parse(value)
+    assert (found.name, found.prefix, found.place) == ("walk", "crm", 0)
+    assert found.tool.description == "Walk."
+    assert json.dumps(found.tool.parameters) == json.dumps(SCHEMA)  # exactly, key order included
+
+
+def test_pages_are_joined(tmp_path: Path) -> None:
+    pages = [{"tools": [MCP], "nextCursor": "x"}, {"result": {"tools": [{**MCP, "name": "run"}]}}]
+    (tmp_path / "hr.jsonl").write_text("\n".join(json.dumps(page) for page in pages))
+    assert [tool.name for tool in parse(pages)] == ["walk", "run"]
+    assert [(tool.name, tool.prefix) for tool in read_tools(tmp_path / "hr.jsonl")] == [
+        ("walk", "hr"),
+        ("run", "hr"),
+    ]
+    refuses("page 1 states a nextCursor", parse, pages[:1])
+    refuses("page 1 states no nextCursor", parse, pages[::-1])
+
+
+def test_extras_and_hints_are_kept() -> None:
+    hints = {"readOnlyHint": True, "idempotentHint": False}
+    (found,) = parse({"tools": [{**MCP, "title": "T", "annotations": hints, "outputSchema": {}}]})
+    assert found.read_only and not found.idempotent
+    assert found.extras == {"title": "T", "annotations": hints, "outputSchema": {}}
+    (found,) = parse([{"type": "function", "function": {**FUNCTION, "strict": True}}])
+    assert found.extras == {"strict": True}
+
+
+def test_a_name_twice_is_two_tools() -> None:
+    assert [tool.place for tool in parse([FUNCTION, FUNCTION])] == [0, 1]
+
+
+def test_no_parameters_are_an_empty_list_of_them() -> None:
+    (found,) = parse([{"name": "ping"}])
+    assert found.tool.parameters == {"type": "object", "properties": {}}
+
+
+def ref(target: str, **more: object) -> list[object]:
+    return [{"name": "f", "parameters": {"type": "object", "properties": {"p": {"$ref": target}}, **more}}]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([], "lists no tools"),
+        ({"a": 1}, "no tools found"),
+        ([1], "tool 0: must be an object"),
+        ([FUNCTION, {"name": " "}], "tool 1: 'name' must be a text"),
+        ([{"name": "f", "parameters": [1]}], r"tool 0 \('f'\): 'parameters' must be a JSON Schema"),
+        ([{"name": "f", "description": 1}], "'description' must be a text"),
+        ([{"type": "web_search", "name": "w"}], "built into a provider"),
+        ([{"name": "f", "parameters": {}, "inputSchema": {}}], "keep one"),
+        ([{"name": "f", "parameters": {"required": [[]]}}], "'required' must be a list of names"),
+        ([{"name": "f", "parameters": {"properties": {"a": 3}}}], "'a' must be a schema"),
+        ({"error": {"message": "no"}}, "error of the server"),
+        (ref("https://x.test/y"), "nothing is fetched"),
+        (ref("#/$defs/gone"), "leads nowhere"),
+        (ref("#name"), r"no schema has this \$anchor"),
+        (ref("#/type"), "not a schema"),
+        (ref("#/$defs/a", **{"$defs": {"a": {"$ref": "#/$defs/a"}}}), "a circle of"),
+        (ref("#/$defs/a", **{"$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}),
+         "a circle of"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_one_line(value: object, said: str) -> None:
+    assert refuses(said, parse, value).startswith("crm.json: ")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "empty"),
+        (b"\xff", "not UTF-8 at byte 0"),
+        (b"[", "line 1, column 2: not JSON"),
+        (b'{"tools": [],\n"tools": []}', "a key is given twice in one object: 'tools'"),
+        (b"[NaN]", "NaN is not JSON"),
+        (b"[1e999]", "beyond what JSON readers hold"),
+        (b"[" + b"9" * 5000 + b"]", "a number has more than 1,000 digits"),
+        (b'["\\ud800"]', "half a surrogate pair"),
+        (b"[" * 20_000 + b"]" * 20_000, "20,000 levels deep"),
+        (b" " * 8_000_001, "at most 8,000,000"),
+        (b'{"name": "a"}\n{"name": ', "line 2, column 10: not JSON"),
+    ],
+)
+def test_a_file_that_is_not_json_is_one_line(data: bytes, said: str) -> None:
+    refuses(said, parse_tools, data, "crm", "crm.json")
+
+
+# --- YAML 1.2 with lines: what a scalar is, and what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", "yes"), ("on", "on"), ("NO", "NO"), ("True", True), ("false", False),
+        ("2026-11-21", "2026-11-21"),
+        ("012", 12), ("0o14", 12), ("0x1F", 31), ("1:30", "1:30"), ("1_000", "1_000"), ("1e3", 1000.0),
+        (".5", 0.5), ("1.", 1.0), ("~", None), ("", None), ("'12'", "12"), ("!!str 12", "12"),
+        ("!!float 3", 3.0),
+        ("-0x1", "-0x1"), ("+7", 7), ("=", "="), ("0b1", "0b1"),
+    ],
+)  # fmt: skip
+def test_scalars_are_those_of_the_core_schema(text: str, value: object) -> None:
+    found = load(f"a: {text}\n".encode(), "c.yaml").data()["a"]
+    assert found == value and type(found) is type(value)
+
+
+def test_every_key_and_item_has_its_line() -> None:
+    node = load(b"# first\na:\n  - 1\n  - {b: 2}\nc: x\n", "c.yaml")
+    assert node.keys == {"a": 2, "c": 5}
+    assert [item.line for item in node.value["a"].value] == [3, 4]
+    assert node.data() == {"a": [1, {"b": 2}], "c": "x"}
+
+
+def test_json_and_aliases_are_read() -> None:
+    assert load(b'{"a": [1, null, "\\u00e9"]}', "c").data() == {"a": [1, None, "\u00e9"]}
+    assert load(b"a: &x [1]\nb: *x\n", "c").data() == {"a": [1], "b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "said"),
+    [
+        (b"a: 1\nb: 2\na: 3\n", 3, "given twice; first on line 1"),
+        (b"a: 1\n---\nb: 2\n", 2, "a second document"),
+        (b"a: !!python/object/apply:os.system [x]\n", 1, "is not read"),
+        (b"a: 1\nb: !mine x\n", 2, "is not read"),
+        (b"a: &x [*x]\n", 1, "within its own anchor"),
+        (b"a: *gone\n", 1, "no anchor"),
+        (b"a: &x 1\nb: [" + b"*x, " * 1001 + b"]\n", 2, "more than 1,000 aliases"),
+        (b"a: 1\n1: 2\n", 2, "must be a text"),
+        (b"a: 1\n? [b]\n: 2\n", 2, "must be a text"),
+        (b"a: .inf\n", 1, "cannot be sent as JSON"),
+        (b"a: 1e999\n", 1, "beyond what"),
+        (b"a: {<<: {b: 1}}\n", 1, "not YAML 1.2"),
+        (b"a: 1\n\tb: 2\n", 2, "not YAML"),
+        (b"a: 1\nb: \xff\n", 2, "not UTF-8"),
+        (b"a: 1\nb: \x00\n", 2, "does not allow"),
+        (b"", 1, "empty"),
+        (b"[" * 20_000 + b"]" * 20_000, 1, "deeper than 200"),
+        (b"- " * 20_000, 1, "deeper than 200"),
+        (b'a: "\\ud800"\n', 1, "not YAML|surrogate"),
+        (b"a: !!int x\n", 1, "is tagged int"),
+    ],
+)
+def test_what_is_refused_names_its_line(data: bytes, line: int, said: str) -> None:
+    caught = refuses(said, load, data, "c.yaml")
+    assert caught.startswith(f"c.yaml:{line}: ")
+
+
+def test_aliases_of_aliases_are_bounded() -> None:
+    lines = [b"a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
+    lines += [b"a%d: &a%d [%s]" % (n, n, b",".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 10)]
+    refuses("more than 5,000,000 values", load, b"\n".join(lines), "c.yaml")
+    refuses("at most 8,000,000", load, b" " * 8_000_001, "c.yaml")
+
+
+def test_a_hostile_escape_is_one_line() -> None:
+    refuses("not YAML", load, b'a: "\\UFFFFFFFF"', "c.yaml")

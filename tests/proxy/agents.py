@@ -3,14 +3,14 @@
 import http.client
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
 Json = Any
 
 
 class Client:
-    """Posts chat completions over one connection."""
+    """Posts chat completions over one connection; a context manager."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -24,7 +24,10 @@ class Client:
         found = self._http.getresponse()
         return found.status, found.read()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
 

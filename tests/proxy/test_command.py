@@ -1,4 +1,4 @@
-"""`rbtc proxy llm` as it is typed."""
+"""`rbtc proxy llm` and `rbtc proxy run` as they are typed."""
 
 import json
 import os
@@ -7,9 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc import api, taxonomy
 
 from ..conftest import Done
-from .wire import Answer, send
+from ..refusals import refuses
+from .wire import Answer, Seen, send
 from .wire import serving as server_of
 
 
@@ -30,8 +37,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
             ),  # shells ignore it in the background
         )
         assert process.stdout is not None
-        line = process.stdout.readline()
-        url = line.split()[-1].replace("CASE.REPEAT", "refund-1.0")
+        url = process.stdout.readline().split()[-1].replace("CASE.REPEAT", "refund-1.0")
         tools = [{"type": "function", "function": {"name": "refund", "parameters": {
             "type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}]  # fmt: skip
         body = {"model": "m", "messages": [{"role": "user", "content": "Refund 7."}], "tools": tools}
@@ -51,16 +57,114 @@ def test_mistakes_are_one_line(rbtc: Callable[..., Done], tmp_path: Path) -> Non
     plan = tmp_path / "plan.yaml"
     plan.write_text("version: 1\nfault: []\n")
     door = ("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1", "--plan", plan)
-    done = rbtc(*door)
-    assert (
-        done.code == 1
-        and done.err == f"rbtc: {plan}:2: unknown key 'fault' of the plan: did you mean faults?\n"
-    )
+    assert rbtc(*door).refusal == (f"rbtc: {plan}:2: unknown key 'fault' of the plan: did you mean faults?\n")
     plan.write_text("version: 1\nbench: nowhere\ntypes: [CD]\n")
-    done = rbtc(*door)
-    assert done.code == 1 and "nowhere" in done.err and done.err.count("\n") == 1
+    assert "nowhere" in rbtc(*door).refusal
     plan.write_text("version: 1\n")
     done = rbtc(*door[:3], "http://me:pw@x/v1", *door[4:])
     assert done.code == 1 and "pw" not in done.err and done.err.count("\n") == 1
-    done = rbtc(*door, "--journal", tmp_path)
-    assert done.code == 1 and "choose another --journal" in done.err
+    assert "choose another --journal" in rbtc(*door, "--journal", tmp_path).refusal
+
+
+# --- `rbtc proxy run`: a program that owns its loop, once for each row behind the door
+
+
+PROGRAM = """
+import json, os, sys, urllib.request
+asked = json.load(sys.stdin)
+messages = asked["messages"]
+if "break" in messages[-1]["content"]:
+    sys.exit("the agent broke")
+for _ in range(4):
+    body = json.dumps({"model": "m", "messages": messages, "tools": asked["tools"]}).encode()
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    message = json.load(urllib.request.urlopen(request))["choices"][0]["message"]
+    if not message.get("tool_calls"):
+        break
+    messages = [*messages, message]
+    for call in message["tool_calls"]:
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": '{"status": "ok"}'})
+"""
+TOOLS = [{"type": "function", "function": {"name": "refund", "description": "Pays back.", "parameters": {
+    "type": "object", "properties": {"order_id": {"type": "integer"}},
+    "required": ["order_id"]}}}]  # fmt: skip
+CASES = """
+version: 1
+tools: [tools.json]
+read_only: [refund]
+cases:
+- {id: refund, request: "Refund order 7.", expect: [{call: refund, arguments: {order_id: 7}}]}
+- {id: thanks, request: "Thanks!", expect: no_call}
+- {id: broken, request: "Refund order 7 and break.", expect: [{call: refund, arguments: {order_id: 7}}]}
+"""
+
+
+def model(seen: Seen) -> Answer:
+    """Refunds, and again after an error."""
+    last = json.loads(seen.body)["messages"][-1]
+    wanted = "Refund" in last["content"] or last["content"] == taxonomy.injected_error("transient_timeout")
+    call = {"id": "c", "type": "function", "function": {"name": "refund", "arguments": '{"order_id": 7}'}}
+    message: dict[str, Any] = {"role": "assistant", "content": None if wanted else "Done."}
+    if wanted:
+        message["tool_calls"] = [call]
+    reply = {"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+        {"index": 0, "message": message, "finish_reason": "tool_calls" if wanted else "stop"}]}  # fmt: skip
+    return Answer([json.dumps(reply).encode()])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    (tmp_path / "cases.yaml").write_text(CASES)
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    types = ("same_name_A", "transient_timeout")
+    api.build(cases=tmp_path / "cases.yaml", out=tmp_path / "bench", types=types)
+    return tmp_path / "bench"
+
+
+def test_a_loop_of_its_own_is_run_for_each_row_and_scored(
+    bench: Path, tmp_path: Path, rbtc: Callable[..., Any]
+) -> None:
+    words = ("proxy", "run", bench, "--command", f"{sys.executable} {tmp_path / 'agent.py'}")
+    kept = ("--journal", tmp_path / "j.jsonl", "--out", tmp_path / "run", "--model", "mine")
+    with server_of(model) as server:
+        done = rbtc(*words, "--upstream", server.url, *kept)
+        assert done.code == 0, done.err
+        asked = len(server.seen)
+        again = rbtc(*words, "--upstream", server.url, *kept)
+    assert "3 × " in done.err and "the agent broke" in done.err
+    verdicts = {
+        one["id"]: one["correct"] for one in pq.read_table(tmp_path / "run/scores.parquet").to_pylist()
+    }
+    assert verdicts == {
+        "own__refund::clean": True,
+        "own__refund::same_name_A": True,
+        "own__refund::transient_timeout": True,
+        "own__thanks::clean": True,
+    }
+    # Only what has no line in the journal is run again: the broken ones, which ask nobody.
+    assert again.code == 0 and len(server.seen) == asked
+    assert "4 sessions were in" in again.err
+
+
+def test_mistakes_of_a_program_are_one_line(bench: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    refuses(
+        "unknown type of the dataset 'same_name_B'",
+        api.proxy_run,
+        bench,
+        "true",
+        "http://127.0.0.1:9/v1",
+        types=["same_name_B"],
+        journal=journal,
+    )
+    refuses(
+        "there is no program 'no-such-program'",
+        api.proxy_run,
+        bench,
+        "no-such-program x",
+        "http://127.0.0.1:9/v1",
+        journal=journal,
+    )
+    refuses("holds no exchange yet", api.proxy_run, bench, "true", "http://127.0.0.1:9/v1", journal=journal)

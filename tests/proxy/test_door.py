@@ -5,7 +5,7 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -59,10 +59,12 @@ class Script:
 
 @contextmanager
 def door(script: Script, plan: Plan, path: Path | None = None) -> Iterator[tuple[Client, Server]]:
-    with server_of(script) as server, serving(Door(server.url, plan, journal=path)) as url:
-        client = Client(url)
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, plan, journal=path)) as url,
+        Client(url) as client,
+    ):
         yield client, server
-        client.close()
 
 
 def ask(client: Client, messages: list[Json], *, stream: bool = False, **more: Json) -> Json:
@@ -138,8 +140,7 @@ def test_tokens_of_answered_replies_are_counted() -> None:
 
 
 def test_text_is_passed_on_while_a_calls_name_is_still_coming() -> None:
-    reply = chat_reply([PAY], "One moment.")
-    pieces = in_pieces(reply, 3)
+    pieces = in_pieces(chat_reply([PAY], "One moment."), 3)
     script = Script(Answer(pieces, headers={"Content-Type": "text/event-stream"}, pause_s=0.004))
     with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
         parts = urlsplit(url)
@@ -232,11 +233,10 @@ def test_a_provider_that_refuses_equal_names(stream: bool, tmp_path: Path) -> No
     with (
         server_of(refuses) as server,
         serving(Door(server.url, plan, journal=tmp_path / "j")) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         for _ in range(2):
             assert calls(ask(client, ASKED, stream=stream)["choices"][0]["message"]) == [GET]
-        client.close()
     assert len(server.seen) == 3  # asked in vain once
     assert [line.skipped for line in journal.read(tmp_path / "j")] == ["not_expressible"] * 2
 
@@ -297,12 +297,12 @@ PASSES: list[Json] = [
 
 @pytest.mark.parametrize("code", ["same_name_D", "CD", "CD_NT", "flood_3", "transient_timeout"])
 def test_hostile_requests_get_one_line_or_an_answer(code: str, tmp_path: Path) -> None:
-    def says(seen: Seen) -> Answer:
-        return Answer([json.dumps(chat_reply([PAY], "Hi")).encode()])
-
     plan = Plan(types=(code,), allow_writes=True)
-    with server_of(says) as server, serving(Door(server.url, plan, journal=tmp_path / "j")) as url:
-        client = Client(url)
+    with (
+        server_of(lambda seen: Answer([json.dumps(chat_reply([PAY], "Hi")).encode()])) as server,
+        serving(Door(server.url, plan, journal=tmp_path / "j")) as url,
+        Client(url) as client,
+    ):
         for body in HOSTILE:
             status, said = client.post("case.0", body)
             assert status == 400 and "\n" not in json.loads(said)["error"]["message"], body
@@ -310,7 +310,6 @@ def test_hostile_requests_get_one_line_or_an_answer(code: str, tmp_path: Path) -
         for body in PASSES:
             status, said = client.post("case.0", body)
             assert status == 200, (body, said)
-        client.close()
 
 
 def nonsense() -> list[Answer]:
@@ -341,14 +340,10 @@ def test_nonsense_of_the_server_ends_without_a_traceback(
     answers = nonsense()
     with server_of(lambda seen: answers[0]) as server, serving(Door(server.url, BUDGET)) as url:
         for _ in range(len(answers)):
-            client = Client(url)
             body = {"messages": ASKED, "tools": TOOLS, "stream": stream}
-            try:
-                status, _said = client.post("case.0", body)
-                assert status in (200, 502), answers[0]
-            except (ConnectionError, http.client.HTTPException):
-                pass  # a stream that has begun can only end
-            client.close()
+            # A stream that has begun can only end.
+            with Client(url) as client, suppress(ConnectionError, http.client.HTTPException):
+                assert client.post("case.0", body)[0] in (200, 502), answers[0]
             answers.pop(0)
             if not answers:
                 break

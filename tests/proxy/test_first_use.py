@@ -19,8 +19,9 @@ from robustbench_tc.proxy.plan import Fault, Plan
 from robustbench_tc.proxy.relay import serving
 
 from ..conftest import Done
+from . import test_responses as responses
 from .scripted import chat_reply
-from .test_door import ASKED, BUDGET, GET, PAY, TOOLS, Script, calls
+from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script, calls
 from .test_own import rows
 from .wire import Answer, Seen, send
 from .wire import serving as server_of
@@ -140,10 +141,16 @@ def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Don
             proxy_llm("http://127.0.0.1:9/v1", plan, port=port),
         ):
             pass
-    done = rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1", "--plan", tmp_path / "no.yaml")
-    assert done.code == 1 and "no.yaml: not a plan: there is no such file" in done.err
-    done = rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1/chat/completions", "--plan", plan)
-    assert done.code == 1 and "leave out what stands behind /v1" in done.err
+    assert (
+        "no.yaml: not a plan: there is no such file"
+        in rbtc("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1", "--plan", tmp_path / "no.yaml").refusal
+    )
+    assert (
+        "leave out what stands behind /v1"
+        in rbtc(
+            "proxy", "llm", "--upstream", "http://127.0.0.1:9/v1/chat/completions", "--plan", plan
+        ).refusal
+    )
     for words in (("--plan", plan), ("--upstream", "http://127.0.0.1:9/v1")):
         assert "Missing option" in rbtc("proxy", "llm", *words).err
 
@@ -179,3 +186,53 @@ def test_the_official_client_sync_async_and_streamed(tmp_path: Path) -> None:
             found = own.chat.completions.create(**asked).choices[0].message
         assert calls(found.model_dump()) == [GET, PAY]
     assert {one.session for one in journal.read(tmp_path / "j")} == {"refund-17.0", "a.1"}
+
+
+# --- OpenAI's own client behind the door: it is left as it is, and reads what the door writes
+
+
+def client(url: str) -> Json:
+    return openai.OpenAI(base_url=url.replace("/v1", "/s/refund-17.0/v1"), api_key="sk-mine", max_retries=0)
+
+
+def test_chat_completions_whole_and_streamed() -> None:
+    script = Script(chat_reply([CHEAP, GET, PAY], "Let me see."))
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, client(url) as own:
+        whole = own.chat.completions.create(model="m", messages=ASKED, tools=TOOLS)
+        names = [call.function.name for call in whole.choices[0].message.tool_calls]
+        assert names == ["get_order", "refund"]
+        with own.chat.completions.stream(
+            model="m", messages=ASKED, tools=TOOLS, stream_options={"include_usage": True}
+        ) as stream:
+            found = stream.get_final_completion()
+        assert found.choices[0].message.content == "Let me see."
+        calls = [
+            (call.function.name, call.function.arguments) for call in found.choices[0].message.tool_calls
+        ]
+        assert calls == [GET, PAY]
+        assert found.usage.total_tokens == 5
+    assert {seen.headers["Authorization"] for seen in server.seen} == {"Bearer sk-mine"}
+
+
+def test_responses_whole_and_streamed() -> None:
+    script = responses.Script(([CHEAP, GET, PAY], "Let me see."))
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, client(url) as own:
+        whole = own.responses.create(model="m", input="Refund order 7.", tools=responses.FLAT)
+        with own.responses.stream(model="m", input="Refund order 7.", tools=responses.FLAT) as stream:
+            streamed = stream.get_final_response()
+    for found in (whole, streamed):
+        assert found.output_text == "Let me see."
+        assert [(one.name, one.arguments) for one in found.output if one.type == "function_call"] == [
+            GET,
+            PAY,
+        ]
+
+
+def test_an_error_of_the_door_is_one_that_the_client_knows() -> None:
+    with (
+        server_of(Script(chat_reply([], "Hi"))) as server,
+        serving(Door(server.url, BUDGET)) as url,
+        client(url) as own,
+        pytest.raises(openai.BadRequestError, match="'n' is not supported"),
+    ):
+        own.chat.completions.create(model="m", messages=ASKED, tools=TOOLS, n=2)

@@ -78,8 +78,8 @@ def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> 
     with (
         server_of(script) as server,
         serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         for repeat in range(3):
             script.bodies.clear()
             session = f"refund-17.{repeat}"
@@ -96,7 +96,6 @@ def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> 
             assert second[: len(first)] == first
             answered = second[-1]["content"]
             assert answered == ("true result" if repeat < 2 else found[-1].injected_error)
-        client.close()
     lines = journal.read(tmp_path / "j")
     assert [(line.row, line.turn) for line in lines] == [
         (f"own__refund-17::{code}", turn) for code in plan.types for turn in (0, 1)
@@ -105,18 +104,17 @@ def test_a_history_with_calls_and_instructions_of_the_agents(tmp_path: Path) -> 
 
 def two_turns(url: str, session: str, tools: list[Json] = TOOLS) -> list[Json]:
     """Both turns of the case, each until the model says something; the conversation."""
-    client = Client(url)
     talk: list[Json] = []
-    for request in ("Get order 7.", "Refund it."):
-        talk.append({"role": "user", "content": request})
-        for _ in range(4):
-            status, said = client.post(session, {"messages": talk, "tools": tools})
-            assert status == 200, said
-            message = json.loads(said)["choices"][0]["message"]
-            talk += [message, *(results(message) if calls(message) else [])]
-            if not calls(message):
-                break
-    client.close()
+    with Client(url) as client:
+        for request in ("Get order 7.", "Refund it."):
+            talk.append({"role": "user", "content": request})
+            for _ in range(4):
+                status, said = client.post(session, {"messages": talk, "tools": tools})
+                assert status == 200, said
+                message = json.loads(said)["choices"][0]["message"]
+                talk += [message, *(results(message) if calls(message) else [])]
+                if not calls(message):
+                    break
     return talk
 
 
@@ -197,10 +195,9 @@ def test_a_turn_whose_row_cannot_be_put_passes_as_it_is(tmp_path: Path) -> None:
     with (
         server_of(script) as server,
         serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         client.post("two.2.0", {"messages": asked.messages, "tools": asked.tools})
-        client.close()
     assert journal.read(tmp_path / "j")[0].row == "own__two.2::CD"
     assert script.bodies[0]["messages"] == wire.first(second, "fc").messages
 
@@ -212,8 +209,8 @@ def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Pat
     with (
         server_of(script) as server,
         serving(Door(server.url, plan, rows=found, journal=tmp_path / "j")) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         title = [{"role": "user", "content": "Give this conversation a title."}]
         asked = (
             ("refund-17.0", {"messages": title}),
@@ -222,7 +219,6 @@ def test_another_request_under_a_cases_session_passes_and_is_noted(tmp_path: Pat
         )
         for session, body in asked:
             assert client.post(session, body)[0] == 200
-        client.close()
     assert script.bodies == [body for _, body in asked]
     assert [line.skipped for line in journal.read(tmp_path / "j")] == [
         "tools_are_not_the_cases",

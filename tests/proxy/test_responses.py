@@ -1,7 +1,11 @@
 """The door for the Responses API: the same conversations, written in items."""
 
+import contextlib
 import http.client
 import json
+import os
+import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +13,14 @@ import pytest
 
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.plan import Plan
+from robustbench_tc.proxy.plan import Fault, Plan
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.taxonomy import injected_error
 
+from . import test_responses as items
 from .agents import Client
-from .test_door import BUDGET, CHEAP, GET, PAY, TOOLS
+from .scripted import chat_reply, in_pieces
+from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS
 from .wire import Answer, Seen, send
 from .wire import serving as server_of
 
@@ -95,8 +101,7 @@ def assembled(stream: bytes) -> Json:
     last = events[-1]
     assert last["type"] == "response.completed"
     assert last["response"]["output"] == [items[at] for at in sorted(items)]
-    ids = {one["response"]["id"] for one in events if "response" in one}
-    assert len(ids) == 1
+    assert len({one["response"]["id"] for one in events if "response" in one}) == 1
     whole: Json = last["response"]
     return whole
 
@@ -148,8 +153,11 @@ def ask(client: Client, items: Json, *, stream: bool) -> Json:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
     script = Script(([CHEAP, GET, PAY], "Let me see."), ([], "Done."))
-    with server_of(script) as server, serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url:
-        client = Client(url)
+    with (
+        server_of(script) as server,
+        serving(Door(server.url, BUDGET, journal=tmp_path / "j")) as url,
+        Client(url) as client,
+    ):
         first = ask(client, "Refund order 7.", stream=stream)["output"]
         assert calls(first) == [GET, PAY]
         assert [one["type"] for one in first] == ["reasoning", "message", "function_call", "function_call"]
@@ -157,7 +165,6 @@ def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
         last = ask(client, talk, stream=stream)["output"]
         assert last[1]["content"][0]["text"] == "Done."
         ask(client, [*talk, *last, {"role": "user", "content": "Thanks"}], stream=stream)
-        client.close()
     one, two, three = script.bodies
     assert sorted(tool["name"] for tool in one["tools"]) == ["get_order", "refund", "refund_Budget"]
     assert one["instructions"] == "Be kind."
@@ -176,13 +183,11 @@ def test_a_reply_of_both_kinds(stream: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_of_distractors_only(stream: bool) -> None:
     script = Script(([CHEAP], None), ([PAY], "Now."))
-    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url:
-        client = Client(url)
+    with server_of(script) as server, serving(Door(server.url, BUDGET)) as url, Client(url) as client:
         found = ask(client, "Refund order 7.", stream=stream)
         assert calls(found["output"]) == [PAY]
         ask(client, [{"role": "user", "content": "Refund order 7."}, *found["output"],
                      *results(found["output"])], stream=stream)  # fmt: skip
-        client.close()
     assert len(script.bodies) == 3
     assert calls(script.bodies[1]["input"]) == [CHEAP]
     assert calls(script.bodies[2]["input"]) == [CHEAP, PAY]
@@ -193,11 +198,9 @@ def test_a_reply_of_distractors_only(stream: bool) -> None:
 def test_results_are_replaced() -> None:
     script = Script(([GET, PAY], None), ([], "Done."))
     plan = Plan(types=("transient_timeout",), read_only=("get_order",))
-    with server_of(script) as server, serving(Door(server.url, plan)) as url:
-        client = Client(url)
+    with server_of(script) as server, serving(Door(server.url, plan)) as url, Client(url) as client:
         first = ask(client, "Refund order 7.", stream=False)["output"]
         ask(client, [{"role": "user", "content": "Refund order 7."}, *first, *results(first)], stream=False)
-        client.close()
     said = [item["output"] for item in script.bodies[1]["input"] if "output" in item]
     assert said == [injected_error("transient_timeout"), "true result"]
 
@@ -215,11 +218,13 @@ def test_results_are_replaced() -> None:
     ],
 )
 def test_what_the_door_cannot_know_is_refused_by_name(body: Json, said: str) -> None:
-    with server_of(Script(([], "Hi"))) as server, serving(Door(server.url, BUDGET)) as url:
-        client = Client(url)
+    with (
+        server_of(Script(([], "Hi"))) as server,
+        serving(Door(server.url, BUDGET)) as url,
+        Client(url) as client,
+    ):
         status, text = client.post("case.0", body, "/responses")
         assert status == 400 and said in json.loads(text)["error"]["message"] and not server.seen
-        client.close()
 
 
 def test_what_is_not_changed_passes_byte_by_byte(tmp_path: Path) -> None:
@@ -260,11 +265,87 @@ def test_nonsense_ends_without_a_traceback(stream: bool) -> None:
         for answer in answers:
             now[0] = answer
             for given in inputs:
-                client = Client(url)
                 body = {"input": given, "tools": FLAT, "stream": stream}
-                try:
-                    status, _ = client.post("case.0", body, "/responses")
-                    assert status in (200, 502), (answer, given)
-                except (ConnectionError, EOFError, http.client.HTTPException):
-                    pass  # a stream that has begun can only end
-                client.close()
+                # A stream that has begun can only end.
+                ended = suppress(ConnectionError, EOFError, http.client.HTTPException)
+                with Client(url) as client, ended:
+                    assert client.post("case.0", body, "/responses")[0] in (200, 502), (answer, given)
+
+
+# --- Requests and replies with damage anywhere in them: an answer or one line, never a traceback
+
+
+JUNK: list[Json] = [
+    None, 3, -1, 1.5, True, "", "x", "\ud800", [], {}, [None], {"a": 1}, [[]], "refund", "refund_Budget",
+    "assistant", "tool", 10**30,
+]  # fmt: skip
+TRIES = 5_000 if os.environ.get("RBTC_NIGHTLY") == "1" else 300
+
+
+def damaged(value: Json, rng: random.Random) -> Json:
+    """A copy in which values are replaced, left out, doubled and put in."""
+    if rng.random() < 0.06:
+        return rng.choice(JUNK)
+    if isinstance(value, dict):
+        return {key: damaged(inner, rng) for key, inner in value.items() if rng.random() > 0.03}
+    if isinstance(value, list):
+        out = [damaged(inner, rng) for inner in value]
+        if out and rng.random() < 0.1:
+            out.insert(rng.randrange(len(out)), rng.choice(JUNK))
+        if out and rng.random() < 0.1:
+            out.append(rng.choice(out))
+        return out
+    return value
+
+
+REPLY = chat_reply([CHEAP, GET, PAY], "Let me see.")
+CALLS = REPLY["choices"][0]["message"]["tool_calls"]
+TALK = [
+    {"role": "system", "content": "Be kind."},
+    *ASKED,
+    {"role": "assistant", "content": None, "tool_calls": CALLS},
+    *({"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in CALLS),
+    {"role": "user", "content": [{"type": "text", "text": "And?"}]},
+]
+RESPONSE = items.response([CHEAP, PAY], "Let me see.")
+ITEMS = [
+    {"role": "user", "content": "Refund order 7."},
+    *RESPONSE["output"],
+    *items.results(RESPONSE["output"]),
+]
+FORCED = {"type": "function", "function": {"name": "refund"}}
+CHAT = {"model": "m", "messages": TALK, "tools": TOOLS, "tool_choice": FORCED}
+RESPONSES = {"model": "m", "instructions": "Be kind.", "input": ITEMS, "tools": items.FLAT}
+
+
+def answer(flat: bool, stream: bool, rng: random.Random) -> Answer:
+    """A damaged reply."""
+    if not stream:
+        return Answer([json.dumps(damaged(RESPONSE if flat else REPLY, rng)).encode()])
+    pieces = items.in_events(RESPONSE) if flat else b"".join(in_pieces(REPLY, 5)).split(b"\n\n")
+    data = [piece.partition(b"data: ")[2].strip() for piece in pieces]
+    events = [json.loads(one) for one in data if one.startswith(b"{")]
+    lines = [b"data: " + json.dumps(damaged(event, rng)).encode() + b"\n\n" for event in events]
+    return Answer([*lines, b"data: [DONE]\n\n"], headers=items.KIND)
+
+
+def test_damage_anywhere_ends_in_an_answer_or_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    rng = random.Random(TRIES)
+    codes = ("CD", "same_name_D", "flood_3", "transient_timeout", "clean", "CD_NT", "TD")
+    faults = (Fault(kind="transient_timeout", rate=0.5),)
+    plans = [Plan(types=(code,), faults=faults, allow_writes=True) for code in codes]
+    now = [Answer()]
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(server_of(lambda seen: now[0]))
+        doors = [stack.enter_context(serving(Door(server.url, plan))) for plan in plans]
+        for _ in range(TRIES):
+            flat, stream = rng.random() < 0.4, rng.random() < 0.5
+            now[0] = answer(flat, stream, rng)
+            body = damaged({**(RESPONSES if flat else CHAT), "stream": stream}, rng)
+            broken = contextlib.suppress(ConnectionError, http.client.HTTPException)  # all that a stream can
+            with Client(rng.choice(doors)) as client, broken:
+                status, said = client.post("case.0", body, "/responses" if flat else "/chat/completions")
+                assert status in (200, 400, 502), said
+                if status != 200:
+                    assert "\n" not in json.loads(said)["error"]["message"]
+    assert [record.exc_text for record in caplog.records if record.exc_info] == []

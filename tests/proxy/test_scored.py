@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from robustbench_tc.api import build, evaluate, init, proxy_llm
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, record, wire
 from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.io import parquet
@@ -19,6 +18,7 @@ from robustbench_tc.schema import Sample
 
 from ..conftest import Done
 from ..eval import small
+from ..refusals import refuses
 from .agents import Client, work
 from .scripted import chat_reply
 from .test_door import TOOLS, Script
@@ -56,14 +56,16 @@ def played(
 ) -> None:
     """Every clean case of `rows` in so many repeats, before the model that is this reference agent."""
     clean = [row for row in rows if row.type_code == "clean"]
-    with model(agent, rows) as upstream, proxy_llm(upstream, plan, journal=path) as url:
-        client = Client(url)
+    with (
+        model(agent, rows) as upstream,
+        proxy_llm(upstream, plan, journal=path) as url,
+        Client(url) as client,
+    ):
         for row in clean:
             asked = wire.first(row, "fc")
             for repeat in range(repeats):
                 session = f"{row.clean_id}.{repeat}"
                 work(client, session, asked.messages, asked.tools or [], rounds=rounds, gives_up=True)
-        client.close()
 
 
 def verdicts(run: Path) -> dict[tuple[str, int], Json]:
@@ -164,15 +166,13 @@ def test_rows_without_an_answer_are_counted_with_the_reason(
         return Answer([json.dumps(chat_reply([(tools[0]["function"]["name"], "{}")])).encode()])
 
     path = tmp_path / "j.jsonl"
-    with server_of(says) as server, proxy_llm(server.url, plan, journal=path) as url:
-        client = Client(url)
+    with server_of(says) as server, proxy_llm(server.url, plan, journal=path) as url, Client(url) as client:
         for number, row in enumerate(clean[:3]):
             asked = wire.first(row, "fc")
             body = {"model": "m-1", "messages": asked.messages, "tools": asked.tools}
             # The third gets the fault's type, and its agent does not ask a second time.
             client.post(f"{row.clean_id}.{int(number < 2)}", body)
         client.post("nobody.0", {"messages": asked.messages, "tools": asked.tools})
-        client.close()
     done = rbtc("score", path, "--out", tmp_path / "run")
     assert done.code == 0
     lines = done.err.splitlines()
@@ -207,12 +207,10 @@ def test_a_conversation_that_is_begun_again(bench: tuple[Path, Sequence[Sample]]
         chat_reply([(names[1], '{"try": 3}')]),
         chat_reply([], "Later"),
     )
-    with server_of(script) as server, proxy_llm(server.url, plan, journal=path) as url:
-        client = Client(url)
+    with server_of(script) as server, proxy_llm(server.url, plan, journal=path) as url, Client(url) as client:
         work(client, f"{row.clean_id}.0", asked.messages, asked.tools or [], rounds=1)
         for _ in range(2):
             work(client, f"{row.clean_id}.0", asked.messages, asked.tools or [], rounds=2)
-        client.close()
     score(path, out=tmp_path / "run")
     [one] = parquet.read_rows([tmp_path / "run" / "predictions.parquet"])
     assert '"try": 2' in json.loads(one["first_tool_calls"])[0]["arguments"]
@@ -223,10 +221,8 @@ def test_a_journal_without_cases_names_what_can_be_read(rbtc: Callable[..., Done
     path = tmp_path / "j.jsonl"
     script = Script(chat_reply([("get_order", '{"id": "7"}')]), chat_reply([], "Done."))
     plan = plan_of(tmp_path, None, ["transient_timeout"])
-    with server_of(script) as server, proxy_llm(server.url, plan, journal=path) as url:
-        client = Client(url)
+    with server_of(script) as server, proxy_llm(server.url, plan, journal=path) as url, Client(url) as client:
         work(client, "refund.0", [{"role": "user", "content": "Order 7?"}], TOOLS)
-        client.close()
     done = rbtc("score", path)
     assert done.code == 1 and done.err == (
         f"rbtc: {path} cannot be scored: its plan names no dataset (`bench:`), so nothing says which "
@@ -274,8 +270,7 @@ def test_a_damaged_journal_is_one_line(
     assert "gone" in (said := refused(json.dumps(first).encode())) and "--dataset" in said
     first["opened"] |= {"bench": str(record.open_run(run).record.dataset), "fingerprint": "0" * 32}
     assert "is another dataset than" in refused(json.dumps(first).encode())
-    done = rbtc("score", run / "journal.jsonl")
-    assert done.code == 1 and f"it is the journal of a run: `rbtc score {run}`" in done.err
+    assert f"it is the journal of a run: `rbtc score {run}`" in rbtc("score", run / "journal.jsonl").refusal
     assert rbtc("score", tmp_path / "nowhere").err.count("\n") == 1
     assert "--explain needs a run folder" in rbtc("score", folder / "journal.jsonl", "--explain", "x").err
     assert "are for the journal of a door" in rbtc("score", run, "--out", out).err
@@ -296,10 +291,11 @@ def test_another_journal_does_not_take_a_runs_place(
     assert rbtc("score", path, "--out", out).code == 0
     before = verdicts(out)
     path.write_bytes(b"".join(lines[1:]))
-    done = rbtc("score", path, "--out", out, "--dataset", dataset)
-    assert done.code == 1 and "Take another --out" in done.err and verdicts(out) == before
-    done = rbtc("score", path, "--out", run, "--dataset", dataset)
-    assert done.code == 1 and "holds a run of other settings" in done.err
+    assert (
+        "Take another --out" in rbtc("score", path, "--out", out, "--dataset", dataset).refusal
+        and verdicts(out) == before
+    )
+    assert "holds a run of other settings" in rbtc("score", path, "--out", run, "--dataset", dataset).refusal
     assert rbtc("score", path, "--out", tmp_path / "b", "--dataset", dataset, "--model", "mine").code == 0
     assert record.open_run(tmp_path / "b").record.settings.model == "mine"
 
@@ -331,5 +327,4 @@ def test_lines_of_another_kind_of_door_are_counted(sessions: tuple[Path, Path], 
     assert made.predictions == len(verdicts(folder / "eval"))
     only = [msgspec.structs.replace(one, door="other") for one in found]
     path.write_bytes(b"".join(map(journal.encoded, only)))
-    with pytest.raises(UserError, match="cannot be scored"):
-        score(path, out=tmp_path / "none")
+    refuses("cannot be scored", score, path, out=tmp_path / "none")

@@ -1,6 +1,7 @@
 """Every rule and runtime type through the door: the agent meets only what it registered."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,21 @@ from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.registry import donor_pools
 from robustbench_tc.builders.sources import read
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, wire
+from robustbench_tc.eval import failures, inputs, wire
+from robustbench_tc.eval.agent_server import serving as model
+from robustbench_tc.eval.score import judge
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import WITHOUT_CASES, Plan
+from robustbench_tc.proxy.predictions import of_journal
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.scenes import tool_of
+from robustbench_tc.proxy.scored import score
 from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.worlds.fit import fits
 
+from ..eval import small
+from ..eval.test_agents import judged, settings_of
 from .agents import Client, work
 from .scripted import CallsAll, filled
 from .wire import serving as server_of
@@ -43,14 +50,13 @@ def played(
     with (
         server_of(model) as server,
         serving(Door(server.url, plan, rows=tuple(rows), journal=path)) as url,
+        Client(url) as client,
     ):
-        client = Client(url)
         for number, (session, clean) in enumerate(sessions):
             asked = wire.first(clean, "fc")
             # An agent of one's own has instructions of its own in front of the case.
             messages: list[Json] = [{"role": "system", "content": "You are an agent."}, *asked.messages]
             work(client, session, messages, asked.tools or [], stream=number % 2 == 1)
-        client.close()
     assert model.wrong == []
     return journal.read(path)
 
@@ -79,9 +85,7 @@ def _either(tools: Sequence[Tool]) -> bool:
 
 
 def test_every_type_over_the_bundled_set(tmp_path: Path) -> None:
-    folder = tmp_path / "robustbench-tc"
-    build_release(BuildSpec(profile="bundled", codes=CODES), folder)
-    rows = inputs.load(str(folder)).rows
+    rows = small.rows_of(tmp_path, CODES)
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
     codes = tuple(dict.fromkeys(row.type_code for row in rows))
     assert set(codes) == {taxonomy.CLEAN, *CODES} - {"prerequisite"}  # no bundled row
@@ -146,10 +150,8 @@ def test_a_door_that_starts_again_rewrites_a_conversation_in_the_same_way(size: 
     model = CallsAll()
     plan = Plan(types=("CD",), seed=size)
     for _ in range(2):
-        with server_of(model) as server, serving(Door(server.url, plan)) as url:
-            client = Client(url)
+        with server_of(model) as server, serving(Door(server.url, plan)) as url, Client(url) as client:
             client.post("a.0", {"messages": messages, "tools": tools, "user": str(len(model.bodies))})
-            client.close()
     first, second = (one[0] for one in model.bodies.values())
     assert first["tools"] == second["tools"] and first["messages"] == second["messages"]
     assert len(first["tools"]) == 3
@@ -205,3 +207,65 @@ def _empty(code: str) -> Sample:
         golden_answers=(),
         output_format="tool_call_tags",
     )
+
+
+# --- An agent behind the door gets the verdicts that `rbtc eval` gives it
+
+
+VERDICT_CODES = tuple(
+    kind.code
+    for kind in taxonomy.types("all")
+    if kind.method != "llm" and kind.traits.get("tokens") in (None, 2_000)
+)
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
+    """The bundled set with every type that a rule or the run time makes."""
+    folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
+    build_release(BuildSpec(profile="bundled", codes=VERDICT_CODES), folder)
+    return inputs.load(str(folder))
+
+
+def through_the_door(
+    name: str, rows: Sequence[Sample], among: Sequence[Sample], path: Path
+) -> list[journal.Exchange]:
+    """The journal of a door before the model that is this agent: the rows' cases in turn, asked clean."""
+    codes = tuple(dict.fromkeys(row.type_code for row in rows))
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    plan = Plan(bench="bundled", types=codes, allow_writes=True)
+    with (
+        model(name, rows) as upstream,
+        serving(Door(upstream, plan, rows=tuple(rows), journal=path)) as url,
+        Client(url) as client,
+    ):
+        for row in among:
+            asked = wire.first(clean[row.clean_id], "fc")
+            session = f"{row.clean_id}.{codes.index(row.type_code)}"
+            rounds = wire.answered(row) + 1
+            # The reference agents know the requests of the harness only: asked on after a distractor's
+            # answer, they refuse.
+            work(client, session, asked.messages, asked.tools or [], rounds=rounds, gives_up=True)
+    return journal.read(path)
+
+
+@pytest.mark.parametrize("name", ["oracle", "name-biased", "first-of-duplicates", "gives-up-on-error"])
+def test_verdicts_are_those_of_the_harness(bundled: inputs.Dataset, name: str, tmp_path: Path) -> None:
+    rows = bundled.rows
+    places = {one: at for at, one in enumerate(dict.fromkeys(row.clean_id for row in rows))}
+    among = [row for row in rows if NIGHTLY or places[row.clean_id] % 8 == len(name) % 8]
+    lines = through_the_door(name, rows, among, tmp_path / "journal.jsonl")
+    assert Counter(line.skipped for line in lines) == {None: len(lines)}
+    assert name != "oracle" or {line.status for line in lines} == {200}
+    by_id = {row.id: row for row in rows}
+    found = {one.id: one for one in of_journal(lines, by_id, settings_of("fc"))}
+    wanted = {row.id: verdict for row, verdict in judged(name, rows, "fc", lambda row: row in among)}
+    assert found.keys() == wanted.keys()
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    got = {one.id: judge(one, by_id[one.id], clean[one.clean_id]) for one in found.values()}
+    assert {key: verdict for key, verdict in got.items() if verdict != wanted[key]} == {}
+    made = score(tmp_path / "journal.jsonl", dataset=bundled.name, out=tmp_path / "run")
+    assert made.failures == {}
+    judged_by_score = {one.prediction.id: one.verdict for one in failures.read(made.folder.path)}
+    assert judged_by_score.keys() == wanted.keys()
+    assert {key: one for key, one in judged_by_score.items() if one != wanted[key]} == {}

@@ -6,10 +6,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.sql.query import Inputs, query
 
+from ..refusals import refuses
 from .live_runs import live_run, live_scores
 from .test_sql_marts import SQL, expanded
 
@@ -67,21 +67,20 @@ def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None
 
 def test_a_run_of_the_other_kind_is_refused_by_name(tmp_path: Path) -> None:
     live = str(live_run(tmp_path / "live", live_scores(1)))
-    with pytest.raises(
-        UserError, match="live_recovery looks at live episodes: name a run of `rbtc live run`"
-    ):
-        query("live_recovery", Inputs())
-    with pytest.raises(UserError, match="flips looks at single predictions: name a run with --run"):
-        query("flips", Inputs())
-    with pytest.raises(UserError, match=r"flips has no rows for live runs: .* is one; live_recovery"):
-        query("flips", Inputs(runs=[live]))
+    refuses(
+        "live_recovery looks at live episodes: name a run of `rbtc live run`",
+        query,
+        "live_recovery",
+        Inputs(),
+    )
+    refuses("flips looks at single predictions: name a run with --run", query, "flips", Inputs())
+    refuses(r"flips has no rows for live runs: .* is one; live_recovery", query, "flips", Inputs(runs=[live]))
 
 
 def test_an_episode_that_was_scored_twice_is_refused(tmp_path: Path) -> None:
     scores = live_scores(1)
     live = str(live_run(tmp_path / "live", [*scores, scores[0]]))
-    with pytest.raises(UserError, match="more than once, the first"):
-        query("live_recovery", Inputs(runs=[live]))
+    refuses("more than once, the first", query, "live_recovery", Inputs(runs=[live]))
 
 
 def test_the_duckdb_shell_serves_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.sql import query as module
 from robustbench_tc.sql.query import Inputs, connect, marts, query
 
 from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
+from ..refusals import refuses
 from .live_runs import live_run, live_scores
 
 CELLS = paper.CELLS
@@ -318,24 +318,20 @@ def test_wrong_questions_are_refused_in_one_line(tmp_path: Path, run: str) -> No
         (str(SQL / "table2.sql"), Inputs(paper=CELLS, parameters={"x = 1; --": "1"}), "lower-case letters"),
     ]
     for name, inputs, line in cases:
-        with pytest.raises(UserError, match=re.escape(line)) as caught:
-            query(name, inputs)
-        assert "\n" not in str(caught.value)
+        refuses(re.escape(line), query, name, inputs)
 
 
 def test_doubled_predictions_are_refused(tmp_path: Path) -> None:
     some = pairs(clean_ids({"bfcl_v3": 3}))
     folder = write_run(tmp_path / "a", coin(1), [*some, some[5]])
-    with pytest.raises(UserError, match=r"more than once, the first '.*' repeat 0 2 times"):
-        query("table2", Inputs(runs=[str(folder)]))
+    refuses(r"more than once, the first '.*' repeat 0 2 times", query, "table2", Inputs(runs=[str(folder)]))
 
 
 def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "a", coin(1), pairs(clean_ids({"bfcl_v3": 3})))
     whole = (folder / "scores.parquet").read_bytes()
     (folder / "scores.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UserError, match="cannot be read"):
-        query("table2", Inputs(runs=[str(folder)]))
+    refuses("cannot be read", query, "table2", Inputs(runs=[str(folder)]))
 
 
 def test_a_file_of_your_own_sees_the_same_views(tmp_path: Path, run: str) -> None:
@@ -343,15 +339,13 @@ def test_a_file_of_your_own_sees_the_same_views(tmp_path: Path, run: str) -> Non
     mine.write_text("select count(*) as n from int_pairs where component = 'reward';")
     assert rows(str(mine), Inputs(runs=[run])) == [{"n": 888}]
     mine.write_text("-- nothing")
-    with pytest.raises(UserError, match="gives no rows"):
-        query(str(mine), Inputs(paper=CELLS))
+    refuses("gives no rows", query, str(mine), Inputs(paper=CELLS))
 
 
 def test_remote_folders_are_passed_on_and_not_looked_for_here() -> None:
     remote = "hf://datasets/somebody/runs@main/qwen3-8b-fc"
     assert module._folder(remote + "/", "scores.parquet", "the hint") == remote
-    with pytest.raises(UserError, match="the hint"):
-        module._folder("hf-datasets/somebody", "scores.parquet", "the hint")
+    refuses("the hint", module._folder, "hf-datasets/somebody", "scores.parquet", "the hint")
 
 
 def test_requests_at_the_same_time_do_not_disturb_each_other(run: str) -> None:

@@ -192,8 +192,7 @@ def test_the_rollout_ends_after_its_attempts_and_within_its_room(config: Any, to
     assert len(server.prompts) == 4
     info = INFO | output.extra_fields
     assert reward.compute_score("rlla", "", GOLD, info)["charged"] == 1.0
-    long = GOLD.replace("Try", "Try " * 600)
-    output, server = rollout(config, tokenizer, [long] * 9)
+    output, server = rollout(config, tokenizer, [GOLD.replace("Try", "Try " * 600)] * 9)
     assert len(server.prompts) == 1 and output.extra_fields["error_attempt"] == -1
     assert len(output.response_ids) <= config.data.max_response_length
 

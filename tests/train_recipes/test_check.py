@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from tests.refusals import refuses
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes.check import Finding, readiness
 from tests.train_recipes.tiny import save_tokenizer
 
@@ -102,9 +102,6 @@ def test_a_batch_that_no_rows_fill_is_named(training_data: Path, tiny: Path) -> 
 
 
 def test_wrong_names_are_one_line_errors(training_data: Path, tiny: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="did you mean toolrl_dr"):
-        readiness("toolrl-dr", str(training_data), tiny)
-    with pytest.raises(UserError, match="--model takes a folder"):
-        readiness("toolrl_dr", str(training_data), tmp_path / "nowhere")
-    with pytest.raises(UserError, match="did you mean full"):
-        readiness("toolrl_dr", str(training_data), tiny, config="ful")
+    refuses("did you mean toolrl_dr", readiness, "toolrl-dr", str(training_data), tiny)
+    refuses("--model takes a folder", readiness, "toolrl_dr", str(training_data), tmp_path / "nowhere")
+    refuses("did you mean full", readiness, "toolrl_dr", str(training_data), tiny, config="ful")

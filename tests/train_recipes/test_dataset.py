@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes.dataset import hydra_list, locate
 from tests.hub import WRITER, Hub
 from tests.hub_client import Client
+from tests.refusals import refuses
 from tests.released import released
 
 
@@ -21,13 +21,11 @@ def test_a_folder_gives_the_shards_of_both_splits(training_data: Path) -> None:
 
 
 def test_a_revision_of_a_build_is_refused(training_data: Path) -> None:
-    with pytest.raises(UserError, match="unreleased build and has no version"):
-        locate(f"{training_data}@v1.0.0", "full")
+    refuses("unreleased build and has no version", locate, f"{training_data}@v1.0.0", "full")
 
 
 def test_an_unknown_config_names_near_misses(training_data: Path) -> None:
-    with pytest.raises(UserError, match="did you mean mixed"):
-        locate(str(training_data), "mixd")
+    refuses("did you mean mixed", locate, str(training_data), "mixd")
 
 
 def test_a_shard_that_was_half_written_is_named(training_data: Path, tmp_path: Path) -> None:
@@ -35,14 +33,11 @@ def test_a_shard_that_was_half_written_is_named(training_data: Path, tmp_path: P
     shard = tmp_path / "full" / "validation-00000-of-00001.parquet"
     for part in (shard.read_bytes()[:-9], b""):
         shard.write_bytes(part)
-        with pytest.raises(UserError, match=r"00001\.parquet is not a whole Parquet file"):
-            locate(str(tmp_path), "full")
+        refuses(r"00001\.parquet is not a whole Parquet file", locate, str(tmp_path), "full")
 
 
 def test_a_dataset_that_is_nowhere_is_one_line() -> None:
-    with pytest.raises(UserError, match="nobody/nothing") as caught:
-        locate("nobody/nothing@v1", "full")
-    assert "\n" not in str(caught.value)
+    refuses("nobody/nothing", locate, "nobody/nothing@v1", "full")
 
 
 def test_the_shell_gets_two_lines(training_data: Path) -> None:

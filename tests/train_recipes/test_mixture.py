@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.train_recipes import validation
+from robustbench_tc.train_recipes import prices, validation
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.reward import compute_score
 from robustbench_tc.train_recipes.mixture.rows import NUMBERS, main, sizes, write
+from robustbench_tc.train_recipes.prices import Priced
 from robustbench_tc.train_recipes.retry import reward as retry
 from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
+from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 from tests.conftest import ROOT
+from tests.refusals import refuses
 
 Rows = list[dict[str, Any]]
 
@@ -75,13 +79,11 @@ def test_how_many_rows_are_taken(single: int, retries: int, share: float, taken:
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, 2, float("nan")])
 def test_what_is_no_share(share: float) -> None:
-    with pytest.raises(UserError, match="give the share of retry rows, above 0 and below 1"):
-        sizes(10, 10, share)
+    refuses("give the share of retry rows, above 0 and below 1", sizes, 10, 10, share)
 
 
 def test_a_share_that_leaves_no_row_of_one_of_them() -> None:
-    with pytest.raises(UserError, match="leaves none of one of full and retry"):
-        sizes(3, 3, 0.01)
+    refuses("leaves none of one of full and retry", sizes, 3, 3, 0.01)
 
 
 def test_each_row_is_that_of_its_config_and_says_which(training_data: Path, mixed: Path) -> None:
@@ -143,8 +145,7 @@ def test_equal_inputs_give_equal_bytes_and_another_seed_other_rows(
 def test_a_batch_holds_rows_of_both(mixed: Path) -> None:
     """Whoever reads the file without shuffling does not train on one recipe, then the other."""
     agents = [row["agent_name"] for row in rows(locate(str(mixed), "mixture").train)]
-    changes = sum(one != other for one, other in itertools.pairwise(agents))
-    assert changes > len(agents) / 5
+    assert sum(one != other for one, other in itertools.pairwise(agents)) > len(agents) / 5
 
 
 def test_every_gold_earns_the_maximum_of_its_own_reward(mixed: Path) -> None:
@@ -155,8 +156,7 @@ def test_every_gold_earns_the_maximum_of_its_own_reward(mixed: Path) -> None:
             if retry.permanent(info["retry"]):
                 report = "<think> No. </think>\n<response> The credentials were refused. </response>"
                 info["attempts"] = [gold, report]
-        found = compute_score("rlla", gold, gold, info)
-        assert found["score"] == validation.best(gold)
+        assert compute_score("rlla", gold, gold, info)["score"] == validation.best(gold)
 
 
 def test_each_row_has_the_reward_of_its_recipe_and_all_have_the_same_keys() -> None:
@@ -213,8 +213,12 @@ def test_wrong_input_is_one_line_and_leaves_nothing(
 
 
 def test_whoever_takes_a_build_for_a_mixture_is_told_what_makes_one(training_data: Path) -> None:
-    with pytest.raises(UserError, match=r"`python -m robustbench_tc\.train_recipes\.mixture\.rows DATASET"):
-        locate(str(training_data), "mixture")
+    refuses(
+        r"`python -m robustbench_tc\.train_recipes\.mixture\.rows DATASET",
+        locate,
+        str(training_data),
+        "mixture",
+    )
 
 
 def test_the_pages_numbers_are_those_of_toolrls_rows(shared: Path, tmp_path: Path) -> None:
@@ -226,3 +230,41 @@ def test_the_pages_numbers_are_those_of_toolrls_rows(shared: Path, tmp_path: Pat
         names = ("train: full", "train: retry", "left out: full, beyond the share")
         numbers = [found[name] for name in (*names, "left out: retry, beyond the share")]
         assert f"| {share:g} | {numbers[0] + numbers[1]} | " + " | ".join(map(str, numbers)) + " |" in page
+
+
+# --- Whether a training set can teach to read prices
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+
+
+def test_a_rule_is_right_where_it_picks_the_golden_name() -> None:
+    rows = [Priced("pay", {"pay": 1.0, "pay_fast": 5.0}), Priced("pay_fast", {"pay": 5.0, "pay_fast": 1.0})]
+    assert prices.shares(rows) == {"shorter name": 0.5, "listed first": 0.5, "best offer": 1.0}
+
+
+def test_only_offers_of_the_golden_function_count(training_data: Path) -> None:
+    found, rows = prices.priced(locate(str(training_data), "full").train)
+    assert 0 < len(found) < rows
+    assert all(one.gold in one.offers and len(one.offers) > 1 for one in found)
+    assert prices.shares(found)["best offer"] == 1.0
+
+
+def test_the_page_says_what_the_real_rows_can_teach(shared: Path, tmp_path: Path) -> None:
+    """ToolRL's rows with seed 0: as they are, with swapped offers, and without the reward component."""
+    spec: Callable[..., TrainingSpec] = lambda **more: TrainingSpec(  # noqa: E731
+        rlla=shared / "sources", configs=("full", "mixed"), **more
+    )
+    builds = {
+        "full": spec(),
+        "counterbalanced": spec(counterbalance=True),
+        "without-reward": spec(types=("observation", "action")),
+    }
+    for name, one in builds.items():
+        build(one, tmp_path / name, checks=Checks(earns_maximum=earns_maximum), card=training_card)
+    assert prices.table([str(tmp_path / name) for name in builds]) in PAGE.read_text()
+
+
+def test_mistakes_are_one_line() -> None:
+    for words in ([], ["--help"], ["/nowhere/at/all"]):
+        refuses(".", prices.main, words)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.refusals import refuses
 import pytest
 from omegaconf import OmegaConf
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.train_recipes.check import readiness, reward_batch, score_golds
 from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate
@@ -133,8 +133,7 @@ def test_rows_that_name_an_agent_that_is_not_there(mixed: Path, tiny: Path, tmp_
         wrong = pa.array(["nobody"] * table.num_rows)
         (tmp_path / "mixture").mkdir(exist_ok=True)
         pq.write_table(table.set_column(column, "agent_name", wrong), tmp_path / "mixture" / path.name)
-    findings = readiness("mixture", str(tmp_path), tiny)
-    (line,) = failures(findings)
+    (line,) = failures(readiness("mixture", str(tmp_path), tiny))
     assert line[0] == "agent loop" and "name the agent 'nobody', which verl does not know" in line[1]
 
 
@@ -148,8 +147,7 @@ def test_a_mixture_keeps_its_share(config: Any, dataset: Any, mixed: Path, tiny:
     """Weights by type would change it."""
     config = config.data.copy()
     config.sampling = "adaptive"
-    with pytest.raises(UserError, match="a mixture keeps its share of retry rows"):
-        wrap(None)(config, dataset)
+    refuses("a mixture keeps its share of retry rows", wrap(None), config, dataset)
     ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]))
     assert what == "mixture" and "data.sampling=minimax: a mixture keeps its share" in detail
 

@@ -292,16 +292,14 @@ def test_the_keys_are_the_same_for_every_rollout() -> None:
 def test_variants_reach_toolrls_reward() -> None:
     gold = CALLS["gold"]
     assert score([gold, gold], correct_max_1=True)["score"] == 2.0
-    parts = score([gold, REPLIES["report"]], kind=PERMANENT, correct_max_1=True)
-    assert parts["score"] == 2.0
+    assert score([gold, REPLIES["report"]], kind=PERMANENT, correct_max_1=True)["score"] == 2.0
     with pytest.raises(TypeError):
         score([gold, gold], corse=True)
 
 
 @given(st.lists(st.text(max_size=60) | st.sampled_from(list(TEXTS.values())), max_size=4), st.integers(-1, 3))
 def test_nothing_that_a_model_writes_raises(attempts: list[str], met: int) -> None:
-    parts = score(attempts, met if met < len(attempts) else -1)
-    assert -3.0 <= parts["score"] <= 4.0
+    assert -3.0 <= score(attempts, met if met < len(attempts) else -1)["score"] <= 4.0
 
 
 def test_a_call_completed_is_no_repetition() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.train_recipes.toolrl_dr import reward
+from robustbench_tc.train_recipes.toolrl_dr import reward, shaping
 
 THOUGHT = "<think> The forecast tool answers this. </think>"
 CALLS = [
@@ -184,3 +184,47 @@ def test_no_answer_earns_more_than_the_gold(
 def test_no_text_of_a_model_makes_it_raise(text: str, gold: str) -> None:
     for flag in FLAGS:
         assert -4.0 <= score(text, gold, **{flag: True})["score"] <= 5.0
+
+
+# --- ToolRL's reward with the hidden cost of the chosen tools
+
+
+OFFERS = [{"find_ferry": 0.005, "find_ferry_Budget": 0.025}]
+
+
+def priced(*names: str) -> str:
+    lines = "\n".join(json.dumps({"name": name, "parameters": {"q": 1}}) for name in names)
+    return f"<think> x </think>\n<tool_call>\n{lines}\n</tool_call>"
+
+
+PRICED = priced("find_ferry")
+
+
+def shaped(text: str, offers: object = OFFERS, weight: float = 0.25) -> float:
+    return shaping.compute_score("rlla", text, PRICED, {"offers": offers}, weight=weight)["score"]
+
+
+def test_the_better_tool_earns_the_bonus_and_the_distractor_its_overprice() -> None:
+    assert shaped(PRICED) == 4.25
+    plain = reward.compute_score("rlla", priced("find_ferry_Budget"), PRICED)["score"]
+    assert shaped(priced("find_ferry_Budget")) == pytest.approx(plain - 0.25 * 0.8)
+
+
+def test_the_mean_over_offered_calls_counts() -> None:
+    both = priced("find_ferry", "find_ferry_Budget", "unrelated")
+    plain = reward.compute_score("rlla", both, PRICED)["score"]
+    assert shaped(both) == pytest.approx(plain + 0.25 * (1 - 0.8) / 2)
+
+
+@pytest.mark.parametrize("text", [PRICED, "", "<tool_call>\n[]\n</tool_call>", priced("unrelated")])
+def test_without_an_offer_nothing_changes(text: str) -> None:
+    assert shaped(text, []) == shaped(text, None) == reward.compute_score("rlla", text, PRICED)["score"]
+
+
+@pytest.mark.parametrize("block", ["[1]", '"x"', "null", '{"name": ["find_ferry"]}', '{"name": null}', "no"])
+def test_no_answer_makes_it_raise(block: str) -> None:
+    text = f"<think> x </think>\n<tool_call>\n{block}\n</tool_call>"
+    parts = shaping.compute_score("rlla", text, PRICED, {"offers": OFFERS})
+    assert parts["shaping_score"] == 0.0 and parts["score"] == sum(
+        parts[name] for name in ("format_score", "correctness_score", "length_score", "shaping_score")
+    )

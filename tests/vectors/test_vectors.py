@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.errors import UserError
-
+from ..refusals import refuses
 from . import CHECKS, CLASSES, FileResult, kind_of, rows_of, run_vectors
 from .bfcl import bfcl_verdict
 from .rows import Row
@@ -214,12 +213,10 @@ def test_a_checker_that_raises_is_a_defect_of_that_row(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_vectors_or_with_another_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no \*\.jsonl files there"):
-        run_vectors(tmp_path / "nowhere")
+    refuses(r"no \*\.jsonl files there", run_vectors, tmp_path / "nowhere")
     for content in ('{"source": ', "[1]\n"):
         (tmp_path / "x.jsonl").write_text(content)
-        with pytest.raises(UserError, match=r"x\.jsonl:1: no JSON object"):
-            run_vectors(tmp_path)
+        refuses(r"x\.jsonl:1: no JSON object", run_vectors, tmp_path)
 
 
 def test_the_command_prints_each_file_and_fails_on_an_unlisted_row(tmp_path: Path) -> None:

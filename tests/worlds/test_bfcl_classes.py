@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from robustbench_tc.builders.live import bfcl
-from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
 
+from ..refusals import refuses
 from .bfcl_replays import LONG, WORLD, Answer, Job, gold, replays
 
 FILES = {"root": {"w": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
@@ -186,8 +186,7 @@ def test_hostile_calls_cost_their_episode_an_error_and_others_nothing(bfcl_pytho
 def test_gold_replays_with_the_same_bytes_in_any_order(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:
     """In two processes, the second with the tasks in reverse; no call of gold fails."""
     forward = replays(bfcl_python, map(gold, rows))
-    backward = replays(bfcl_python, map(gold, reversed(rows)))[::-1]
-    assert forward == backward
+    assert forward == replays(bfcl_python, map(gold, reversed(rows)))[::-1]
     for row, found in zip(rows, forward, strict=True):
         texts = [text for turn in found.results for text in turn]
         assert not [text for text in texts if text.startswith(("Error during", '{"error"'))], row.clean_id
@@ -196,16 +195,13 @@ def test_gold_replays_with_the_same_bytes_in_any_order(bfcl_python: str, rows: t
 
 def test_a_python_without_the_classes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "python"
-    with pytest.raises(UserError, match=r"does not run .*make env-live"):
-        find.bfcl_python(str(broken))
+    refuses(r"does not run .*make env-live", find.bfcl_python, str(broken))
     broken.write_text("#!/bin/sh\necho 2025.1.1\n")
     broken.chmod(0o755)
-    with pytest.raises(UserError, match=r"needs bfcl-eval==2026\.3\.23 and mpmath; .* has bfcl-eval 2025"):
-        find.bfcl_python(str(broken))
+    refuses(r"needs bfcl-eval==2026\.3\.23 and mpmath; .* has bfcl-eval 2025", find.bfcl_python, str(broken))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(find, "__file__", str(tmp_path / "a" / "b" / "c" / "find.py"))
-    with pytest.raises(UserError, match=r"make env-live.* or name one with --world-python"):
-        find.bfcl_python()
+    refuses(r"make env-live.* or name one with --world-python", find.bfcl_python)
     made = tmp_path / ".venv-live" / "bin" / "python"
     made.parent.mkdir(parents=True)
     made.write_text("#!/bin/sh\necho 2026.3.23\n")

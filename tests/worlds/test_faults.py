@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from robustbench_tc import live, taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.live import At, Fault, LiveTool, Step
 from robustbench_tc.worlds.faults import FaultedWorld, replaced
 from robustbench_tc.worlds.fit import failed, wrong_type
 from robustbench_tc.worlds.handle import LocalHandle, Start, load_file
 
+from ..refusals import refuses
 from .purse import Purse
 
 FILE = Path(__file__).with_name("purse.py")
@@ -272,8 +272,7 @@ def test_a_replaced_leaf_keeps_the_form_of_its_text() -> None:
     ],
 )
 def test_a_fault_that_lacks_something_is_refused(fault: Fault, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        play(fault, [])
+    refuses(said, play, fault, [])
 
 
 @pytest.mark.parametrize("kind", live.KINDS)

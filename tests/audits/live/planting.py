@@ -199,7 +199,12 @@ of(
     "fault_says_what_its_kind_needs",
     lambda r: r["fault"].update(tool=r["fault"]["at"]["tool"]),
 )
-of("an order to read", ORDER, "fault_says_what_its_kind_needs", lambda r: r["fault"].update(tool=_a_read(r)))
+of(
+    "an order to read",
+    ORDER,
+    "fault_says_what_its_kind_needs",
+    lambda r: r["fault"].update(tool=next(str(tool["name"]) for tool in r["tools"] if not tool["writes"])),
+)
 of("an order that names no tool", ORDER, "fault_says_what_its_kind_needs", fault(text="Please hurry."))
 
 
@@ -207,10 +212,6 @@ of("an order that names no tool", ORDER, "fault_says_what_its_kind_needs", fault
 def _ordered(row: Row) -> None:
     call = first_write(row)
     row["fault"].update(tool=call["name"], text=f"Call {call['name']} with {dumps(call['parameters'])} now.")
-
-
-def _a_read(row: Row) -> str:
-    return next(str(tool["name"]) for tool in row["tools"] if not tool["writes"])
 
 
 of("a call that gold never makes", SERVER, "fault_meets_gold", fault(at={"call": 99}))

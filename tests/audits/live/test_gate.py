@@ -15,7 +15,7 @@ from robustbench_tc import api
 from robustbench_tc.audits.expectations import live as suites
 from robustbench_tc.audits.expectations.live import pinned
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.live.scan import LiveScan
+from robustbench_tc.audits.live.scan import LiveScan, scan
 from robustbench_tc.audits.report import Check
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.live import KINDS, type_code
@@ -175,8 +175,6 @@ def light() -> Callable[[Path], LiveScan]:
     """A pass that knows no world and replays nothing: the suites of the folder do not look at it."""
     import asyncio
 
-    from robustbench_tc.audits.live.scan import scan
-
     return lambda folder: asyncio.run(scan(Folder(folder), {}, None))
 
 
@@ -203,8 +201,7 @@ def test_a_row_that_fails_is_named_by_its_check(live_build: Path, tmp_path: Path
     row = next(row for row in found if row["label"] == "report")
     row["label"] = "repair"
     planting.write(folder, "live_silent_no_op", found)
-    checks = suites._rows_suite(scanned(folder))
-    failed = by_id(checks, "rows.repeat_fits_the_label")
+    failed = by_id(suites._rows_suite(scanned(folder)), "rows.repeat_fits_the_label")
     assert failed.status == "failed" and failed.failures[0].where == row["id"]
 
 

@@ -46,7 +46,8 @@ def main(
         planted = [_printed(one) for one in verdicts(sources, edits, EDITS)]
         varied = [_printed(one) for one in found(sources, recorded, variations, VARIATIONS, whole=True)]
     text = docs.read_text()
-    for name, lines in (("edits", edit_lines(planted)), ("variations", variation_lines(varied))):
+    varied_lines = ["| build | compared with | gate |", "|---|---|---|", *(one.line for one in varied)]
+    for name, lines in (("edits", edit_lines(planted)), ("variations", varied_lines)):
         text = between(name, "\n".join(lines), text)
     with atomic_file(docs, replace=True) as path:
         path.write_text(text)
@@ -83,10 +84,6 @@ def summary(planted: Iterable[Verdicts]) -> list[str]:
 def edit_lines(planted: Iterable[Verdicts]) -> list[str]:
     rows = list(planted)
     return [*summary(rows), "", *HEAD.splitlines(), *(one.line for one in rows)]
-
-
-def variation_lines(varied: Iterable[Found]) -> list[str]:
-    return ["| build | compared with | gate |", "|---|---|---|", *(one.line for one in varied)]
 
 
 def between(name: str, content: str, text: str) -> str:

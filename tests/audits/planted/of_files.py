@@ -132,8 +132,7 @@ footer("another format version", "CD_NT", compression="zstd", write_page_index=T
 def _(build: Forged) -> None:
     path = build.shard("clean")
     data = path.read_bytes()
-    length = int.from_bytes(data[-8:-4], "little")
-    cut = len(data) - 8 - length
+    cut = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     path.write_bytes(data[:cut] + b"a note that no reader sees" + data[cut:])
 
 
@@ -211,9 +210,9 @@ def _(build: Forged) -> None:
     os.link(outside, build.path / "LICENSE")
 
 
-@edit(FILES, "the folder's name of a config in other letters", clean=False)
-def _(build: Forged) -> None:
-    (build.path / "CD").rename(build.path / "cd")
+edit(FILES, "the folder's name of a config in other letters", clean=False)(
+    lambda build: (build.path / "CD").rename(build.path / "cd")
+)
 
 
 @edit(FILES, "a file of 64 MiB")
@@ -265,19 +264,17 @@ content("generations.jsonl", "a key twice", lambda data: data.replace(b'{"kind":
 content("generations.jsonl", "an escaped letter", lambda data: data.replace(b"e", b"\\u0065", 1))
 
 
-@edit(FILES, "a name that is not UTF-8")
-def _(build: Forged) -> None:
-    Path(os.fsdecode(os.fsencode(build.path) + b"/\xff\xfe.parquet")).write_bytes(b"x")
+edit(FILES, "a name that is not UTF-8")(
+    lambda build: Path(os.fsdecode(os.fsencode(build.path) + b"/\xff\xfe.parquet")).write_bytes(b"x")
+)
 
 
-@edit(FILES, "an empty folder")
-def _(build: Forged) -> None:
-    (build.path / "spare").mkdir()
+edit(FILES, "an empty folder")(lambda build: (build.path / "spare").mkdir())
 
 
-@edit(FILES, "an empty folder in a config's folder")
-def _(build: Forged) -> None:
-    (build.path / "CD" / "spare" / "more").mkdir(parents=True)
+edit(FILES, "an empty folder in a config's folder")(
+    lambda build: (build.path / "CD" / "spare" / "more").mkdir(parents=True)
+)
 
 
 @edit(FILES, "a shard that is a link")
@@ -294,19 +291,15 @@ def _(build: Forged) -> None:
     (build.path / "CD").symlink_to(build.path.parent / "outside")
 
 
-@edit(FILES, "a link beside the files")
-def _(build: Forged) -> None:
-    (build.path / "LICENSE").symlink_to("/etc/hostname")
+edit(FILES, "a link beside the files")(lambda build: (build.path / "LICENSE").symlink_to("/etc/hostname"))
 
 
-@edit(FILES, "a link that leads nowhere")
-def _(build: Forged) -> None:
-    (build.path / "CD" / "test-00001-of-00001.parquet").symlink_to("nowhere")
+edit(FILES, "a link that leads nowhere")(
+    lambda build: (build.path / "CD" / "test-00001-of-00001.parquet").symlink_to("nowhere")
+)
 
 
-@edit(FILES, "a pipe")
-def _(build: Forged) -> None:
-    os.mkfifo(build.path / "clean" / "test-00001-of-00002.parquet")
+edit(FILES, "a pipe")(lambda build: os.mkfifo(build.path / "clean" / "test-00001-of-00002.parquet"))
 
 
 @edit(FILES, "a pipe for a shard")
@@ -327,14 +320,14 @@ def _(build: Forged) -> None:
         os.chdir(here)
 
 
-@edit(FILES, "a shard in another config's folder", clean=False)
-def _(build: Forged) -> None:
-    build.shard("CD").rename(build.path / "TD" / "test-00001-of-00002.parquet")
+edit(FILES, "a shard in another config's folder", clean=False)(
+    lambda build: build.shard("CD").rename(build.path / "TD" / "test-00001-of-00002.parquet")
+)
 
 
-@edit(FILES, "a shard at the root", clean=False)
-def _(build: Forged) -> None:
-    build.shard("TD_NT").rename(build.path / "test-00000-of-00001.parquet")
+edit(FILES, "a shard at the root", clean=False)(
+    lambda build: build.shard("TD_NT").rename(build.path / "test-00000-of-00001.parquet")
+)
 
 
 @edit(FILES, "a shard renamed", clean=False)

@@ -69,24 +69,20 @@ text(AUDIT, "audited", marker.PAGE, "a script on the page", replaced("</h1>", "<
 late(AUDIT, "audited", "audit/judgments.jsonl", "a judgment more", lambda t: t + '{"score": 5}\n')
 
 
-@edit(AUDIT, "the report empty", base="audited")
-def _(build: Forged) -> None:
-    (build.path / marker.AUDIT).write_bytes(b"")
+edit(AUDIT, "the report empty", base="audited")(lambda build: (build.path / marker.AUDIT).write_bytes(b""))
 
 
-@edit(AUDIT, "the page removed", base="audited")
-def _(build: Forged) -> None:
-    (build.path / marker.PAGE).unlink()
+edit(AUDIT, "the page removed", base="audited")(lambda build: (build.path / marker.PAGE).unlink())
 
 
-@edit(AUDIT, "the report removed, its files left", base="audited")
-def _(build: Forged) -> None:
-    (build.path / marker.AUDIT).unlink()
+edit(AUDIT, "the report removed, its files left", base="audited")(
+    lambda build: (build.path / marker.AUDIT).unlink()
+)
 
 
-@edit(AUDIT, "the data of another audit", base="audited")
-def _(build: Forged) -> None:
-    build.one("clean", lambda row: row.update(category="x"))
+edit(AUDIT, "the data of another audit", base="audited")(
+    lambda build: build.one("clean", lambda row: row.update(category="x"))
+)
 
 
 MANIFEST = "manifest"
@@ -163,9 +159,9 @@ EDITS.append(
 )
 
 
-@edit(RELEASE, "a gold off, in the clean row and all its types", base="release")
-def _(build: Forged) -> None:
-    build.everywhere(lambda row: row["golden_answers"].append(row["golden_answers"][0]))
+edit(RELEASE, "a gold off, in the clean row and all its types", base="release")(
+    lambda build: build.everywhere(lambda row: row["golden_answers"].append(row["golden_answers"][0]))
+)
 
 
 @edit(RELEASE, "the signature of another", base="release")
@@ -182,9 +178,9 @@ for gone in (manifest.SIGNATURE, "LICENSE", "croissant.json", marker.AUDIT, "gen
     EDITS.append(Edit(RELEASE, f"{gone} removed", remove, True, "release"))
 
 
-@edit(RELEASE, "a Parquet file more", base="release")
-def _(build: Forged) -> None:
-    (build.path / "CD" / "more.parquet").write_bytes(b"PAR1")
+edit(RELEASE, "a Parquet file more", base="release")(
+    lambda build: (build.path / "CD" / "more.parquet").write_bytes(b"PAR1")
+)
 
 
 @edit(RELEASE, "a folder of the Hub's client with a Parquet file", base="release")

@@ -97,9 +97,7 @@ late("a blank more", lambda t: t.replace('"profile":', '"profile": ', 1))
 late("no line at the end", lambda t: t.rstrip("\n"))
 
 
-@edit(REPORT, "an empty report")
-def _(build: Forged) -> None:
-    (build.path / marker.BUILD).write_text("{}\n")
+edit(REPORT, "an empty report")(lambda build: (build.path / marker.BUILD).write_text("{}\n"))
 
 
 CARD = "card"
@@ -133,9 +131,9 @@ card("a sentence more", lambda t: t + "\nThis build was approved.\n")
 card("a blank more", lambda t: t + " ")
 
 
-@edit(CARD, "the readable report counts otherwise")
-def _(build: Forged) -> None:
-    build.text("build_report.md", lambda t: t.replace("3977 rows", "4994 rows", 1))
+edit(CARD, "the readable report counts otherwise")(
+    lambda build: build.text("build_report.md", lambda t: t.replace("3977 rows", "4994 rows", 1))
+)
 
 
 ANSWERS = "kept answers"
@@ -170,14 +168,12 @@ answers("a field more", lambda ls: first(ls).update(approved=True))
 answers("an answer that loses a gold value", lambda ls: first(ls).update(output="Do it."))
 
 
-@edit(ANSWERS, "an empty file")
-def _(build: Forged) -> None:
-    (build.path / "generations.jsonl").write_bytes(b"")
+edit(ANSWERS, "an empty file")(lambda build: (build.path / "generations.jsonl").write_bytes(b""))
 
 
-@edit(ANSWERS, "not JSON")
-def _(build: Forged) -> None:
-    (build.path / "generations.jsonl").write_bytes(b"\xef\xbb\xbf[" * 100_000)
+edit(ANSWERS, "not JSON")(
+    lambda build: (build.path / "generations.jsonl").write_bytes(b"\xef\xbb\xbf[" * 100_000)
+)
 
 
 def consistently(kind: str, change: Callable[[Any], Any]) -> Callable[[Forged], None]:

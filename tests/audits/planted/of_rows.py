@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from robustbench_tc.schema import COLUMN_ORDER, GOLD_NOT_STATED
+from robustbench_tc.schema import COLUMN_ORDER, GOLD_NOT_STATED, dumps
 
 from .build import EDITS, Edit, Forged, Row, edit
 
@@ -251,17 +251,9 @@ def describe(text: str) -> Callable[[Row], None]:
     return lambda row: row["tools"][row["gold_tool_index"] or 0].update(description=text)
 
 
-def fewer_required(row: Row) -> None:
-    schema_of(row)["required"].pop()
-
-
 def more_required(row: Row) -> None:
     schema = schema_of(row)
     schema["required"] = [*(schema.get("required") or []), next(iter(schema["properties"]))]
-
-
-def several_required(row: Row) -> bool:
-    return len(schema_of(row).get("required") or []) > 1
 
 
 def integers(row: Row) -> list[Row]:
@@ -298,7 +290,12 @@ everywhere(
     ),
 )
 everywhere(TOOLS, "the gold tool's description", describe("Does nothing of use."))
-everywhere(TOOLS, "a required parameter less", fewer_required, lambda r: bool(schema_of(r).get("required")))
+everywhere(
+    TOOLS,
+    "a required parameter less",
+    lambda r: schema_of(r)["required"].pop(),
+    lambda r: bool(schema_of(r).get("required")),
+)
 everywhere(TOOLS, "a parameter's type", lambda r: first_property(r).update(type="null"), has_property)
 everywhere(
     TOOLS,
@@ -324,7 +321,12 @@ everywhere(
     TOOLS, "an empty default for no default", lambda r: first_property(r).update(default=None), has_property
 )
 everywhere(TOOLS, "a parameter required more", more_required, has_property)
-everywhere(TOOLS, "required in another order", lambda r: schema_of(r)["required"].reverse(), several_required)
+everywhere(
+    TOOLS,
+    "required in another order",
+    lambda r: schema_of(r)["required"].reverse(),
+    lambda r: len(schema_of(r).get("required") or []) > 1,
+)
 everywhere(TOOLS, "an enumeration dropped", lambda r: enums(r)[0].pop("enum"), enums)
 everywhere(TOOLS, "an enumerated value more", lambda r: enums(r)[0]["enum"].append("other"), enums)
 everywhere(TOOLS, "integers may be numbers", lambda r: integers(r)[0].update(type="number"), integers)
@@ -398,23 +400,20 @@ for column, other in CELLS.items():
         EDITS.append(Edit("cells", f"another `{column}` in a row of {config}", put, config == "clean"))
 
 
-@edit("cells", "`gold_tool_index` null for a number, in a row of clean")
-def _(build: Forged) -> None:
-    build.one(
+edit("cells", "`gold_tool_index` null for a number, in a row of clean")(
+    lambda build: build.one(
         "clean", lambda row: row.update(gold_tool_index=None), lambda row: row["gold_tool_index"] is not None
     )
+)
 
 
 @edit("cells", "JSON with a blank more, in a row of clean")
 def _(build: Forged) -> None:
-    from robustbench_tc.schema import dumps
-
     build.one("clean", lambda row: row.update(tools=dumps(row["tools"]).replace(":", ": ", 1)))
 
 
 def raw(name: str, column: str, change: Callable[[str], str]) -> None:
     """Another JSON text that means the same to some reader, in a row of clean."""
-    from robustbench_tc.schema import dumps
 
     def plant(build: Forged) -> None:
         def put(row: Row) -> None:
@@ -436,9 +435,9 @@ raw("JSON null", "golden_answers", lambda t: "null")
 raw("JSON of great depth", "changes", lambda t: "[" * 10_000 + "]" * 10_000)
 
 
-@edit("cells", "flags null for none, in all rows of CD", clean=False)
-def _(build: Forged) -> None:
-    build.change("CD", lambda rows: [row.update(flags=None) for row in rows])
+edit("cells", "flags null for none, in all rows of CD", clean=False)(
+    lambda build: build.change("CD", lambda rows: [row.update(flags=None) for row in rows])
+)
 
 
 # --- the flag of samples that nobody could answer ----------------------------------------------------
@@ -469,14 +468,14 @@ perturbed(
 ORDER = "rows"
 
 
-@edit(ORDER, "two clean rows in another order")
-def _(build: Forged) -> None:
-    build.change("clean", lambda rows: rows.insert(0, rows.pop(1)))
+edit(ORDER, "two clean rows in another order")(
+    lambda build: build.change("clean", lambda rows: rows.insert(0, rows.pop(1)))
+)
 
 
-@edit(ORDER, "two rows in another order (TD)", clean=False)
-def _(build: Forged) -> None:
-    build.change("TD", lambda rows: rows.insert(0, rows.pop(1)))
+edit(ORDER, "two rows in another order (TD)", clean=False)(
+    lambda build: build.change("TD", lambda rows: rows.insert(0, rows.pop(1)))
+)
 
 
 @edit(ORDER, "rows in another order in every config")

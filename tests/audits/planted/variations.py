@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api import rebuilding
 from robustbench_tc.api.building import build_release
-from robustbench_tc.audits import provenance
+from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generate import Settings
@@ -76,56 +76,49 @@ def built(place: Place, **changes: Any) -> Path:
     return place.out
 
 
-@variation("as it is")
-def _(place: Place) -> Path:
-    return built(place)
+variation("as it is")(built)
 
 
-@variation("another seed")
-def _(place: Place) -> Path:
-    return built(place, seed=20_260)
+variation("another seed")(lambda place: built(place, seed=20_260))
 
 
-@variation("two processes")
-def _(place: Place) -> Path:
-    return built(place, workers=Workers(num_proc=2))
+variation("two processes")(lambda place: built(place, workers=Workers(num_proc=2)))
 
 
-@variation("texts from a folder (`recorded:DIR`)")
-def _(place: Place) -> Path:
-    return built(place, generators=(f"recorded:{place.recorded}",))
+variation("texts from a folder (`recorded:DIR`)")(
+    lambda place: built(place, generators=(f"recorded:{place.recorded}",))
+)
 
 
 @variation("texts from another build's generations.jsonl (`recorded:PATH`)")
 def _(place: Place) -> Path:
-    other = place._replace(scratch=place.scratch / "other")
-    answers = built(other) / "generations.jsonl"
+    answers = built(place._replace(scratch=place.scratch / "other")) / "generations.jsonl"
     return built(place, generators=("none", f"recorded:{answers}"))
 
 
-@variation("a generator for one type")
-def _(place: Place) -> Path:
-    return built(place, generators=("recorded", f"redundant=recorded:{place.recorded}"))
+variation("a generator for one type")(
+    lambda place: built(place, generators=("recorded", f"redundant=recorded:{place.recorded}"))
+)
 
 
-@variation("the two extension types beside the 22")
-def _(place: Place) -> Path:
-    return built(place, codes=(*taxonomy.codes(), *EXTENSIONS))
+variation("the two extension types beside the 22")(
+    lambda place: built(place, codes=(*taxonomy.codes(), *EXTENSIONS))
+)
 
 
-@variation("the extension type CD_AB_pref, another seed")
-def _(place: Place) -> Path:
-    return built(place, codes=(*taxonomy.codes(), "CD_AB_pref"), seed=2)
+variation("the extension type CD_AB_pref, another seed")(
+    lambda place: built(place, codes=(*taxonomy.codes(), "CD_AB_pref"), seed=2)
+)
 
 
-@variation("the extension type TD_AB_pref, two processes")
-def _(place: Place) -> Path:
-    return built(place, codes=(*taxonomy.codes(), "TD_AB_pref"), workers=Workers(num_proc=2))
+variation("the extension type TD_AB_pref, two processes")(
+    lambda place: built(place, codes=(*taxonomy.codes(), "TD_AB_pref"), workers=Workers(num_proc=2))
+)
 
 
-@variation("a golden answer corrected, with an erratum that says why")
-def _(place: Place) -> Path:
-    return built(place, errata=(erratum(place),))
+variation("a golden answer corrected, with an erratum that says why")(
+    lambda place: built(place, errata=(erratum(place),))
+)
 
 
 def erratum(place: Place) -> Erratum:
@@ -146,9 +139,7 @@ def erratum(place: Place) -> Erratum:
     raise AssertionError("no sample has a text for a golden value")
 
 
-@variation("--allow-missing, though nothing is missing")
-def _(place: Place) -> Path:
-    return built(place, allow_missing=True)
+variation("--allow-missing, though nothing is missing")(lambda place: built(place, allow_missing=True))
 
 
 @variation("a copy of the sources elsewhere", lambda place: place.scratch / "sources")
@@ -163,14 +154,12 @@ def _(place: Place) -> Path:
     return built(place, sources=place.scratch / "link")
 
 
-@variation("no sources: the digest that ships", none)
-def _(place: Place) -> Path:
-    return built(place, seed=20_260)
+variation("no sources: the digest that ships", none)(lambda place: built(place, seed=20_260))
 
 
-@variation("no sources, the two extension types", none)
-def _(place: Place) -> Path:
-    return built(place, codes=(*taxonomy.codes(), *EXTENSIONS))
+variation("no sources, the two extension types", none)(
+    lambda place: built(place, codes=(*taxonomy.codes(), *EXTENSIONS))
+)
 
 
 @variation("the build moved and renamed")
@@ -192,8 +181,6 @@ def _(place: Place) -> Path:
 
 @variation("audited before")
 def _(place: Place) -> Path:
-    from robustbench_tc.audits import gate
-
     folder = built(place)
     gate.write(api.audit(folder, sources=place.sources), folder)
     return folder
@@ -213,14 +200,14 @@ def _(place: Place) -> Path:
     return link
 
 
-@variation("the starter samples", none)
-def _(place: Place) -> Path:
-    return built(place, profile="bundled", sources=None)
+variation("the starter samples", none)(lambda place: built(place, profile="bundled", sources=None))
 
 
-@variation("the starter samples, the two extension types, another seed", none)
-def _(place: Place) -> Path:
-    return built(place, profile="bundled", sources=None, seed=4, codes=(*taxonomy.codes(), *EXTENSIONS))
+variation("the starter samples, the two extension types, another seed", none)(
+    lambda place: built(
+        place, profile="bundled", sources=None, seed=4, codes=(*taxonomy.codes(), *EXTENSIONS)
+    )
+)
 
 
 def obliging(body: dict[str, Any]) -> str:
@@ -256,16 +243,14 @@ PART = ("configs.complete", "configs.rows_as_pinned", "configs.rows_at_least_the
 """What a build that is not the whole benchmark fails, besides what depends on the types that are missing."""
 
 
-@variation(
+variation(
     "a part of the types (`--types reward`)", red=(*PART, "paraphrase", "rows", "texts", "hygiene.language")
+)(lambda place: built(place, codes=("CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB")))
+
+
+variation("no texts (`--generator none`)", red=(*PART, "paraphrase", "rows", "texts", "hygiene.language"))(
+    lambda place: built(place, generators=("none",))
 )
-def _(place: Place) -> Path:
-    return built(place, codes=("CD", "TD", "CD_NT", "TD_NT", "CD_AB", "TD_AB"))
-
-
-@variation("no texts (`--generator none`)", red=(*PART, "paraphrase", "rows", "texts", "hygiene.language"))
-def _(place: Place) -> Path:
-    return built(place, generators=("none",))
 
 
 @variation("--allow-missing, and a text is missing", red=PART)

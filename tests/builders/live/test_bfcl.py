@@ -12,13 +12,13 @@ import pytest
 
 from robustbench_tc.builders.live import bfcl, bfcl_tools
 from robustbench_tc.builders.live.trace import with_gold
-from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow, state_hash
 from robustbench_tc.schema import Call, dumps
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Snapshot, Start
 from robustbench_tc.worlds.host import Worlds
 
+from ...refusals import refuses
 from ...worlds.bfcl_replays import LONG, Answer, Job, gold, replays
 
 
@@ -109,16 +109,13 @@ def test_anything_else_in_gold_is_refused(text: str) -> None:
 
 
 def test_a_file_that_is_not_as_pinned_is_named(shared: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"BFCL_v4_multi_turn_base\.json: wrong checksum: missing"):
-        bfcl.tasks(tmp_path)
+    refuses(r"BFCL_v4_multi_turn_base\.json: wrong checksum: missing", bfcl.tasks, tmp_path)
     shutil.copytree(shared / "sources" / bfcl.FOLDER, tmp_path / bfcl.FOLDER)
     doc = tmp_path / bfcl.FOLDER / "multi_turn_func_doc" / "math_api.json"
     doc.chmod(0o644)
     doc.write_text(doc.read_text() + "\n")
-    with pytest.raises(UserError, match=r"math_api\.json: wrong checksum"):
-        bfcl.tasks(tmp_path)
-    with pytest.raises(UserError, match="did you mean multi_turn_base"):
-        bfcl.tasks(shared / "sources", ["multi_turn_bas"])
+    refuses(r"math_api\.json: wrong checksum", bfcl.tasks, tmp_path)
+    refuses("did you mean multi_turn_base", bfcl.tasks, shared / "sources", ["multi_turn_bas"])
 
 
 def test_the_wheels_files_are_the_sources(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:

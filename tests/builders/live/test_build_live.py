@@ -21,7 +21,6 @@ from robustbench_tc.builders.live.rows import clean_rows
 from robustbench_tc.builders.live.trace import traced
 from robustbench_tc.column_types import features, in_struct
 from robustbench_tc.compute.parallel import Workers
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.live import KINDS, LiveRow, state_hash
 from robustbench_tc.seeding import rng
@@ -31,6 +30,7 @@ from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT
+from ...refusals import refuses
 
 WORLDS = Worlds()
 PURSE = Path(__file__).parents[2] / "worlds" / "purse.py"
@@ -290,8 +290,7 @@ def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, live_build: Pa
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(spec: LiveSpec, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        prepared(spec)
+    refuses(said, prepared, spec)
 
 
 OWN = """
@@ -333,16 +332,14 @@ TASKS = [%s]
 )
 def test_mistakes_in_a_world_of_ones_own_are_named(tmp_path: Path, tasks: str, said: str) -> None:
     (tmp_path / "box.py").write_text(OWN % tasks)
-    with pytest.raises(UserError, match=said):
-        api.build_live(tmp_path / "out", worlds=(str(tmp_path / "box.py"),))
+    refuses(said, api.build_live, tmp_path / "out", worlds=(str(tmp_path / "box.py"),))
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["orders.py", "bfcl.py", "my world.py"])
 def test_a_world_that_is_called_like_ours_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(PURSE.read_text())
-    with pytest.raises(UserError, match="rename it"):
-        prepared(LiveSpec(worlds=(str(tmp_path / name),)))
+    refuses("rename it", prepared, LiveSpec(worlds=(str(tmp_path / name),)))
 
 
 def test_two_worlds_of_one_name_or_with_one_task_are_refused(tmp_path: Path) -> None:
@@ -353,5 +350,4 @@ def test_two_worlds_of_one_name_or_with_one_task_are_refused(tmp_path: Path) -> 
         (("one/box.py", "two/box.py"), "called 'box'"),
         (("one/box.py", "other.py"), "task 'a'"),
     ):
-        with pytest.raises(UserError, match=said):
-            prepared(LiveSpec(worlds=tuple(str(tmp_path / name) for name in names)))
+        refuses(said, prepared, LiveSpec(worlds=tuple(str(tmp_path / name) for name in names)))

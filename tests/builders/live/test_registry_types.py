@@ -10,7 +10,6 @@ from robustbench_tc import api, live
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
 from robustbench_tc.builders.live.dataset import RobustBenchTCLive
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.live import LiveRow, LiveTool, Turn, registry_types, state_hash, type_code
@@ -21,6 +20,7 @@ from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT
+from ...refusals import refuses
 
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
 
@@ -204,9 +204,7 @@ def test_the_page_has_the_types_and_the_reason() -> None:
     ],
 )
 def test_a_type_that_cannot_be_used_is_refused_with_the_list(name: str, why: str) -> None:
-    with pytest.raises(UserError, match=rf"{why}.*same_name_A, .*flood_30") as refused:
-        prepared(LiveSpec(types=("flood_1", name)))
-    assert "\n" not in str(refused.value)
+    refuses(rf"{why}.*same_name_A, .*flood_30", prepared, LiveSpec(types=("flood_1", name)))
 
 
 def test_a_build_loads_as_it_was_made(tmp_path: Path, made: Prepared) -> None:

@@ -1,6 +1,7 @@
 """`rbtc build --cases`: own cases through the same builder, with their book and card."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,27 @@ import datasets
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.builders.build import factorial
+from robustbench_tc.builders.build import BuildSpec, build, factorial
+from robustbench_tc.builders.generators.base import kinds
+from robustbench_tc.builders.generators.rule import Rule
+from robustbench_tc.builders.own.book import book
+from robustbench_tc.builders.own.rows import pool
+from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.compute.parallel import Workers
-from robustbench_tc.errors import UserError
-from robustbench_tc.own.book import read
+from robustbench_tc.dataset_cards.own import own_card
+from robustbench_tc.eval.validate import self_check, taken
+from robustbench_tc.io import parquet
+from robustbench_tc.own.book import NAME, read
+from robustbench_tc.own.desk import desk
+from robustbench_tc.own.matchers import example
+from robustbench_tc.own.read import read_cases
 
 from ...conftest import Done
 from ...own import shop
+from ...refusals import refuses
+from ...trees import tree, write
+from ..writer import Writer
 
 
 @pytest.fixture(scope="module")
@@ -94,17 +109,14 @@ def test_options_that_make_no_sense_are_one_line(
     words: tuple[str, str], said: str, tmp_path: Path, rbtc: Any
 ) -> None:
     cases = shop.write(tmp_path)
-    done = rbtc("build", "--cases", cases, "--out", tmp_path / "bench", *words)
-    assert done.code == 1 and done.err.count("\n") == 1 and said in done.err
+    assert said in rbtc("build", "--cases", cases, "--out", tmp_path / "bench", *words).refusal
     assert not (tmp_path / "bench").exists()
 
 
 def test_a_gold_that_no_reply_can_meet_names_its_case(tmp_path: Path) -> None:
     cases = shop.write(tmp_path)
     cases.write_text(cases.read_text().replace("{regex: broken}", "{regex: '[^\\s\\S]'}"))
-    with pytest.raises(UserError, match=r"cases\.yaml:\d+: .*") as raised:
-        api.build(tmp_path / "bench", cases=cases)
-    assert "\n" not in str(raised.value)
+    refuses(r"cases\.yaml:\d+: .*", api.build, tmp_path / "bench", cases=cases)
 
 
 def test_a_strangers_folder_is_not_replaced(tmp_path: Path, rbtc: Any) -> None:
@@ -125,3 +137,189 @@ def test_the_factorial_design_has_all_its_cells(tmp_path: Path, rbtc: Callable[.
     assert rbtc("eval", folder, "--agent", "oracle", "--out", tmp_path / "run").code == 0
     gate = rbtc("gate", tmp_path / "run")
     assert gate.code == 0 and "not looked at, beyond the core's types: mix__" in gate.out
+
+
+# --- Own cases of every kind as a whole build: all types' own checks, same bytes, errors of one line
+
+
+MORE = """
+- id: größe-ü
+  request: What is the status of order 2001, in the store of Zürich?
+  expect: [{call: get_order, arguments: {order_id: 2001}}]
+- id: any
+  request: Find the customer that wrote us from grace@example.com, or ask me which one I mean.
+  any_of: [[{call: "crm:find", arguments: {email: grace@example.com}}], ask, no_call]
+- id: both-finds
+  request: Find the customer grace@example.com and all of her orders, please.
+  expect:
+  - {call: "crm:find", arguments: {email: grace@example.com}}
+  - {call: "orders:find", arguments: {customer_email: grace@example.com}}
+- id: second-same
+  request: Count the parcels of order 7 with the second counter, please.
+  expect: [{call: "extra:count#2", arguments: {order: {one_of: [7, {number: 7.0}]}}}]
+- id: first-same
+  request: Count the parcels of order 8, whichever counter you like best.
+  expect: [{call: "count", arguments: {order: 8, tags: {set: []}, raw: {exact: {regex: literal}}}}]
+- id: odd-schema
+  request: Set it to Hello, then do the thing without parameters, please.
+  expect:
+  - {call: set_it, arguments: {a: Hello, b: null, c: {next: {}}, d: 4, e: [1], default: x, f: 1, g: [1, "2"]}}
+  - {call: no_parameters}
+- {id: name-alone, request: Do the thing that has a name alone., expect: [{call: name_alone}]}
+- id: calls-before
+  messages:
+  - {role: user, content: Which items are in order 9?}
+  - role: assistant
+    content: I look.
+    tool_calls: [{id: c1, type: function, function: {name: get_order, arguments: '{"order_id": 9}'}}]
+  - {role: tool, tool_call_id: c1, content: '{"items": ["a lamp"]}'}
+  - {role: assistant, content: A lamp.}
+  - {role: user, content: Then cancel that order because of a mistake.}
+  expect: [{call: cancel_order, arguments: {order_id: 9, reason: ordered_by_mistake}}]
+"""
+COUNT = """{"name": "count", "description": "%s", "inputSchema": {"type": "object", "required": ["order"],
+ "properties": {"order": {"type": "integer", "description": "Number of the order."},
+  "tags": {"type": "array", "items": {"type": "string"}}, "raw": {"type": "object"}}}}"""
+EXTRA = f'{{"tools": [{COUNT % "Counts parcels in the hall."}, {COUNT % "Counts those on the road."}]}}'
+ODD = """[{"type": "function", "function": {"name": "set_it", "description": "Sets it.", "parameters": {
+ "type": "object", "required": ["a"], "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}}}},
+ "properties": {"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+  "c": {"$ref": "#/$defs/node"}, "d": true, "e": {}, "default": {"type": "string"}, "f": {"enum": ["x", 1]},
+  "g": {"type": ["array", "object"], "items": {"type": ["integer", "string"]}}}}}},
+ {"type": "function", "function": {"name": "no_parameters", "parameters": {"type": "object"}}},
+ {"type": "function", "function": {"name": "name_alone"}}]"""
+PAIR = "version: 1\ntools: [extra.json]\ncases:\n- "
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's files and more cases, in a folder whose name holds a blank."""
+    files: dict[str, str | bytes] = dict(desk())
+    text = desk()["cases.yaml"].decode()
+    files["cases.yaml"] = text.replace("crm.json]", "crm.json, extra.json, odd.json]", 1) + MORE
+    files |= {"extra.json": EXTRA, "odd.json": ODD}
+    return write(tmp_path_factory.mktemp("own") / "my cases", files)
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BuildReport]:
+    """A build of all 22 types, for which every text was written."""
+    cases = read_cases(folder / "cases.yaml")
+    beside = book(cases)
+    writers = {kind: Rule() if kind == "realistic_typos" else Writer() for kind in kinds()}
+    out = tmp_path_factory.mktemp("built") / "all types"
+    report = build(
+        BuildSpec(profile=OWN_CASES),
+        out,
+        card=lambda made: own_card(made, beside),
+        accept=self_check,
+        taken=taken,
+        generators=writers,
+        pool=pool(cases, example),
+        beside={NAME: beside.json()},
+    )
+    return out, report
+
+
+def rows(dataset: Path, code: str) -> list[dict[str, Any]]:
+    return list(parquet.read_rows(parquet.shards(dataset / code, "test")))
+
+
+def skipped(report: BuildReport, code: str) -> Counter[str]:
+    return Counter(skip.reason for skip in report.skipped if skip.type_code == code)
+
+
+def test_all_types_are_built_and_pass_their_own_checks(whole: tuple[Path, BuildReport]) -> None:
+    out, _ = whole  # `build` ends at the first row that breaks an invariant of its type
+    clean = {row["id"] for row in rows(out, "clean")}
+    assert {"own__größe-ü::clean", "own__calls-before::clean", "own__second-same::clean"} <= clean
+    for code in taxonomy.codes():
+        found = rows(out, code)
+        assert found, code
+        assert {f"{row['clean_id']}::clean" for row in found} <= clean
+
+
+def test_what_is_left_out_is_counted_with_its_reason(whole: tuple[Path, BuildReport]) -> None:
+    out, report = whole
+    clean = len(rows(out, "clean"))
+    for code in taxonomy.codes():
+        assert len(rows(out, code)) + skipped(report, code).total() == clean, code
+
+
+def test_what_lies_beside_says_what_was_read(folder: Path, tmp_path: Path) -> None:
+    api.build(tmp_path / "bench", cases=folder / "cases.yaml", types=["CD"])
+    found = read(tmp_path / "bench")
+    assert found is not None
+    names = {"cases.yaml", "orders.json", "crm.json", "extra.json", "odd.json"}
+    assert {one.name for one in found.files} == names
+    for name in ("own.json", "build_report.json", "README.md"):
+        assert str(folder) not in (tmp_path / "bench" / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("workers", [Workers(), Workers(num_proc=2)], ids=["one", "two"])
+def test_the_same_cases_are_the_same_bytes(workers: Workers, folder: Path, tmp_path: Path) -> None:
+    elsewhere = write(tmp_path / "b", {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()})
+    types = ["realistic_typos", "same_name_A", "CD_AB", "transient_timeout"]
+    api.build(tmp_path / "1", cases=folder / "cases.yaml", types=types)
+    api.build(tmp_path / "2", cases=elsewhere / "cases.yaml", types=types, workers=workers)
+    assert tree(tmp_path / "1") == tree(tmp_path / "2")
+
+
+def test_without_a_generator_rules_write_typing_errors_alone(folder: Path, tmp_path: Path) -> None:
+    report = api.build(
+        tmp_path / "bench", cases=folder / "cases.yaml", types=["realistic_typos", "redundant"]
+    )
+    assert {row["generator"] for row in rows(tmp_path / "bench", "realistic_typos")} == {"rule"}
+    assert set(skipped(report, "redundant")) == {"not_generated"}
+
+
+@pytest.mark.parametrize(
+    ("cases", "options", "said"),
+    [
+        ("version: 1\ntools: [extra.json]\ncases: []\n", {}, "'cases' must be a list that is not empty"),
+        ("version: 1\ntools: []\ncases: []\n", {}, "'tools' must be a list that is not empty"),
+        (f"{PAIR}{{id: a, request: Hi, expect: no_call}}\n", {"sources": "."}, "--sources is for the pub"),
+        (f"{PAIR}{{id: a, request: Hi, expect: no_call}}\n", {"errata": "e"}, "--errata is for the pub"),
+        (f"{PAIR}{{id: a, request: Hi, expect: no_call}}\n", {"generator": ["rul"]}, "did you mean rule"),
+        (f"{PAIR}{{id: a, request: Hi, expect: [{{call: recount}}]}}\n", {}, "cases.yaml:4: "),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(
+    cases: str, options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {"cases.yaml": cases, "extra.json": EXTRA})
+    options = {name: Path(v) if name in ("sources", "errata") else v for name, v in options.items()}
+    refuses(re.escape(said), api.build, tmp_path / "bench", cases=tmp_path / "cases.yaml", **options)
+    assert not (tmp_path / "bench").exists()
+
+
+def test_a_folder_in_place_of_the_cases_file_is_said_to_be_one(folder: Path, tmp_path: Path) -> None:
+    refuses("not a cases file: it is a folder", api.build, tmp_path / "bench", cases=folder)
+
+
+def test_a_strangers_folder_stays_even_by_force(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "mine", {"notes.txt": "mine"})
+    before = tree(tmp_path / "mine")
+    refuses(
+        "not a folder that rbtc wrote",
+        api.build,
+        tmp_path / "mine",
+        cases=folder / "cases.yaml",
+        types=["CD"],
+        force=True,
+    )
+    assert tree(tmp_path / "mine") == before
+
+
+def test_one_case_without_a_call_is_a_dataset_where_clean_rows_are_asked_for(tmp_path: Path) -> None:
+    cases = f"{PAIR}{{id: a, request: 'Thank you very much for that!', expect: no_call}}\n"
+    write(tmp_path, {"cases.yaml": cases, "extra.json": EXTRA})
+    refuses(
+        r"no type makes a row .*no_gold_call 1",
+        api.build,
+        tmp_path / "bench",
+        cases=tmp_path / "cases.yaml",
+        types=["CD_AB"],
+    )
+    report = api.build(tmp_path / "bench", cases=tmp_path / "cases.yaml", types=["clean"])
+    assert report.types == () and len(rows(tmp_path / "bench", "clean")) == 1

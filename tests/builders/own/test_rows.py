@@ -5,9 +5,10 @@ import pytest
 
 from robustbench_tc.builders.own.book import book
 from robustbench_tc.builders.own.rows import ASKED, DONE, pool
-from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, record
+
+from ...refusals import refuses
 
 NAMES = ("find_order", "refund_order")
 
@@ -130,8 +131,11 @@ def test_calls_of_earlier_messages_become_text() -> None:
     ],
 )
 def test_a_message_that_cannot_be_read_names_its_case(message: ChatMessage, words: str) -> None:
-    with pytest.raises(UserError, match=f"case a, line 9: .*{words}"):
-        made(CaseTurn(messages=(message,), answers=(calls("find_order"),), line=9))
+    refuses(
+        f"case a, line 9: .*{words}",
+        made,
+        CaseTurn(messages=(message,), answers=(calls("find_order"),), line=9),
+    )
 
 
 def test_the_book_holds_what_rows_have_no_column_for() -> None:

@@ -11,12 +11,12 @@ from robustbench_tc import taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
 from robustbench_tc.builders.perturb.language import read_translation
 from robustbench_tc.builders.plan import row_dict
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import score
 from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, share_in, value_map
 from robustbench_tc.schema import Json, Sample, content_hash, dumps, record
 
+from ...refusals import refuses
 from .strategies import samples
 
 TABLE = cases.CLEAN["table"]
@@ -145,8 +145,9 @@ def test_translated_values_need_a_scorer() -> None:
     unit = REGISTRY["language_full_zh"]
     (request,) = unit.requests(TABLE)
     answer = {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}
-    with pytest.raises(UserError, match="need the scorers"):
-        unit.perturb(TABLE, random.Random(0), Context({request.key: Text(answer, "x")}))
+    refuses(
+        "need the scorers", unit.perturb, TABLE, random.Random(0), Context({request.key: Text(answer, "x")})
+    )
 
 
 # --- any other language --------------------------------------------------------------------------------
@@ -172,8 +173,7 @@ def test_a_type_of_another_language_comes_into_being_by_its_name() -> None:
     ],
 )
 def test_an_unknown_language_is_named(code: str, line: str) -> None:
-    with pytest.raises(UserError, match=line):
-        taxonomy.get(code)
+    refuses(line, taxonomy.get, code)
     with pytest.raises(KeyError):
         REGISTRY[code]
 
@@ -191,8 +191,7 @@ def test_every_further_type_has_facts_and_an_order_of_its_own() -> None:
 
 def translated(code: str, sample: Sample) -> Json:
     """What a rule-abiding writer answers: words of the script before the text, every second value renamed."""
-    unit = REGISTRY[code]
-    (request,) = unit.requests(sample)
+    (request,) = REGISTRY[code].requests(sample)
     letter = {"Han": "好", "Devanagari": "क", "Arabic": "س"}.get(
         LANGUAGES[str(taxonomy.get(code).traits["language"])].script or "", "ñ"
     )

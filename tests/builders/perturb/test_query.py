@@ -1,17 +1,32 @@
-"""The passage that may be touched: the last substantive user turn."""
+"""Texts that are rewritten or added: what may be touched, a text's key, tools in their registry's form."""
 
+import itertools
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from robustbench_tc.builders.perturb import NotApplicable, gold_texts, kept_values, query_span, query_text
+from robustbench_tc.builders.build import BuildSpec, prepare
+from robustbench_tc.builders.perturb import (
+    REGISTRY,
+    NotApplicable,
+    TextRequest,
+    base,
+    gold_texts,
+    kept_values,
+    query_span,
+    query_text,
+)
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
 from robustbench_tc.builders.perturb.query import wish_span
 from robustbench_tc.builders.perturb.registry import accepts
-from robustbench_tc.builders.sources import read
+from robustbench_tc.builders.perturb.style import like, near_duplicates, styled
+from robustbench_tc.builders.sources import BUNDLED, read
+from robustbench_tc.builders.sources import read as read_samples
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
+from robustbench_tc.seeding import rng
 
 CLOSING = "<user> With this in mind, answer with one tool call.</user>\n"
 
@@ -127,3 +142,158 @@ def test_a_call_fits_a_tool_that_declares_its_shortest_form_and_requires_no_more
     assert not accepts(Tool("f", "", {"properties": properties, "required": ["c"]}), [one])
     assert not accepts(Tool("f", "", {"properties": {"b": {}}}), [one])
     assert not accepts(Tool("f", "", {}), [one]) and accepts(Tool("f", "", {}), [Call("f", {"b": [OMIT]})])
+
+
+# --- A text's key is asked for often and hashed once; where nobody writes, it is not asked for at all
+
+
+def test_a_key_depends_on_kind_place_and_normalised_text_alone() -> None:
+    one = TextRequest(kind="redundant", input="Books  a table. ", tool="reserve")
+    same = TextRequest(kind="redundant", input="Books a table", tool="reserve", keep=("x",), context={"a": 1})
+    assert one.key == same.key and len(one.key) == 32
+    others = [
+        TextRequest(kind="redundant", input="Books a table", tool="reserve", parameter="seats"),
+        TextRequest(kind="query_paraphrase", input="Books a table", tool="reserve"),
+        TextRequest(kind="redundant", input="Books a table"),
+        TextRequest(kind="redundant", input="Books a table", tool="reserve", sample="a"),
+        TextRequest(kind="redundant", input="Books a table", tool="reserve", sample="b"),
+    ]
+    assert len({one.key, *(other.key for other in others)}) == 6
+
+
+def test_no_key_is_made_where_nobody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*parts: str | None) -> str:
+        raise AssertionError(f"a key was made for {parts}")
+
+    pool = read_samples(BUNDLED, "bundled")
+    codes = tuple(code for code, unit in REGISTRY.items() if unit.method == "llm")
+    monkeypatch.setattr(base, "_key", refused)
+    plan = prepare(BuildSpec(profile="bundled", codes=codes, generators=("none",)), pool=pool).plan
+    context = plan.context()
+    for code in codes:
+        for sample in pool.samples:
+            with pytest.raises(NotApplicable):
+                REGISTRY[code].perturb(sample, rng(0, code, sample.clean_id), context)
+
+
+# --- New tools in the form of their registry: keys, types, counts, habits of descriptions; near duplicates
+
+
+def tool(name: str, description: str, properties: dict[str, Any], **more: Any) -> Tool:
+    return Tool(name, description, {"type": "object", "properties": properties, **more})
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"type": "string", "description": said}
+
+
+LIST = tool("ListBerths", "Lists free berths.", {"harbour": text("The harbour."), "day": text("The day.")})
+PLAIN = tool("Weather", "Tells the weather.", {})
+TOLL = tool(
+    "BridgeToll",
+    "the toll of a bridge",
+    {
+        "axles": {"type": "integer", "description": "number of axles"},
+        "bridge": text("name of the bridge"),
+        "harbour": text("Where the bridge is"),
+    },
+    required=["axles", "bridge"],
+)
+
+
+def form(one: Tool) -> tuple[Any, ...]:
+    kinds = [tuple((k, v) for k, v in p.items() if k != "description") for p in one.properties.values()]
+    keys = [tuple(p) for p in one.properties.values()]
+    return tuple(one.parameters), tuple(kinds), tuple(keys), len(one.required)
+
+
+def test_a_new_tool_takes_the_form_of_a_tool_of_the_registry() -> None:
+    (new,) = styled([(TOLL, LIST)], [LIST])
+    assert form(new) == form(LIST) and "required" not in new.parameters
+    assert new.name == "BridgeToll" and new.description == "The toll of a bridge."
+    assert new.properties["bridge"] == text("Name of the bridge.")
+    assert new.properties["harbour"] == text("The harbour."), "described as in the registry"
+
+
+def test_forms_are_those_of_the_registry_each_twice_at_most() -> None:
+    registry = [LIST, PLAIN]
+    new = [(tool(f"t{i}", "Does.", {"a": text("An a."), "b": text("A b.")}), LIST) for i in range(4)]
+    assert sorted(map(str, map(form, styled(new, registry)))) == sorted(map(str, map(form, registry * 2)))
+    assert styled(new, registry) == styled(new, registry)
+
+
+def test_what_the_form_lacks_comes_from_the_tool_it_stands_beside() -> None:
+    (new,) = styled([(PLAIN, LIST)], [LIST])
+    assert new.properties == LIST.properties
+    (short,) = styled([(LIST, PLAIN)], [PLAIN])
+    assert not short.properties and short.parameters == {"type": "object", "properties": {}}
+
+
+def test_a_parameter_with_more_than_a_type_is_borrowed_whole() -> None:
+    unit = {"type": "string", "description": "The unit.", "enum": ["m", "ft"], "default": "m"}
+    model = tool("Depth", "Tells the depth.", {"place": text("The place."), "unit": unit}, required=["place"])
+    (new,) = styled([(TOLL, model)], [model])
+    assert form(new) == form(model) and new.properties["unit"] == unit and new.required == ("bridge",)
+
+
+@pytest.mark.parametrize(
+    ("own", "slot", "wanted"),
+    [
+        ({"axles": {"type": "integer"}}, {"place": {"type": "string"}}, {"axles": {"type": "string"}}),
+        ({"km": {"type": "number"}}, {"count": {"type": "integer"}}, {"km": {"type": "integer"}}),
+        ({"name": {"type": "string"}}, {"count": {"type": "integer"}}, {"count": {"type": "integer"}}),
+        ({"open": {"type": "boolean"}}, {"count": {"type": "integer"}}, {"count": {"type": "integer"}}),
+        (
+            {"unit": {"type": "string", "enum": ["m", "ft"]}},
+            {"place": {"type": "string"}},
+            {"place": {"type": "string"}},
+        ),
+    ],
+    ids=["number-as-text", "number-as-number", "text-as-number", "boolean-as-number", "choice-as-text"],
+)
+def test_a_parameter_takes_a_type_in_which_it_can_be_said_and_no_other(
+    own: dict[str, Any], slot: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    """Where it cannot be said, the model's own parameter stands in its place."""
+    (new,) = styled([(tool("New", "Does.", own), PLAIN)], [tool("Model", "Does.", slot)])
+    assert new.properties == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "wanted"),
+    [
+        ("lists it", "Finds it.", "Lists it."),
+        ("Lists it.", "finds it", "lists it"),
+        ("GPS position.", "finds it", "GPS position"),
+        ("Is it?", "Finds it.", "Is it?"),
+        ("Lists it.", "", "Lists it."),
+    ],
+)
+def test_habits_of_a_description(said: str, model: str, wanted: str) -> None:
+    assert like(said, model) == wanted
+
+
+DUPLICATES = [
+    (tool("get_split", "Past splits.", {}), tool("get_splits", "Dates and ratios of a stock.", {})),
+    (tool("a", "Get the tides of a harbour.", {}), tool("b", "Returns the tides of one harbour", {})),
+]
+
+
+def test_near_duplicates() -> None:
+    assert all(near_duplicates(one, other) and near_duplicates(other, one) for one, other in DUPLICATES)
+    assert not any(
+        near_duplicates(one, other) for one, other in itertools.permutations([LIST, PLAIN, TOLL], 2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("shared", "of", "duplicates"),
+    [(3, 5, True), (13, 22, False), (5, 9, True), (6, 11, False)],
+    ids=["60 in a hundred", "59 in a hundred", "half the name and 55", "half the name and 54"],
+)
+def test_how_many_words_make_near_duplicates(shared: int, of: int, duplicates: bool) -> None:
+    """By the descriptions alone 60 of a hundred words; together with those of the names 105."""
+    words = [f"word{number}x" for number in range(of)]
+    names = ("tide", "tide_table") if of in (9, 11) else ("tide", "chart")
+    one, other = tool(names[0], " ".join(words), {}), tool(names[1], " ".join(words[:shared]), {})
+    assert near_duplicates(one, other) is duplicates

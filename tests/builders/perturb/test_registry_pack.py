@@ -24,6 +24,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
 
+from ...refusals import refuses
 from .strategies import samples
 
 CODES = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "registry")
@@ -114,8 +115,7 @@ def test_a_flood_changes_the_set_of_tools_and_nothing_else(sample: Sample, seed:
     unit, context = REGISTRY[dose], Context(loans={"pool": (lent,)})
     row = unit.perturb(sample, random.Random(seed), context)
     assert unit.check(sample, row) == []
-    kept = tuple(tool for tool in row.tools if tool in sample.tools)
-    assert kept == sample.tools
+    assert tuple(tool for tool in row.tools if tool in sample.tools) == sample.tools
     assert (row.messages, row.golden_answers) == (sample.messages, sample.golden_answers)
     assert dumps(unit.perturb(sample, random.Random(seed), context)) == dumps(row)
 
@@ -151,11 +151,9 @@ def test_another_file_than_the_pinned_one_is_refused(shared: Path, tmp_path: Pat
     whole = shared / "sources" / "rotbench" / "Data" / "First_Turn"
     folder = tmp_path / "rotbench" / "Data" / "First_Turn"
     folder.mkdir(parents=True)
-    with pytest.raises(UserError, match=r"missing source file .*slight\.json"):
-        borrowed(["rot_slight"], tmp_path, "paper", Pool((), ()))
+    refuses(r"missing source file .*slight\.json", borrowed, ["rot_slight"], tmp_path, "paper", Pool((), ()))
     (folder / "slight.json").write_bytes((whole / "slight.json").read_bytes().replace(b"Danish", b"German"))
-    with pytest.raises(UserError, match=r"slight\.json: wrong checksum"):
-        borrowed(["rot_slight"], tmp_path, "paper", Pool((), ()))
+    refuses(r"slight\.json: wrong checksum", borrowed, ["rot_slight"], tmp_path, "paper", Pool((), ()))
 
 
 # --- type shift -----------------------------------------------------------------------------------------

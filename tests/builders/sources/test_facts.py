@@ -5,16 +5,17 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from robustbench_tc import sources
+from robustbench_tc import schema, sources
 from robustbench_tc.builders.sources import READERS, facts
 from robustbench_tc.builders.sources.base import Reader
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts import system_text
 from robustbench_tc.eval.score import has_scorer, score, scorer_of
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Tool
 from robustbench_tc.sources import Source
 from robustbench_tc.taxonomy import Rows
+
+from ...refusals import refuses
 
 STATED = ("order", "output_format", "scorer", "one_call", "single_gold_tool", "rows")
 
@@ -108,18 +109,20 @@ def test_a_scorer_of_its_own_gives_any_reason_in_a_word(added: dict[str, Source]
     assert judged("own_words", [Call("yes", {})], golden) == (True, None)
     assert judged("own_words", [Call("too_salty", {})], golden) == (False, "too_salty")
     for name, returned in (("truth", "True"), ("silence", "''")):
-        with pytest.raises(
-            UserError, match=f"source own_words: its scorer .* returned {returned}: return None"
-        ):
-            judged("own_words", [Call(name, {})], golden)
+        refuses(
+            f"source own_words: its scorer .* returned {returned}: return None",
+            judged,
+            "own_words",
+            [Call(name, {})],
+            golden,
+        )
 
 
 @pytest.mark.parametrize("scorer", ["nobody", "robustbench_tc.no_such:score", f"{__name__}:no_such"])
 def test_a_scorer_that_there_is_not_is_named(added: dict[str, Source], scorer: str) -> None:
     name = f"unscored_{abs(hash(scorer))}"
     added[name] = source(name, scorer)
-    with pytest.raises(UserError, match=f"source {name}: no scorer"):
-        judged(name, [], [])
+    refuses(f"source {name}: no scorer", judged, name, [], [])
 
 
 def test_a_new_source_is_read_as_its_output_format_is_written_and_asked_as_it_says(
@@ -132,8 +135,7 @@ def test_a_new_source_is_read_as_its_output_format_is_written_and_asked_as_it_sa
     added["errands2"] = source("errands2", "generic", output_format="python_calls", one_call=False)
     assert parse("[f(a=1)]", source="errands2").calls == (Call("f", {"a": 1}),)
     assert "several calls" in system_text("python_calls", "errands2", ())
-    with pytest.raises(UserError, match="unknown source 'errends'"):
-        parse("", source="errends")
+    refuses("unknown source 'errends'", parse, "", source="errends")
 
 
 @pytest.mark.parametrize(
@@ -164,3 +166,22 @@ def test_the_generic_scorer(
     added["plain"] = source("plain", "generic")
     assert judged("plain", calls, golden) == verdict
     assert judged("plain", calls[::-1], golden[::-1]) == verdict
+
+
+# --- A user's own tools are a source that no published dataset, prompt version or pin knows
+
+
+def test_own_tools_are_a_source_beside_the_published_ones() -> None:
+    own = sources.get(sources.OWN)
+    assert (own.order, own.scorer, own.output_format) == (6, "own", "tool_call_tags")
+    assert own.single_gold_tool and not own.one_call and not own.paper
+    assert own.order > max(source.order for source in sources.sources())
+    assert sources.OWN not in {*sources.names(), *schema.SOURCES, *(reader.source for reader in READERS)}
+
+
+def test_tables_count_own_rows_last() -> None:
+    assert sources.in_tables() == (*sources.names(), sources.OWN)
+
+
+def test_a_near_miss_of_the_name_is_named() -> None:
+    refuses(r"'ownn'.*own", sources.get, "ownn")

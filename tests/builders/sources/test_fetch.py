@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from typer.testing import CliRunner
 
 from robustbench_tc.builders import sources
 from robustbench_tc.builders.sources.fetch import default_root, fetch, resolve_root, verify
 from robustbench_tc.builders.sources.pins import Pin, Pins, Repository, pins
-from robustbench_tc.cli import sources as cli
-from robustbench_tc.errors import UserError
+
+from ...conftest import Rbtc
+from ...refusals import refuses
 
 BODY = bytes(range(256)) * 1024
 COMMIT = "c" * 40
@@ -167,23 +167,20 @@ def test_a_server_without_ranges_sends_the_whole_file_again(server: RawFiles, tm
 
 def test_wrong_bytes_leave_nothing_behind(server: RawFiles, tmp_path: Path) -> None:
     server.faults[URL_PATH] = ["wrong"]
-    with pytest.raises(UserError, match=r"^zoo/data/a b\.json: wrong checksum: sha256 "):
-        run(server, tmp_path)
+    refuses(r"^zoo/data/a b\.json: wrong checksum: sha256 ", run, server, tmp_path)
     assert left(tmp_path) == []
 
 
 def test_a_longer_file_is_not_read_to_its_end(server: RawFiles, tmp_path: Path) -> None:
     server.files[URL_PATH] = BODY + b"more" * 100_000
-    with pytest.raises(UserError, match="wrong checksum: 262,145 bytes instead of 262,144"):
-        run(server, tmp_path)
+    refuses("wrong checksum: 262,145 bytes instead of 262,144", run, server, tmp_path)
     assert left(tmp_path) == []
 
 
 def test_a_wrong_file_in_place_is_replaced_on_request_only(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / PATH).parent.mkdir(parents=True)
     (tmp_path / PATH).write_bytes(b"mine")
-    with pytest.raises(UserError, match=r"a b\.json is not the pinned file: .* --discard-changes"):
-        run(server, tmp_path)
+    refuses(r"a b\.json is not the pinned file: .* --discard-changes", run, server, tmp_path)
     assert (tmp_path / PATH).read_bytes() == b"mine" and server.requests == []
     fetch(tmp_path, base_url=server.url, pinned=pinned(), discard_changes=True)
     assert (tmp_path / PATH).read_bytes() == BODY
@@ -194,8 +191,7 @@ def test_what_a_later_try_may_mend_is_tried_again_and_then_named(
     server: RawFiles, tmp_path: Path, fault: str, requests: int
 ) -> None:
     server.faults[URL_PATH] = [fault] * 9
-    with pytest.raises(UserError, match=rf"^zoo/data/a b\.json: the server answers {fault} .*http://"):
-        run(server, tmp_path)
+    refuses(rf"^zoo/data/a b\.json: the server answers {fault} .*http://", run, server, tmp_path)
     assert len(server.requests) == requests
 
 
@@ -203,8 +199,7 @@ def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path:
     body = BODY[:64]
     server.files[URL_PATH] = body
     server.faults[URL_PATH] = ["drop"] * 99
-    with pytest.raises(UserError, match=r"the connection ended after 63 of 64 bytes .* to resume"):
-        run(server, tmp_path, pinned(body))
+    refuses(r"the connection ended after 63 of 64 bytes .* to resume", run, server, tmp_path, pinned(body))
     assert left(tmp_path) == ["a b.json.partial"]
     server.faults.clear()
     run(server, tmp_path, pinned(body))
@@ -212,22 +207,25 @@ def test_a_connection_that_always_breaks_is_given_up(server: RawFiles, tmp_path:
 
 
 def test_no_server_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^zoo/data/a b\.json: no connection: "):
-        fetch(tmp_path, base_url="http://127.0.0.1:9", pinned=pinned(), backoff_s=0.001)
-    with pytest.raises(UserError, match="must begin with http:// or https://"):
-        fetch(tmp_path, base_url="file:///etc", pinned=pinned())
+    refuses(
+        r"^zoo/data/a b\.json: no connection: ",
+        fetch,
+        tmp_path,
+        base_url="http://127.0.0.1:9",
+        pinned=pinned(),
+        backoff_s=0.001,
+    )
+    refuses("must begin with http:// or https://", fetch, tmp_path, base_url="file:///etc", pinned=pinned())
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file where a folder is needed")
-    with pytest.raises(UserError, match=r"^cannot write to .*: "):
-        run(server, tmp_path / "file" / "sources")
+    refuses(r"^cannot write to .*: ", run, server, tmp_path / "file" / "sources")
 
 
 def test_a_folder_of_something_else_is_refused(server: RawFiles, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(UserError, match="holds other files and none of upstream's"):
-        run(server, tmp_path)
+    refuses("holds other files and none of upstream's", run, server, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
@@ -255,42 +253,39 @@ def test_the_sources_folder_is_named_set_or_in_the_cache(
     monkeypatch.delenv("RBTC_SOURCES", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_root() == tmp_path / "robustbench-tc" / "sources"
-    with pytest.raises(UserError, match=r"run `rbtc sources fetch`, or pass --sources DIR$"):
-        resolve_root()
+    refuses(r"run `rbtc sources fetch`, or pass --sources DIR$", resolve_root)
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path))
     assert resolve_root() == tmp_path
-    with pytest.raises(UserError, match="no sources folder at"):
-        resolve_root(tmp_path / "none")
+    refuses("no sources folder at", resolve_root, tmp_path / "none")
 
 
-def test_verify_names_every_bad_file_and_fails(tmp_path: Path) -> None:
+def test_verify_names_every_bad_file_and_fails(tmp_path: Path, rbtc: Rbtc) -> None:
     (tmp_path / "rotbench").mkdir()
     (tmp_path / "rotbench" / "LICENSE").write_text("short")
-    result = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbench"])
-    assert result.exit_code == 1
-    assert result.stdout.splitlines() == [
+    result = rbtc("sources", "verify", tmp_path, "--only", "rotbench")
+    assert result.code == 1
+    assert result.out.splitlines() == [
         *(f"rotbench/Data/First_Turn/{one}.json: missing" for one in SLICES),
         "rotbench/LICENSE: 5 bytes instead of 11,357",
     ]
-    unknown = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "rotbanch"])
-    assert isinstance(unknown.exception, UserError)
-    assert "did you mean rotbench" in str(unknown.exception)
+    assert "did you mean rotbench" in rbtc("sources", "verify", tmp_path, "--only", "rotbanch").refusal
 
 
-def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path) -> None:
+def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     serve(server, shared, pins().of("tooleyes"))
-    arguments = ["fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
-    first, second = (CliRunner().invoke(cli.app, arguments) for _ in range(2))
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "2 files downloaded, 0 were there already" in first.stdout
-    assert "0 files downloaded, 2 were there already" in second.stdout
-    checked = CliRunner().invoke(cli.app, ["verify", str(tmp_path), "--only", "tooleyes"])
-    assert (checked.exit_code, checked.stdout) == (0, f"{tmp_path}: 2 files, all as pinned\n")
+    arguments = ["sources", "fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
+    first, second = (rbtc(*arguments) for _ in range(2))
+    assert (first.code, second.code) == (0, 0)
+    assert "2 files downloaded, 0 were there already" in first.out
+    assert "0 files downloaded, 2 were there already" in second.out
+    checked = rbtc("sources", "verify", tmp_path, "--only", "tooleyes")
+    assert (checked.code, checked.out) == (0, f"{tmp_path}: 2 files, all as pinned\n")
 
 
-def test_list_has_a_row_per_repository() -> None:
-    rows = json.loads(CliRunner().invoke(cli.app, ["list", "--json"]).stdout)
+@pytest.mark.usefixtures("new_folder")
+def test_list_has_a_row_per_repository(rbtc: Rbtc) -> None:
+    rows = json.loads(rbtc("sources", "list", "--json").out)
     assert [row["source"] for row in rows] == list(pins().sources)
     assert sum(row["bytes"] for row in rows) == sum(pin.bytes for pin in pins().files)
-    table = CliRunner().invoke(cli.app, ["list"], env={"COLUMNS": "120"}).stdout
+    table = rbtc("sources", "list").out
     assert all(row["repository"] in table for row in rows)

@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc.builders import sources
 from robustbench_tc.builders.perturb.base import normalise_text
-from robustbench_tc.builders.sources import toolalpaca
+from robustbench_tc.builders.sources import read, toolalpaca
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, SOURCES, Json, Sample, columns, dumps, record
 
 UPSTREAM_RECORDS = {
@@ -231,3 +231,20 @@ def test_every_description_of_the_199_has_a_recorded_answer(paper: sources.Pool,
                 wanted.add(("redundant", tool.name, None, text))
             walk(tool.name, tool.parameters)
     assert wanted == recorded
+
+
+# --- Samples of the whole pools that repeat another one leave with their reason; the paper's stay
+
+
+def test_no_two_samples_of_the_whole_pools_are_the_same_but_the_papers(shared: Path) -> None:
+    pool = read(shared / "sources", "full")
+    again = [issue for issue in pool.issues if issue.reason == "identical_row"]
+    assert len(again) == 10 and {issue.source for issue in again} == {"apibank"}
+    paper = {sample.clean_id for sample in read(shared / "sources", "paper").samples}
+    kept = {sample.clean_id: sample for sample in pool.samples}
+    assert paper <= kept.keys() and not paper & {issue.clean_id for issue in again}
+    for issue in again:
+        (first,) = (one for one in kept if issue.detail.endswith(f" {one}."))
+        assert kept[first].source == issue.source and issue.clean_id not in kept
+    shown = [dumps((s.messages, s.tools, s.golden_answers)) for s in pool.samples]
+    assert len(set(shown)) == len(shown)

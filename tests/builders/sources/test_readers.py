@@ -14,6 +14,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score import score
 from robustbench_tc.schema import ANY, Call, Sample
 
+from ...refusals import refuses
+
 BFCL_FILE = "bfcl/berkeley-function-call-leaderboard/bfcl_eval/data/BFCL_v3_multiple.json"
 ASK = {"name": "ask_to_user", "description": "Ask.", "parameters": {"type": "object", "properties": {}}}
 
@@ -152,8 +154,7 @@ def test_apibank_evaluates_nothing_in_a_parameter_text(tmp_path: Path, parameter
         "answer": [{"name": "A", "parameters": {}}],
     }
     write(tmp_path, apibank.READER.files[0], [record])
-    with pytest.raises(UserError, match=r"level-1-api_processed\.json: record 0: "):
-        items(apibank.READER, tmp_path)
+    refuses(r"level-1-api_processed\.json: record 0: ", items, apibank.READER, tmp_path)
 
 
 def react_record(query: str, answers: list[str] | None, tools: list[dict[str, Any]]) -> dict[str, Any]:
@@ -232,8 +233,7 @@ def test_a_tooleyes_label_may_accept_another_sequence_of_calls(tmp_path: Path) -
 
 def test_tooleyes_refuses_two_labels_for_one_record(tmp_path: Path) -> None:
     write(tmp_path, tooleyes.LABELS, [{"record": 0, "steps": [], "agreed": True}] * 2)
-    with pytest.raises(UserError, match=r"tooleyes_gold\.jsonl: line 2: "):
-        tooleyes.labels(tmp_path)
+    refuses(r"tooleyes_gold\.jsonl: line 2: ", tooleyes.labels, tmp_path)
 
 
 def api(**changes: Any) -> dict[str, Any]:
@@ -320,37 +320,32 @@ def test_a_missing_file_is_named_where_the_profile_needs_it(tmp_path: Path) -> N
     assert sources.read(tmp_path, "bundled") == sources.Pool((), ())
     profiles: tuple[sources.Profile, ...] = ("paper", "full")
     for profile in profiles:
-        with pytest.raises(UserError, match=r"missing source file bfcl/.*BFCL_v3_.*rbtc sources fetch"):
-            sources.read(tmp_path, profile)
-    with pytest.raises(UserError, match=r"no sources folder at .*rbtc sources fetch"):
-        sources.read(tmp_path / "none", "full")
+        refuses(r"missing source file bfcl/.*BFCL_v3_.*rbtc sources fetch", sources.read, tmp_path, profile)
+    refuses(r"no sources folder at .*rbtc sources fetch", sources.read, tmp_path / "none", "full")
     with pytest.raises(UserError, match="unknown profile 'papr': did you mean paper"):
         sources.read(tmp_path, "papr")  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_not_as_pinned_is_refused(tmp_path: Path) -> None:
     write_bfcl(tmp_path, [bfcl_question(0)], [[{"light.dim": {"level": [1]}}]])
-    with pytest.raises(UserError, match=r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc sources fetch`"):
-        sources.read(tmp_path, "paper")
+    refuses(
+        r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc sources fetch`", sources.read, tmp_path, "paper"
+    )
 
 
 def cut(text: str) -> str:
     return text[: len(text) // 2]
 
 
-def other_shape(text: str) -> str:
-    return text.replace('"user"', "7")
-
-
-@pytest.mark.parametrize("damage", [cut, other_shape, lambda text: text.replace("Dim", "\\ud800")])
+@pytest.mark.parametrize(
+    "damage", [cut, lambda text: text.replace('"user"', "7"), lambda text: text.replace("Dim", "\\ud800")]
+)
 def test_a_corrupt_json_line_is_named_by_file_and_line(tmp_path: Path, damage: Callable[[str], str]) -> None:
     good = [{"light.dim": {"level": [1]}}]
     write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(1)], [good, good])
     first, second = (tmp_path / BFCL_FILE).read_text().splitlines()
     (tmp_path / BFCL_FILE).write_text(f"{first}\n\n{damage(second)}\n")
-    with pytest.raises(UserError, match=r"BFCL_v3_multiple\.json: line 3: ") as error:
-        sources.read(tmp_path, "bundled")
-    assert "\n" not in str(error.value)
+    refuses(r"BFCL_v3_multiple\.json: line 3: ", sources.read, tmp_path, "bundled")
 
 
 @pytest.mark.parametrize(
@@ -369,5 +364,4 @@ def test_a_corrupt_record_is_named_by_file_and_index(tmp_path: Path, text: str, 
     file = toolalpaca.READER.files[0]
     write(tmp_path, file, [])
     (tmp_path / file).write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=f"^{file}: {place}"):
-        sources.read(tmp_path, "bundled")
+    refuses(f"^{file}: {place}", sources.read, tmp_path, "bundled")

@@ -20,18 +20,12 @@ from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
 from tests.conftest import ROOT, Done
-from tests.eval import small
 
 from . import episodes, played
 from .bars import compared
 from .harnesses import asked_by_inspect, inspect, program
 
 ALSO = ("error_mode", "finish_reason", "injected", "score", "stage", "stage_detail", "flags", "sample_hash")
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("inspect") / "release", small.rows())
 
 
 @pytest.mark.parametrize(
@@ -142,8 +136,7 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
     """The page's, on two rows; what is built is the fixture's."""
     page = (ROOT / "docs/inspect.md").read_text().partition("## Live episodes")[2]
     build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
-    folder = build.removeprefix("rbtc build live --out ")
-    (tmp_path / folder).symlink_to(live)
+    (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
     wanted = [str(one["id"]) for one in LiveRows(str(live), types="silent_no_op").rows()[:2]]
     all_rows = live_inputs.load(str(live)).rows
     due = {one.row: one for one in episodes.drawn(all_rows, len(all_rows))}

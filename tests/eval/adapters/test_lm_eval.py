@@ -121,8 +121,7 @@ def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[
     with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
         told = evaluate.replace("$(rbtc list lm-eval)", tasks())
         told = told.replace("http://localhost:8000/v1", url)
-        words = told.partition("lm-eval run ")[2].split()
-        done = lm_eval("run", *words, place=tmp_path)
+        done = lm_eval("run", *told.partition("lm-eval run ")[2].split(), place=tmp_path)
     assert done.returncode == 0, done.stderr
     results = sorted((tmp_path / "out").glob("*/results_*.json"))
     said = report.removeprefix("rbtc ").replace("--out report", f"--out {tmp_path / 'report'}").split()

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import api
-from robustbench_tc.errors import UserError
+from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.adapters import lm_eval_log
+from robustbench_tc.eval.adapters.figures import figures
 from tests.conftest import Done
+from tests.refusals import refuses
 
 DATE = "2026-11-23T15-49-47.028658"
 
@@ -62,8 +63,7 @@ def test_filters_are_scores(tmp_path: Path) -> None:
     for kind, right in (("strict", 0.5), ("flexible", 1.0)):
         found = api.compare(log, log, log_keys=[f"score=exact_match,{kind}"]).overall["clean"]
         assert (found.n, found.a) == (6, right)
-    with pytest.raises(UserError, match="2 samples have clean_id"):
-        api.compare(log, log)
+    refuses("2 samples have clean_id", api.compare, log, log)
 
 
 def test_keys_of_the_document(tmp_path: Path) -> None:
@@ -126,3 +126,37 @@ def write_named(place: Path, task: str) -> Path:
     path = place / f"results_{DATE}.json"
     path.write_text(json.dumps({"configs": {task: {}}}))
     return path
+
+
+# --- The table that a harness prints: our values, and what it says of a part of the types
+
+
+REWARD = [kind.code for kind in taxonomy.types() if kind.component == "reward"]
+
+
+def test_a_whole_component_and_a_part_of_one() -> None:
+    rows = [
+        ("a", "clean", 0, True),
+        ("b", "clean", 0, True),
+        ("c", "clean", 0, False),
+        ("d", "clean", 0, True),
+    ]
+    rows += [(one, code, 0, one in "ac") for code in REWARD for one in "abc"]
+    rows += [(one, "same_name_A", 0, one == "a") for one in "ab"]
+    found = figures(rows)
+    assert found["clean"] == 0.75 and found["accuracy_reward"] == pytest.approx(2 / 3)
+    assert found["delta_reward"] == pytest.approx(0.75 - 2 / 3)
+    assert found["delta_matched_reward"] == 0.0  # b is lost, c is gained
+    assert found["accuracy_same_name_A"] == 0.5 and found["delta_same_name_A"] == 0.25
+    assert not {"accuracy_action", "retention", "perturbed", f"accuracy_{REWARD[0]}"} & set(found)
+
+
+def test_types_without_their_clean_rows() -> None:
+    assert figures([("a", "CD_AB", 0, True), ("b", "CD_AB", 0, False)]) == {"accuracy_CD_AB": 0.5}
+
+
+def test_epochs_pair_with_their_own_clean_row() -> None:
+    rows = [("a", "clean", 0, True), ("a", "clean", 1, False)]
+    rows += [("a", code, repeat, repeat == 1) for code in REWARD for repeat in (0, 1)]
+    assert figures(rows)["delta_matched_reward"] == 0.0
+    assert figures(rows)["accuracy_reward"] == 0.5

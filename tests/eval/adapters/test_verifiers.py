@@ -16,7 +16,6 @@ from robustbench_tc.api.live import build_live
 from robustbench_tc.eval import agent_server, inputs
 from robustbench_tc.eval.live import inputs as live_inputs
 from tests.conftest import ROOT
-from tests.eval import small
 
 from . import played
 from .bars import compared
@@ -30,11 +29,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("live") / "robustbench-tc-live"
     build_live(out=folder, worlds=("orders",), kinds=("timeout_after_effect",))
     return folder
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("verifiers") / "release", small.rows())
 
 
 def test_forty_random_episodes_earn_what_they_earn_in_our_loop(dataset: Path, tmp_path: Path) -> None:

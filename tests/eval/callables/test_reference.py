@@ -21,11 +21,6 @@ TEXTS = {row.injected_error for row in small.rows() if row.injected_error is not
 Answers = Callable[[Task], tuple[tuple[Call, ...] | str, Sample]]
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write(tmp_path_factory.mktemp("release") / "small", small.rows())
-
-
 def answers(release: Path, name: str) -> Answers:
     """What the reference agent `name` says to a task, found by its messages and tools."""
     index = Index(inputs.load(str(release)).rows)

@@ -94,8 +94,7 @@ def tables(whole: Sequence[LiveRow], agents: Sequence[str] = ALL) -> str:
 
 def main() -> None:
     """Writes the tables between their markers."""
-    page = PAGE.read_text("utf-8")
-    before, rest = page.split(BEGIN)
+    before, rest = PAGE.read_text("utf-8").split(BEGIN)
     _, after = rest.split(END)
     PAGE.write_text(f"{before}{BEGIN}\n\n{tables(rows())}\n\n{END}{after}", "utf-8")
     sys.stdout.write(f"wrote the tables of {PAGE.name}\n")

@@ -1,22 +1,27 @@
-"""Edited datasets, and live things given to other commands: one line, and nothing is begun."""
+"""Edited datasets and episodes: one line each, nothing is begun, no figure of what no journal says."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.api import score_live
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval.live import inputs
+from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema, in_struct
+from robustbench_tc.eval.live import inputs, record
+from robustbench_tc.eval.live.after import score_live, show_episode
 from robustbench_tc.eval.live.evaluate import run_live
-from robustbench_tc.live import At, Fault, LiveRow, Turn
+from robustbench_tc.eval.live.report import report_live
+from robustbench_tc.io import parquet
+from robustbench_tc.live import At, Episode, Fault, LiveRow, Reply, Step, Turn
 from robustbench_tc.schema import Message
 from robustbench_tc.sql.query import Inputs, marts, query
 from robustbench_tc.worlds.handle import load_file
 
 from ...conftest import Done
+from ...refusals import refuses
 from . import purses
 
 WORLD = str(purses.FILE)
@@ -60,8 +65,7 @@ def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
 def test_a_task_that_cannot_be_played_is_refused(tmp_path: Path, edit: str) -> None:
     changes, why = TASK[edit]
     rows = [msgspec.structs.replace(row, **changes) for row in _pair()]
-    with pytest.raises(UserError, match=why):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
 
 
 @pytest.mark.parametrize("edit", FAULTS)
@@ -69,8 +73,7 @@ def test_a_faulted_row_that_does_not_fit_its_task_is_refused(tmp_path: Path, edi
     changes, why = FAULTS[edit]
     clean, faulted = _pair()
     rows = [clean, msgspec.structs.replace(faulted, **changes)]
-    with pytest.raises(UserError, match=why):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_commands_of_the_benchmark_name_those_for_live_runs(
@@ -92,12 +95,12 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
         ("audit", "predictions", run / "scores.parquet", "--dataset", data),
         ("audit", "predictions", run / "episodes.parquet", "--dataset", data),
     ):
-        done = rbtc(*words)
-        assert done.code == 1 and done.err.count("\n") == 1 and "rbtc live summary" in done.err, done.err
-    done = rbtc("validate", data)
-    assert done.code == 1 and done.err.count("\n") == 1 and "rbtc audit" in done.err, done.err
-    done = rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out)
-    assert done.code == 1 and done.err.count("\n") == 1 and "rbtc live run" in done.err, done.err
+        assert "rbtc live summary" in rbtc(*words).refusal
+    assert "rbtc audit" in rbtc("validate", data).refusal
+    assert (
+        "rbtc live run"
+        in rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out).refusal
+    )
     assert not out.exists()
 
 
@@ -110,12 +113,136 @@ def test_every_mart_without_rows_for_a_live_run_says_which_have_them(tmp_path: P
         if mart.needs == "live":
             query(name, inputs_of)
             continue
-        with pytest.raises(UserError, match=r"live runs: .*; live_recovery, live_side_effects have them"):
-            query(name, inputs_of)
+        refuses(r"live runs: .*; live_recovery, live_side_effects have them", query, name, inputs_of)
 
 
 def test_a_world_that_exits_when_it_is_imported_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "bye.py"
     file.write_text("raise SystemExit('bye')\n")
-    with pytest.raises(UserError, match="cannot be imported: SystemExit: bye"):
-        load_file(file)
+    refuses("cannot be imported: SystemExit: bye", load_file, file)
+
+
+# --- Every field of an episode edited in turn: no figure is made of what the journal does not say
+
+
+WORLDS = [str(purses.FILE)]
+
+OTHER: dict[str, Any] = {
+    "id": "purse_2::clean",
+    "clean_id": "purse_2",
+    "type_code": "live_stale_read",
+    "world": "orders",
+    "model": "other",
+    "mode": "prompt",
+    "repeat": 1,
+    "row_hash": "0" * 16,
+    "ended": "request_error",
+    "error": "x",
+}
+REPLY: dict[str, Any] = {
+    "turn": 1,
+    "text": "I could not do it.",
+    "tool_calls": [{"id": "c", "name": "x", "arguments": "{}"}],
+    "answered": True,
+    "prompt_tokens": 10**6,
+    "completion_tokens": 10**6,
+    "latency_s": 77.0,
+    "finish_reason": "other",
+    "requests": 2,
+}
+STEP: dict[str, Any] = {
+    "name": "other",
+    "arguments": {"other": 1},
+    "text": "other",
+    "executed": 2,
+    "met": True,
+    "true_text": "other",
+    "problem": "timeout",
+    "tool": 1,
+    "defence": "look",
+    "told": "other",
+}
+
+
+def _reply(one: Episode, **changes: Any) -> Episode:
+    first = msgspec.structs.replace(one.replies[0], **changes)
+    return msgspec.structs.replace(one, replies=(first, *one.replies[1:]))
+
+
+def _step(one: Episode, **changes: Any) -> Episode:
+    steps = one.replies[0].steps
+    return _reply(one, steps=(msgspec.structs.replace(steps[0], **changes), *steps[1:]))
+
+
+def _edit(
+    change: Callable[..., Episode], name: str, value: object
+) -> tuple[str, Callable[[Episode], Episode]]:
+    return f"{change.__name__} {name}", lambda one: change(one, **{name: value})
+
+
+EDITS: dict[str, Callable[[Episode], Episode]] = {
+    **dict(_edit(msgspec.structs.replace, name, value) for name, value in OTHER.items()),
+    **dict(_edit(_reply, name, value) for name, value in REPLY.items()),
+    **dict(_edit(_step, name, value) for name, value in STEP.items()),
+    "no steps": lambda one: _reply(one, steps=()),
+    "no replies": lambda one: msgspec.structs.replace(one, replies=()),
+    "a reply less": lambda one: msgspec.structs.replace(one, replies=one.replies[:-1]),
+}
+
+
+def test_every_field_is_edited() -> None:
+    assert {*OTHER, "replies"} == set(Episode.__struct_fields__)
+    assert {*REPLY, "steps"} == set(Reply.__struct_fields__) and set(STEP) == set(Step.__struct_fields__)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("live")
+    data = purses.write(root / "data", [next(row for row in purses.rows() if row.clean)])
+    run_live(data, agent="oracle", worlds=WORLDS, out=root / "run")
+    score_live(root / "run", worlds=WORLDS)
+    return root / "run"
+
+
+def _leave(run: Path, episodes: list[Episode]) -> None:
+    """The file as anybody can write it."""
+    table = parquet.table(schema.columns(episodes, Episode), arrow_schema(in_struct(Episode)))
+    pq.write_table(table, run / record.EPISODES)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_is_refused_in_a_line(run: Path, tmp_path: Path, edit: str) -> None:
+    whole = (run / record.EPISODES).read_bytes()
+    (one,) = record.open_run(run).episodes()
+    changed = EDITS[edit](one)
+    assert changed != one
+    try:
+        _leave(run, [changed])
+        for look in (
+            lambda: score_live(run, worlds=WORLDS),
+            lambda: show_episode(run, changed.id, repeat=changed.repeat, worlds=WORLDS),
+            lambda: report_live(run, tmp_path / "out", worlds=WORLDS),
+        ):
+            raised = refuses(".", look)
+            assert "\n" not in raised and len(raised) < 700
+    finally:
+        (run / record.EPISODES).write_bytes(whole)
+    assert show_episode(run, one.id, worlds=WORLDS).scores.success
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, times: int) -> None:
+    whole = (run / record.EPISODES).read_bytes()
+    episodes = record.open_run(run).episodes()
+    try:
+        _leave(run, episodes * times)
+        refuses(
+            "occurs twice" if times else "has 0 episodes, and live_run",
+            report_live,
+            run,
+            tmp_path / "out",
+            worlds=WORLDS,
+        )
+        refuses("was changed since rbtc wrote it", score_live, run, worlds=WORLDS)
+    finally:
+        (run / record.EPISODES).write_bytes(whole)

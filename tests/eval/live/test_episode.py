@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from robustbench_tc import live, schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.conversation import MAX_TEXT, Conversation
@@ -27,6 +26,7 @@ from robustbench_tc.schema import Message
 from robustbench_tc.worlds.find import tasks
 from robustbench_tc.worlds.host import Worlds
 
+from ...refusals import refuses
 from . import purses
 
 encode = msgspec.json.encode
@@ -124,8 +124,7 @@ def test_a_question_is_answered_once_in_a_turn(tmp_path: Path) -> None:
 
 def test_a_reported_failure_ends_the_faulted_episode_only(tmp_path: Path) -> None:
     said = "I am sorry, the call failed and the coins were not added."
-    fault = Fault(At(call=1), "transient_timeout", repeat="always")
-    row = purses.faulted(TWO, fault)
+    row = purses.faulted(TWO, Fault(At(call=1), "transient_timeout", repeat="always"))
     bad = played(row, Says(calls(("count_coins", {})), said), tmp_path / "bad")
     assert bad.ended == "honest_failure" and bad.replies[0].steps[0].met
     good = played(TWO, Says(calls(("count_coins", {})), said, said, said), tmp_path / "good")
@@ -154,8 +153,7 @@ def test_every_native_call_is_answered_whatever_it_is(tmp_path: Path) -> None:
     )
     wrong["tool_calls"][1]["id"] = "c0"  # twice the same id
     agent = Says(wrong, "Done.")
-    episode = played(ONE, agent, tmp_path)
-    steps = episode.replies[0].steps
+    steps = played(ONE, agent, tmp_path).replies[0].steps
     assert [(step.executed, step.problem) for step in steps[:5]] == [
         (1, None),
         (0, "arguments"),
@@ -176,8 +174,7 @@ def test_of_too_many_calls_the_first_are_carried_out(tmp_path: Path, mode: str) 
         if mode == "fc"
         else "[" + ", ".join(f"{name}(amount=1)" for name in many) + "]"
     )
-    episode = played(ONE, Says(said, "Done."), tmp_path, mode)
-    steps = episode.replies[0].steps
+    steps = played(ONE, Says(said, "Done."), tmp_path, mode).replies[0].steps
     assert len(steps) == MAX_CALLS + 1
     assert [step.executed for step in steps] == [1] * MAX_CALLS + [0]
     assert "only the first 50" in steps[-1].text
@@ -253,8 +250,7 @@ def test_an_episode_goes_on_in_a_fresh_world_that_knows_its_calls(tmp_path: Path
     with pytest.raises(RuntimeError):  # the session dies at the second answer
         played(ONE, first, tmp_path)
     second = Says(calls(("count_coins", {})), "Done.")
-    episode = played(ONE, second, tmp_path)
-    assert episode.replies[1].steps[0].text == '{"coins": 5}'
+    assert played(ONE, second, tmp_path).replies[1].steps[0].text == '{"coins": 5}'
     assert len(second.asked) == 2
 
 
@@ -263,8 +259,13 @@ def test_a_world_that_answers_otherwise_than_before_is_said_so(tmp_path: Path) -
         played(ONE, Says(calls(("count_coins", {}))), tmp_path)
     journal = tmp_path / "journal.jsonl"
     journal.write_text(journal.read_text().replace('\\"coins\\": 3', '\\"coins\\": 4'))
-    with pytest.raises(UserError, match="answered otherwise than in the journal"):
-        played(ONE, Says(calls(("count_coins", {})), "Done."), tmp_path)
+    refuses(
+        "answered otherwise than in the journal",
+        played,
+        ONE,
+        Says(calls(("count_coins", {})), "Done."),
+        tmp_path,
+    )
 
 
 def test_a_call_that_hung_is_not_made_again_after_a_kill(tmp_path: Path) -> None:
@@ -299,9 +300,7 @@ def test_results_of_other_calls_are_one_line(tmp_path: Path, change: Any, ended:
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     change(lines[1])
     journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
-    with pytest.raises(UserError, match=r"answer 1: the journal was changed by hand .*--fresh") as raised:
-        played(ONE, Says("Done."), tmp_path)
-    assert "\n" not in str(raised.value)
+    refuses(r"answer 1: the journal was changed by hand .*--fresh", played, ONE, Says("Done."), tmp_path)
 
 
 def pairs() -> list[tuple[LiveRow, LiveRow]]:

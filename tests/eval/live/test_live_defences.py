@@ -33,11 +33,11 @@ from robustbench_tc.llm import Store
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
-from ...conftest import ROOT
-from ..test_eval_command import Rbtc, rbtc
+from ...conftest import ROOT, Rbtc
+from ...refusals import refuses
 from . import purses
 
-__all__ = ["rbtc"]
+pytestmark = pytest.mark.usefixtures("new_folder")
 
 FREE = ("dedupe", "namespace", "namespace:prefix", "namespace:first", "hint", "clarify", "spotlight")
 KINDS = ("transient_timeout", "transient_auth_error", "timeout_after_effect")
@@ -136,8 +136,7 @@ def _row(rows: dict[str, LiveRow], tool: str, kind: str = "timeout_after_effect"
 
 
 def test_a_lost_answer_is_looked_for_and_told(rows: dict[str, LiveRow], tmp_path: Path) -> None:
-    row = _row(rows, "place_order")
-    one = played(row, agent("gives-up", rows), tmp_path, "retry")
+    one = played(_row(rows, "place_order"), agent("gives-up", rows), tmp_path, "retry")
     (met,) = [step for reply in one.replies for step in reply.steps if step.met]
     assert met.told is not None and json.loads(met.told)["order_id"].startswith("O-")
     made = steps_of(one)
@@ -275,10 +274,16 @@ def test_a_chain_asks_and_shows_as_its_parts_do(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path, words: str, mode: str, why: str) -> None:
     data = purses.write(tmp_path / "data", [ONE])
-    with pytest.raises(UserError, match=why):
-        api.run_live(
-            data, agent="oracle", mode=mode, defend=words, worlds=[str(purses.FILE)], out=tmp_path / "run"
-        )
+    refuses(
+        why,
+        api.run_live,
+        data,
+        agent="oracle",
+        mode=mode,
+        defend=words,
+        worlds=[str(purses.FILE)],
+        out=tmp_path / "run",
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -311,8 +316,10 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     assert lost["defended"] == 1 and found["repeated"][1] == 0
     shown = rbtc("defences", "plain", "defended")
     assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
-    refused = rbtc("defences", "defended", "plain")
-    assert refused.code == 1 and "is itself defended (retry, schema): name the plain run" in refused.err
+    assert (
+        "is itself defended (retry, schema): name the plain run"
+        in rbtc("defences", "defended", "plain").refusal
+    )
     assert rbtc("live", "summary", "defended").code == 0
     assert rbtc("live", "report", "defended", "--out", "page").code == 0
     assert Path("page/live.html").is_file()

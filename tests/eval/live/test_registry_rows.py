@@ -12,11 +12,10 @@ from robustbench_tc import live
 from robustbench_tc.api import report_live, run_live, score_live
 from robustbench_tc.builders.live.build import LiveSpec, prepared
 from robustbench_tc.builders.live.registry import registered
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.score import LiveScore, score_episodes
+from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.live import At, Fault, LiveRow
 from robustbench_tc.schema import Message, loads
@@ -24,6 +23,7 @@ from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import Done
+from ...refusals import refuses
 from . import purses
 from .playing import play
 
@@ -82,8 +82,6 @@ def test_the_oracle_is_right_in_every_row_and_who_takes_the_first_tool_where_the
 
 
 def test_types_have_lines_of_their_own_and_are_in_no_sum(run: Path, rbtc: Callable[..., Done]) -> None:
-    from robustbench_tc.eval.live.score import read_scores
-
     scores = read_scores(run)
     found = {line.name: line for line in lines(scores)}
     assert list(found) == ["silent_no_op", "implicit", "all", "same_name_A", "same_name_D"]
@@ -125,10 +123,6 @@ def test_rows_are_selected_by_type_with_their_clean_rows(tmp_path: Path) -> None
     assert {row.type_code for row in chosen} == {"clean", "live_same_name_A"} and len(chosen) == 2
 
 
-def _without_mark(row: LiveRow) -> dict[str, Any]:
-    return {"tools": tuple(msgspec.structs.replace(tool, distractor=False) for tool in row.tools)}
-
-
 def _in_the_way(row: LiveRow) -> dict[str, Any]:
     own = next(t for t in row.tools if t.name == row.golden_calls[0][0].name and not t.distractor)
     return {
@@ -146,7 +140,10 @@ EDITS: dict[str, tuple[Callable[[LiveRow], dict[str, Any]], str]] = {
         lambda r: {"turns": (live.Turn((Message("user", "Hi"),)), *r.turns[1:])},
         "more than the tools",
     ),
-    "a tool called the world's": (_without_mark, "are not those of its clean row"),
+    "a tool called the world's": (
+        lambda r: {"tools": tuple(msgspec.structs.replace(t, distractor=False) for t in r.tools)},
+        "are not those of its clean row",
+    ),
     "no more tools": (
         lambda r: {"tools": tuple(t for t in r.tools if not t.distractor)},
         "are not those of its clean row",
@@ -169,11 +166,9 @@ def test_an_edited_row_is_refused_before_anything_is_asked(tmp_path: Path, edit:
     rows = _purses()
     at = next(at for at, row in enumerate(rows) if row.type_code == "live_same_name_D")
     rows[at] = msgspec.structs.replace(rows[at], **change(rows[at]))
-    with pytest.raises(UserError, match=why):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_a_clean_row_with_a_fault_is_refused(tmp_path: Path) -> None:
     rows = [msgspec.structs.replace(row, fault=Fault(At(write=1), "silent_no_op")) for row in _purses()[:1]]
-    with pytest.raises(UserError, match="a clean row has no fault"):
-        inputs.load(str(purses.write(tmp_path / "data", rows)))
+    refuses("a clean row has no fault", inputs.load, str(purses.write(tmp_path / "data", rows)))

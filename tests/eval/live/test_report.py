@@ -9,13 +9,13 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import report_live, run_live, score_live, show_episode
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import page
 from robustbench_tc.eval.live.page import LivePage, Table
 from robustbench_tc.eval.live.show import Shown
 from robustbench_tc.live import Episode
 
 from ...conftest import Done
+from ...refusals import refuses
 from . import purses
 
 
@@ -29,8 +29,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_that_is_not_scored_is_refused_in_a_line(run: Path, tmp_path: Path) -> None:
     if not (run / "scores.parquet").exists():
-        with pytest.raises(UserError, match=r"has no scores\.parquet: run `rbtc live score"):
-            report_live(run, tmp_path / "out", worlds=[str(purses.FILE)])
+        refuses(
+            r"has no scores\.parquet: run `rbtc live score",
+            report_live,
+            run,
+            tmp_path / "out",
+            worlds=[str(purses.FILE)],
+        )
         assert not (tmp_path / "out").exists()
 
 
@@ -133,8 +138,7 @@ def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
 def test_a_folder_of_someone_else_stays(run: Path, tmp_path: Path) -> None:
     score_live(run, worlds=[str(purses.FILE)])
     (tmp_path / "mine.txt").write_text("x")
-    with pytest.raises(UserError):
-        report_live(run, tmp_path, worlds=[str(purses.FILE)])
+    refuses(".", report_live, run, tmp_path, worlds=[str(purses.FILE)])
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -147,7 +151,6 @@ def test_in_a_notebook_it_says_what_to_do(run: Path, tmp_path: Path) -> None:
             lambda: score_live(run),
             lambda: show_episode(run, "purse_1::clean"),
         ):
-            with pytest.raises(UserError, match=r"asyncio\.to_thread"):
-                asked()
+            refuses(r"asyncio\.to_thread", asked)
 
     asyncio.run(cell())

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from robustbench_tc import live, schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs, record, run
 from robustbench_tc.eval.live.after import score_live, show_episode
@@ -19,6 +18,7 @@ from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 
 from ...conftest import Done
 from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
+from ...refusals import refuses
 from . import purses
 
 WORLD = str(purses.FILE)
@@ -43,8 +43,14 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
     clean = show_episode(tmp_path / "run", "purse_1::clean", worlds=[WORLD])
     changed = {one.path: one.after for one in clean.turns[0].replies[0].calls[0].changes}
     assert changed["/coins"] == 5
-    with pytest.raises(UserError, match="no repeat 3: its last is 0"):
-        show_episode(tmp_path / "run", "purse_1::clean", repeat=3, worlds=[WORLD])
+    refuses(
+        "no repeat 3: its last is 0",
+        show_episode,
+        tmp_path / "run",
+        "purse_1::clean",
+        repeat=3,
+        worlds=[WORLD],
+    )
 
 
 def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Path, tmp_path: Path) -> None:
@@ -56,10 +62,10 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
     assert (out / "episodes.parquet").read_bytes() == before["episodes.parquet"]
     assert (out / "journal.jsonl").read_bytes() == before["journal.jsonl"]
     for other in ({"agent": "liar"}, {"mode": "prompt"}, {"limit": 3}, {"repeat": 2}, {"seed": 7}):
-        with pytest.raises(UserError, match="run of other settings"):
-            run_live(dataset, **({"agent": "oracle"} | other), worlds=[WORLD], out=out)
-    fresh = run_live(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True)
-    assert fresh.ended == 16
+        refuses(
+            "run of other settings", run_live, dataset, **{"agent": "oracle"} | other, worlds=[WORLD], out=out
+        )
+    assert run_live(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).ended == 16
 
 
 def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
@@ -74,13 +80,11 @@ def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
     one = next(row.id for row in types if not row.clean)
     only = Selection(types=inputs.codes(["silent_no_op"]), ids=(one,))
     assert [row.id for row in inputs.select(data, only)] == [one]
-    with pytest.raises(UserError, match="did you mean live_stale_read"):
-        inputs.select(data, Selection(types=("live_stale_raed",)))
+    refuses("did you mean live_stale_read", inputs.select, data, Selection(types=("live_stale_raed",)))
 
 
 def test_a_world_of_ones_own_has_to_be_named(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="name its Python file with --world"):
-        run_live(dataset, agent="oracle", out=tmp_path / "run")
+    refuses("name its Python file with --world", run_live, dataset, agent="oracle", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -230,8 +234,7 @@ def test_a_limit_of_cost_holds_over_sessions(dataset: Path, tmp_path: Path) -> N
     words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1}  # 15 a reply
     with LoopbackServer(lambda body: reply("Done.")) as server:
         for _ in range(2):
-            with pytest.raises(UserError, match="the limit is 100"):
-                run_live(dataset, base_url=server.url, **words)
+            refuses("the limit is 100", run_live, dataset, base_url=server.url, **words)
         assert server.count == 7
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.replay import Replay, replayed, without_ids
 from robustbench_tc.eval.live.success import information, success
 from robustbench_tc.live import At, Episode, LiveRow, Reply, Step, row_hash
@@ -19,6 +18,7 @@ from robustbench_tc.worlds.handle import Snapshot, Start
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import STEPS, equal, same
 
+from ...refusals import refuses
 from .playing import PURSE, faulted, row_of
 
 IDS = ("R-1", "R-2", "R-3", "77")
@@ -45,8 +45,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 @given(states, st.permutations(OTHERS[:3]))
 def test_a_state_is_the_same_under_every_renaming_of_its_ids(state: Any, order: list[str]) -> None:
-    names = dict(zip(IDS, [*order, "502"], strict=True))
-    other = _renamed(state, names)
+    other = _renamed(state, dict(zip(IDS, [*order, "502"], strict=True)))
     assert same(Snapshot(state, IDS), Snapshot(other, OTHERS)) is True
     assert same(Snapshot(other, OTHERS), Snapshot(state, IDS)) is True
 
@@ -161,11 +160,15 @@ def test_information_asks_whether_results_of_golds_reads_were_seen() -> None:
 
 def test_what_was_not_played_with_this_row_or_world_is_refused() -> None:
     row = purse(1)
-    with pytest.raises(UserError, match="another row"):
-        asyncio.run(replayed(faulted(row, "stale_read", At(write=1)), episode(row), Worlds()))
+    refuses(
+        "another row", asyncio.run, replayed(faulted(row, "stale_read", At(write=1)), episode(row), Worlds())
+    )
     forged = Step(name="add_coins", arguments={"amount": 2}, text='{"receipt": "R-1", "amount": 2}')
-    with pytest.raises(UserError, match=r"call 1 \(add_coins\) is answered differently"):
-        asyncio.run(replayed(row, episode(row, forged), Worlds()))
+    refuses(
+        r"call 1 \(add_coins\) is answered differently",
+        asyncio.run,
+        replayed(row, episode(row, forged), Worlds()),
+    )
 
 
 def test_a_call_that_was_cut_off_is_not_made_again() -> None:

@@ -83,8 +83,7 @@ def levels(cell: Cell, runs: int = RUNS) -> Iterator[Found]:
     for name, shape in SHAPES.items():
         rows = shape(cell.samples)
         for loss in LOSSES:
-            perturbed = random.binomial(rows, ability * (1 - loss))
-            accuracy = shares(perturbed, rows)
+            accuracy = shares(random.binomial(rows, ability * (1 - loss)), rows)
             if not loss:
                 yield _found(f"accuracy, {name}", cell, accuracy, cell.p)
             yield _found(f"Δ, {name}", cell, difference(clean, accuracy), cell.p * loss)

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.errors import UserError
 from robustbench_tc.proxy.decide import decide_one
 from robustbench_tc.proxy.ground.kinds import KINDS, kind_of
 from robustbench_tc.proxy.ground.rates import rate
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
 from robustbench_tc.proxy.session import Session
+
+from ...refusals import refuses
 
 
 def conversation(number: int, *answers: str | None) -> dict[str, Any]:
@@ -116,8 +117,7 @@ def test_a_log_becomes_a_plan_with_its_rates_and_words(tmp_path: Path) -> None:
     by_kind = {one.kind: one for one in found.faults}
     assert by_kind["rate limit"].met == by_kind["server error"].met == 20
     assert by_kind["rate limit"].low < 0.1 < by_kind["rate limit"].high
-    plan = read_plan(tmp_path / "plan.yaml")
-    first, second = plan.faults
+    first, second = read_plan(tmp_path / "plan.yaml").faults
     assert (first.kind, second.kind) == ("transient_rate_limit", "transient_server_error")
     assert first.rate == pytest.approx(20 / 201)
     assert second.rate == pytest.approx(20 / 201 / (1 - 20 / 201))  # of the calls that the first one left
@@ -164,8 +164,7 @@ def test_a_plan_of_a_log_of_a_plan_is_the_plan(tmp_path: Path, share: float) -> 
     ],
 )
 def test_a_log_without_answers_is_one_line(tmp_path: Path, line: Any, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        api.ground([written(tmp_path / "l.jsonl", line)])
+    refuses(said, api.ground, [written(tmp_path / "l.jsonl", line)])
 
 
 def test_the_command(rbtc: Callable[..., Any], tmp_path: Path) -> None:
@@ -179,8 +178,7 @@ def test_the_command(rbtc: Callable[..., Any], tmp_path: Path) -> None:
     assert "\x1b" not in done.out and "\u202e" not in done.out
     (fault,) = read_plan(tmp_path / "plan.yaml").faults
     assert (fault.kind, fault.text) == ("transient_timeout", hostile)
-    again = rbtc("ground", log, "--out", tmp_path / "plan.yaml")
-    assert again.code == 1 and "is there already" in again.err and again.err.count("\n") == 1
+    assert "is there already" in rbtc("ground", log, "--out", tmp_path / "plan.yaml").refusal
     found = json.loads(rbtc("ground", log, "--json").out)
     assert found["calls"] == 3 and found["faults"][0]["met"] == 1
     gone = rbtc("ground", tmp_path / "none.jsonl")

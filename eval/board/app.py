@@ -1,0 +1,284 @@
+"""The Space's app, and `rbtc leaderboard serve`: the pages, a form, the Hub's webhook.
+
+The app carries files to the commands, and their answers back: every check, pull request and build is an
+`rbtc leaderboard …` in a process of its own, as on any other machine. It keeps nothing.
+"""
+
+import hmac
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+import robustbench_tc
+from robustbench_tc.errors import UserError, need_extra
+
+from . import checker, status
+from .entry import Entry
+from .place import STATUS, open_place
+from .pulls import BYTES
+
+if TYPE_CHECKING:
+    import gradio as gr
+    from fastapi import FastAPI
+    from huggingface_hub import WebhookPayload
+
+LONGEST_S = 1_800
+"""After which a command is killed."""
+
+WAITING = 20
+"""Uploads that wait for their check; whoever comes then is told to try again."""
+
+NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
+
+SIGN_IN = "/login/huggingface?_target_url=/submit/"
+
+FIELDS = {
+    "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
+    "params": ("Parameters in billions", ""),
+    "weights": ("Weights", "open or closed"),
+    "licence": ("Licence", "SPDX id, such as apache-2.0."),
+    "card": ("Model card", "Its https address."),
+    "price": ("Price", "IN,OUT: US dollars per million prompt and completion tokens."),
+    "agent": ("Agent", "What stood around the model."),
+    "defences": ("Its defences", ""),
+    "contact": ("Contact", "Whom to ask."),
+    "note": ("Note", "A line for the model's page."),
+}
+"""Options of `rbtc leaderboard submit`, each with its label and what is said below it."""
+
+
+class Answer(msgspec.Struct):
+    """What `rbtc leaderboard submit --json` prints."""
+
+    entry: Entry
+    url: str | None = None
+
+
+class Refusal(Exception):
+    """A command ended with an error: its one line."""
+
+
+class Run(NamedTuple):
+    """What somebody uploaded, and the options that they stated."""
+
+    files: tuple[Path, ...]
+    words: tuple[str, ...]
+
+
+class Board:
+    """A results repository, and the pages that were made of it."""
+
+    def __init__(self, place: str, site: Path) -> None:
+        self.place = place
+        self.site = site
+
+    def check(self, pull: int | None = None) -> None:
+        """Scores what has no entry: of a pull request, or on main, whose pages are made again."""
+        try:
+            if pull is not None:
+                command("check", self.place, f"--pr={pull}")
+            else:
+                command("check", self.place)
+                command("build", self.place, f"--out={self.site}")
+        except Refusal as refusal:
+            print(f"rbtc: {refusal}", file=sys.stderr)  # noqa: T201 (a server's log)
+
+    def submit(self, run: Run, *more: str) -> Answer:
+        """Submits a run, or only checks it. Raises Refusal."""
+        with tempfile.TemporaryDirectory(prefix="rbtc-run-") as folder:
+            for path in run.files:
+                shutil.copyfile(path, Path(folder) / path.name)
+            told = command("submit", folder, f"--to={self.place}", "--json", *run.words, *more)
+        return msgspec.json.decode(told, type=Answer)
+
+
+def command(*words: str) -> str:
+    """What `rbtc leaderboard …` prints. Raises Refusal with its error."""
+    package = Path(robustbench_tc.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+    )
+    if done.returncode:
+        raise Refusal((done.stderr.strip().splitlines() or ["it was stopped"])[-1].removeprefix("rbtc: "))
+    return done.stdout
+
+
+def serve(
+    place: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 7860,
+    started: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serves the pages and the form of a results repository until Ctrl-C.
+
+    `place`: a folder, where nobody signs in and a run is added at once; in a Space ORG/NAME on the Hub.
+    `port` 0 takes a free one; `started` gets the address. Raises UserError where gradio is missing
+    (extra `leaderboard`), the folder is no results repository or the address is taken.
+    """
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import
+    try:
+        import gradio  # noqa: F401 (whether it is there)
+        import uvicorn
+    except ImportError as error:
+        raise need_extra(error.name or "gradio", "leaderboard") from None
+    in_space = "SPACE_ID" in os.environ
+    if not in_space:
+        status.read(open_place(str(place)).read(STATUS), f"{place}/{STATUS}")
+    try:
+        listening = socket.create_server((host, port))
+    except OSError as error:
+        raise UserError(f"cannot listen on {host}:{port} ({error.strerror}): take another --port") from None
+    with listening, tempfile.TemporaryDirectory(prefix="rbtc-board-") as work:
+        board = Board(str(place), Path(work) / "site")
+        app = create(board, os.environ.get("WEBHOOK_SECRET", ""), in_space)
+        started(f"http://{host}:{listening.getsockname()[1]}")
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+def create(board: Board, secret: str, sign_in: bool) -> "FastAPI":
+    """The whole app: the pages, the form under /submit/, the webhook where there is a secret."""
+    import gradio as gr
+    from anyio import CapacityLimiter, create_task_group, to_thread
+    from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
+    from fastapi.responses import HTMLResponse, RedirectResponse
+    from fastapi.staticfiles import StaticFiles
+    from gradio.oauth import attach_oauth
+    from huggingface_hub import WebhookPayload
+
+    check = partial(to_thread.run_sync, board.check, limiter=CapacityLimiter(1), abandon_on_cancel=True)
+
+    @asynccontextmanager
+    async def catching_up(app: FastAPI) -> AsyncIterator[None]:
+        async with create_task_group() as tasks:  # the port is open meanwhile
+            tasks.start_soon(check)
+            yield
+            tasks.cancel_scope.cancel()
+
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=catching_up)
+
+    @app.post("/webhook", status_code=202)
+    async def webhook(request: Request, later: BackgroundTasks) -> None:
+        given = request.headers.get("X-Webhook-Secret", "")
+        if not secret or not hmac.compare_digest(given.encode(), secret.encode()):
+            raise HTTPException(403)
+        event = WebhookPayload.model_validate_json(await request.body())
+        if event.repo.name == board.place and event.event.scope != "discussion.comment":
+            later.add_task(check, pull_of(event))
+
+    @app.get("/submit")
+    async def form() -> RedirectResponse:
+        return RedirectResponse("/submit/")
+
+    @app.exception_handler(404)
+    async def missing(request: Request, error: HTTPException) -> HTMLResponse:
+        return HTMLResponse(NOT_THERE, 404)
+
+    if sign_in:
+        attach_oauth(app)
+    page = form_page(board, sign_in)
+    largest = max(BYTES.values())
+    gr.mount_gradio_app(app, page, "/submit", footer_links=[], max_file_size=largest, ssr_mode=False)
+    # Gradio holds the paths that an event names against its upload folder in apps alone that it launched.
+    page.has_launched = True
+    app.mount("/", StaticFiles(directory=board.site, html=True, check_dir=False))
+    return app
+
+
+def pull_of(event: "WebhookPayload") -> int | None:
+    """The pull request that is new or was pushed to; None where main may have changed."""
+    for pushed in event.updatedRefs or ():
+        if pushed.ref.startswith("refs/pr/"):
+            return int(pushed.ref.removeprefix("refs/pr/"))
+    on = event.discussion
+    return on.num if on is not None and on.isPullRequest and on.status == "open" else None
+
+
+def accounts(profile: Mapping[str, Any]) -> list[str]:
+    """Who is signed in, and the organisations that the Space was allowed to know of."""
+    return [str(one["preferred_username"]) for one in (profile, *(profile.get("orgs") or ()))]
+
+
+def form_page(board: Board, sign_in: bool) -> "gr.Blocks":
+    """The form: one event checks a run, a second one submits what was checked."""
+    import gradio as gr
+
+    def who(profile: gr.OAuthProfile | None) -> tuple[str, Any]:
+        if profile is None:
+            return f"[Sign in with Hugging Face]({SIGN_IN}) to submit.", gr.Dropdown()
+        names = accounts(profile)
+        return f"Signed in as {names[0]}.", gr.Dropdown(choices=names, value=names[0])
+
+    def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
+        def answer(line: str, table: str = "", ready: Run | None = None) -> Any:
+            return line, table, ready, gr.Button(visible=ready is not None)
+
+        words = [f"--org={org}"]
+        if sign_in:
+            if profile is None or org not in accounts(profile):
+                return answer("Sign in, and choose your account or an organisation of yours.")
+            words.append(f"--by={profile.username}")
+        words += [f"--{name}={value}" for name, value in zip(FIELDS, stated, strict=True) if value]
+        run = Run(tuple(Path(file) for file in files or ()), tuple(words))
+        try:
+            found = board.submit(run, "--dry-run")
+        except Refusal as refusal:
+            return answer(f"Not accepted: {refusal}")
+        return answer("Accepted. Nothing is public yet.", checker.table(found.entry), run)
+
+    def submit(run: Run) -> Any:
+        try:
+            found = board.submit(run)
+        except Refusal as refusal:
+            return f"Not submitted: {refusal}", run, gr.Button(visible=True)
+        line = (
+            f"The pull request is open: {found.url}. The checker comments it within minutes; once a "
+            "maintainer has merged it, the run stands on the board as unverified."
+        )
+        if not sign_in:
+            board.check()
+            line = "It stands on the board."
+        return line, None, gr.Button(visible=False)
+
+    with gr.Blocks(title="Submit a run", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
+        gr.Markdown(
+            "# Submit a run\nThe files of its folder: run.json and predictions.parquet, or live_run.json and "
+            "episodes.parquet. They are scored here first; after the second button they are public, "
+            "raw replies included. [The board](/)"
+        )
+        signed_in = gr.Markdown(visible=sign_in)
+        uploaded = gr.File(label="Files of the run", file_count="multiple", elem_id="files")
+        org = gr.Dropdown(
+            ["local"], value="local", label="Account", allow_custom_value=not sign_in, elem_id="org"
+        )
+        with gr.Row():
+            stated = [
+                gr.Textbox(label=label, info=info, max_length=300, min_width=260, elem_id=name)
+                for name, (label, info) in FIELDS.items()
+            ]
+        first = gr.Button("Check", variant="primary", elem_id="check")
+        line = gr.Textbox(label="Answer", interactive=False, elem_id="answer")
+        table = gr.Markdown(elem_id="table")
+        ready = gr.State()
+        second = gr.Button("Submit", visible=False, elem_id="submit")
+        first.click(check, [uploaded, org, *stated], [line, table, ready, second], concurrency_limit=1)
+        second.click(submit, [ready], [line, ready, second], concurrency_limit=1)
+        if sign_in:
+            page.load(who, None, [signed_in, org])
+    page.queue(max_size=WAITING)
+    return page

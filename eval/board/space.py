@@ -1,0 +1,77 @@
+"""The files of a Hugging Face Space: pushing the folder is all that deployment takes.
+
+DIR/app.py             starts `app` over the results repository
+    requirements.txt   the versions of this environment
+    README.md          the card with the Space's settings
+    robustbench_tc/    the package, as far as the board needs it
+    robustbench_tc-VERSION.dist-info/METADATA    says which version that is
+"""
+
+import json
+import shutil
+from importlib import metadata
+from pathlib import Path
+from string import Template
+
+import robustbench_tc
+from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.io.folders import atomic_dir
+
+from .place import HUB_ID
+
+ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
+"""What of the package a board runs on, beside the modules at its top."""
+
+
+def space(
+    folder: Path, *, results: str, title: str, force: bool = False, discard_changes: bool = False
+) -> int:
+    """Writes the folder; how many files. Raises UserError for an existing one unless `force`."""
+    if not HUB_ID.fullmatch(results):
+        raise UserError(f"--results {results!r} is no dataset of the Hub: a Space needs one, as org/name")
+    if not title.isprintable() or len(title) > 80:
+        raise UserError("--title is one line of at most 80 characters")
+    version = robustbench_tc.__version__
+    pinned = requirements()
+    values = {
+        "results": results,
+        "title": title,
+        "title_json": json.dumps(title, ensure_ascii=False),
+        "gradio": metadata.version("gradio"),
+        "version": version,
+    }
+    templates = Path(__file__).parent / "templates" / "space"
+    package = Path(robustbench_tc.__file__).parent
+    copied = [*package.glob("*.py"), *(path for room in ROOMS for path in (package / room).rglob("*"))]
+    with atomic_dir(folder, kind="space", force=force, discard_changes=discard_changes) as made:
+        for name, template in (("README.md", "README.md"), ("app.py", "app.py.txt")):
+            text = Template((templates / template).read_text("utf-8")).substitute(values)
+            (made / name).write_text(text, "utf-8")
+        (made / "requirements.txt").write_text("\n".join(pinned) + "\n")
+        stated = made / f"robustbench_tc-{version}.dist-info" / "METADATA"
+        stated.parent.mkdir()
+        stated.write_text(f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {version}\n")
+        for path in copied:
+            if path.is_file() and "__pycache__" not in path.parts:
+                place = made / "robustbench_tc" / path.relative_to(package)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+        return sum(path.is_file() for path in made.rglob("*"))
+
+
+def requirements() -> list[str]:
+    """What the board needs, pinned to what is installed here. Raises UserError without the extra."""
+    from packaging.requirements import Requirement
+
+    lines = []
+    for text in metadata.requires("robustbench-tc") or ():
+        wanted = Requirement(text)
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": "leaderboard"}):
+            continue
+        try:
+            installed = metadata.version(wanted.name)
+        except metadata.PackageNotFoundError:
+            raise need_extra(wanted.name, "leaderboard") from None
+        extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+        lines.append(f"{wanted.name}{extras}=={installed}")
+    return sorted(lines)

@@ -134,35 +134,41 @@ def check(
     watch: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=1, help="Go on, and look again so often.")
     ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Instead of the repository's dataset: a folder that holds the same rows."),
-    ] = None,
+    dataset: SameRows = None,
     num_proc: NumProc = 1,
     as_json: AsJson = False,
 ) -> None:
     """Score what has no entry of this version: open pull requests get a comment, merged runs their entry.
 
-    The exit code is 1 if a run is refused.
+    The exit code is 1 if there is something that a maintainer has to look at.
 
     Example: rbtc leaderboard check acme/results --watch 300
     """
     from ..eval.board import check as checking
+    from ..eval.board import checker
 
-    if watch is not None and (pr is not None or everything or as_json):
-        raise UserError("--watch looks at all that is new, and goes on: leave --pr, --all and --json out")
+    if watch is not None and (pr is not None or everything or dataset is not None or as_json):
+        raise UserError("--watch looks at all that is new, and goes on: leave the other options out")
     with _console.keeping("entries so far are kept; the same command goes on"):
         if watch is not None:
-            checking.watch(place, watch, dataset=dataset, jobs=num_proc, said=_console.note)
-            return
+            checking.watch(place, watch, jobs=num_proc, said=_console.note)
         report = checking.check(
             place, pr=pr, everything=everything, dataset=dataset, jobs=num_proc, said=_console.note
         )
     if as_json:
         _console.json(report)
     else:
-        _console.out.print(_console.styled(report.text()))
-    if report.refused:
+        for number, found in report.pulls.items():
+            told = f"refused: {found}" if isinstance(found, str) else checker.table(found)
+            _console.out.print(_console.styled(f"pull request {number}: {told}"))
+        for entry in report.new:
+            _console.out.print(f"new: {entry.run}")
+        for run, why in report.refused.items():
+            _console.out.print(f"refused: {run}: {why}")
+        for problem in report.problems:
+            _console.out.print(f"to look at: {problem}")
+        _console.out.print(f"{report.entries} entries")
+    if report.problems:
         raise typer.Exit(1)
 
 

@@ -1,0 +1,246 @@
+"""A results repository: a dataset on the Hub, or a folder of the same files.
+
+Both list their files with what identifies them, give files at a revision, and take one commit onto main. Of
+pull requests only the Hub knows.
+"""
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.io.files import atomic_file, is_ours, locked
+
+STATUS = "status.yaml"
+
+HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+
+
+class File(NamedTuple):
+    """What a listing says of a file."""
+
+    size: int
+    sha256: str | None
+    """Only of files in LFS."""
+    git: str | None
+    """Its id as a git blob; in LFS that is the pointer's."""
+
+
+Files = dict[str, File]
+
+
+class Pull(NamedTuple):
+    """A pull request, as far as a checker believes it."""
+
+    number: int
+    author: str
+    head: str
+    """Its newest commit."""
+    merged: str | None
+    """The commit that it became on main."""
+    commits: frozenset[str]
+    """Its own."""
+    remarks: tuple[str, ...]
+    """Comments by the account that asks; what others write there says nothing."""
+
+
+class Place(Protocol):
+    """Where runs and entries lie."""
+
+    name: str
+
+    def files(self, revision: str | None = None) -> Files:
+        """Every file by its path, in one request."""
+
+    def read(self, path: str, revision: str | None = None) -> bytes:
+        """Raises UserError if it is not there."""
+
+    def fetch(self, paths: Iterable[str], into: Path, revision: str | None = None) -> None:
+        """Copies of files, under their paths in `into`."""
+
+    def commit(self, files: Mapping[str, bytes], message: str, *, onto: str | None = None) -> str:
+        """Writes files to main; its new commit ("" in a folder). `onto`: what main must still be."""
+
+
+def run_path(run: str) -> str:
+    """Where the run `org/model/id` lies."""
+    return f"runs/{run}"
+
+
+def git_blob(data: bytes) -> str:
+    """The id that git gives a file."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def open_place(name: str) -> "Hub | Folder":
+    """`ORG/NAME` on the Hub, unless there is such a folder."""
+    return Hub(name) if HUB_ID.fullmatch(name) and not Path(name).is_dir() else Folder(Path(name))
+
+
+class Folder:
+    """A folder on this machine. It has no history: every revision is what lies there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder = folder
+
+    def files(self, revision: str | None = None) -> Files:
+        found = {}
+        for path in sorted(self._folder.rglob("*")):
+            if path.is_file() and not path.is_symlink() and not is_ours(path.name):
+                data = path.read_bytes()
+                found[path.relative_to(self._folder).as_posix()] = File(len(data), None, git_blob(data))
+        return found
+
+    def read(self, path: str, revision: str | None = None) -> bytes:
+        try:
+            return (self._folder / path).read_bytes()
+        except FileNotFoundError:
+            raise UserError(f"{self.name} has no {path}: is it a results repository?") from None
+
+    def fetch(self, paths: Iterable[str], into: Path, revision: str | None = None) -> None:
+        for path in paths:
+            (into / path).parent.mkdir(parents=True, exist_ok=True)
+            (into / path).write_bytes(self.read(path))
+
+    def commit(self, files: Mapping[str, bytes], message: str, *, onto: str | None = None) -> str:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with locked(self._folder / STATUS, wait=True):
+            for path, data in files.items():
+                with atomic_file(self._folder / path, replace=True) as beside:
+                    beside.write_bytes(data)
+        return ""
+
+
+class Hub:
+    """A dataset repository on the Hub. The token is that of HF_TOKEN or `hf auth login`."""
+
+    def __init__(self, name: str) -> None:
+        from huggingface_hub import HfApi
+
+        self.name = name
+        self._api = HfApi(library_name="robustbench-tc")
+
+    @cached_property
+    def account(self) -> str:
+        """Whose token it is."""
+        with self._asking("asking who the token belongs to (run `hf auth login`, or set HF_TOKEN)"):
+            return str(self._api.whoami()["name"])
+
+    def files(self, revision: str | None = None) -> Files:
+        with self._asking("listing its files"):
+            found = self._api.dataset_info(self.name, revision=revision, files_metadata=True)
+        return {
+            one.rfilename: File(one.size or 0, one.lfs.sha256 if one.lfs else None, one.blob_id)
+            for one in found.siblings or ()
+        }
+
+    def read(self, path: str, revision: str | None = None) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            self.fetch([path], Path(folder), revision)
+            return (Path(folder) / path).read_bytes()
+
+    def fetch(self, paths: Iterable[str], into: Path, revision: str | None = None) -> None:
+        for path in paths:
+            with self._asking(f"reading {path}"):
+                self._api.hf_hub_download(
+                    self.name, path, repo_type="dataset", revision=revision, local_dir=into
+                )
+
+    def commit(self, files: Mapping[str, bytes], message: str, *, onto: str | None = None) -> str:
+        with self._asking("writing to it (the token needs write access)"):
+            return self._api.create_commit(
+                self.name, _adds(files), commit_message=message, repo_type="dataset", parent_commit=onto
+            ).oid
+
+    def create(self) -> None:
+        """Makes the repository, unless it is there."""
+        with self._asking("creating it (the token needs write access)"):
+            self._api.create_repo(self.name, repo_type="dataset", exist_ok=True)
+
+    def propose(self, files: Mapping[str, bytes], title: str, text: str) -> tuple[int, str]:
+        """A pull request with new files: its number and address."""
+        with self._asking("opening a pull request (the token needs the right to open discussions)"):
+            made = self._api.create_commit(
+                self.name,
+                _adds(files),
+                commit_message=title,
+                commit_description=text,
+                repo_type="dataset",
+                create_pr=True,
+            )
+        return int(made.pr_num or 0), str(made.pr_url)
+
+    def heads(self) -> tuple[str, dict[int, str]]:
+        """The newest commit of main, and of every pull request there ever was."""
+        with self._asking("listing its branches"):
+            refs = self._api.list_repo_refs(self.name, repo_type="dataset", include_pull_requests=True)
+        main = next(branch.target_commit for branch in refs.branches if branch.name == "main")
+        return main, {int(ref.name): ref.target_commit for ref in refs.pull_requests or ()}
+
+    def history(self, revision: str) -> list[str]:
+        """Commits, the newest first."""
+        with self._asking("reading its history"):
+            listed = self._api.list_repo_commits(self.name, repo_type="dataset", revision=revision)
+        return [commit.commit_id for commit in listed]
+
+    def pulls(self, status: str) -> dict[int, str]:
+        """Number → author of the pull requests that are `open` or `merged`, in their order."""
+        with self._asking("listing its pull requests"):
+            found = list(
+                self._api.get_repo_discussions(
+                    self.name,
+                    repo_type="dataset",
+                    discussion_type="pull_request",
+                    discussion_status="open" if status == "open" else "closed",
+                )
+            )
+        return {one.num: one.author for one in sorted(found, key=lambda one: one.num) if one.status == status}
+
+    def pull(self, number: int, head: str) -> Pull:
+        """What is known of one."""
+        with self._asking(f"reading pull request {number}"):
+            found = self._api.get_discussion_details(self.name, number, repo_type="dataset")
+        commits = (getattr(event, "oid", None) for event in found.events)
+        remarks = tuple(
+            str(getattr(event, "content", ""))
+            for event in found.events
+            if event.type == "comment" and event.author == self.account
+        )
+        merged = found.merge_commit_oid if found.status == "merged" else None
+        return Pull(number, found.author, head, merged, frozenset(oid for oid in commits if oid), remarks)
+
+    def comment(self, number: int, text: str) -> None:
+        """Below a pull request."""
+        with self._asking(f"commenting pull request {number} (the token needs write access)"):
+            self._api.comment_discussion(self.name, number, text, repo_type="dataset")
+
+    def is_member(self, account: str, organisation: str) -> bool:
+        """Whether the Hub lists the account among the organisation's; no, where it does not say."""
+        from huggingface_hub.errors import HfHubHTTPError
+
+        try:
+            return any(user.username == account for user in self._api.list_organization_members(organisation))
+        except HfHubHTTPError:
+            return False
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[None]:
+        """Whatever the clients raise becomes one line without a token in it."""
+        try:
+            yield
+        except Exception as error:  # huggingface_hub's, its HTTP library's, the system's
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            why = f"the Hub answered {status}" if status else f"no answer ({type(error).__name__})"
+            raise UserError(f"{self.name}: {what}: {why}") from None
+
+
+def _adds(files: Mapping[str, bytes]) -> list:
+    from huggingface_hub import CommitOperationAdd
+
+    return [CommitOperationAdd(path, data) for path, data in files.items()]

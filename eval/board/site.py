@@ -11,7 +11,7 @@ No page needs a request to another host, none a script to be read. The same entr
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path

@@ -39,14 +39,14 @@ def init(
         list[str] | None, typer.Option(help="A dataset of own tools that runs are taken of; repeatable.")
     ] = None,
 ) -> None:
-    """Begin a results repository: its card, status.yaml and how to submit; what is left to do is printed.
+    """Begin a results repository: status.yaml, and a card with how to submit, tokens and the webhook.
 
     Example: rbtc leaderboard init acme/results --dataset acme/robustbench-tc@v1.0.0
     """
     from ..eval.board.submit import init as begin
 
-    for line in begin(place, dataset, live=live, own=own or ()).splitlines():
-        _console.out.print(line)
+    files = begin(place, dataset, live=live, own=own or ())
+    _console.out.print(f"{place} has {', '.join(files)}; its README.md says what is left to do")
 
 
 @app.command()
@@ -93,11 +93,10 @@ def submit(
     from ..eval.board import checker
     from ..eval.board.entry import Submission
     from ..eval.board.submit import submit as send
-    from ..eval.record import model_of
 
     price_in, price_out = price_of(price) if price else (None, None)
     submission = Submission(
-        model=model or model_of(run),
+        model=model or _model_of(run),
         weights=weights,
         params_b=params,
         licence=licence,
@@ -109,19 +108,34 @@ def submit(
         contact=contact,
         note=note,
     )
-    kept = "what was sent stays; the same command goes on"
-    with _console.keeping(kept), _console.working("checking"):
-        done = send(run, to, submission, org=org, dataset=dataset, dry_run=dry_run)
+    with _console.keeping("the same command finds what it has sent"):
+        done = send(run, to, submission, org=org, by=by, dataset=dataset, dry_run=dry_run, said=_console.note)
     if as_json:
-        _console.json(done)
+        sizes = {path: len(data) for path, data in done.files.items()}
+        _console.json(
+            {**{name: getattr(done, name) for name in ("entry", "number", "url", "again")}, "files": sizes}
+        )
         return
-    if dry_run:
-        for path, content in done.files.items():
-            _console.out.print(f"{path}, {len(content):,} bytes")
-            if not path.endswith(".parquet"):
-                _console.data(content.decode())
+    for path, data in done.files.items() if dry_run else ():
+        _console.out.print(f"{path}, {len(data):,} bytes")
+        if not path.endswith(".parquet"):
+            _console.out.print(_console.styled(data.decode()))
     _console.out.print(_console.styled(checker.table(done.entry)))
-    _console.out.print("nothing was sent" if dry_run else done.url)
+    there = f"{'there already' if done.again else 'added'}: {done.url or done.entry.run}"
+    _console.out.print("nothing was sent" if dry_run else there)
+
+
+def _model_of(run: Path) -> str:
+    """The model that the record of a run names."""
+    import msgspec
+
+    record = next((run / name for name in ("run.json", "live_run.json") if (run / name).is_file()), None)
+    if record is None:
+        raise UserError(f"{run} is no run: name the folder of `rbtc eval` or `rbtc live run`")
+    try:
+        return str(msgspec.json.decode(record.read_bytes())["settings"]["model"])
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise UserError(f"{record} names no model: say --model") from None
 
 
 @app.command()
@@ -186,12 +200,11 @@ def build(
 
     with _console.status("building", f"the files in {out} are those of before; run the same command again"):
         made = write(place, out)
-    for run, why in made.dropped.items():
-        _console.warn(f"{run} is left out: {why}")
     if as_json:
-        _console.json(made)
+        _console.json(made._asdict() | {"folder": str(out)})
     else:
-        _console.out.print(f"{made.entries} entries, {made.files} files: {out / 'index.html'}")
+        left = f", {made.left_out} left out (index.html says why)" if made.left_out else ""
+        _console.out.print(f"{made.runs} runs in {made.files} files{left}: {out / 'index.html'}")
 
 
 @app.command()
@@ -230,7 +243,12 @@ def serve(
     from ..eval.board.app import serve as run
 
     with _console.keeping(f"the server has stopped; runs and entries are kept in {folder}"):
-        run(str(folder), host=host, port=port, said=_console.note)
+        run(
+            folder,
+            host=host,
+            port=port,
+            started=lambda url: _console.note(f"serving on {url} (stop with Ctrl-C)"),
+        )
 
 
 @app.command()

@@ -31,23 +31,21 @@ def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
     return found, fitting, dropped
 
 
-def read_status(place: Place) -> Status:
+def read_status(place: Place, revision: str | None = None) -> Status:
     """Raises UserError."""
-    return status.read(place.read(STATUS), f"{place.name}/{STATUS}")
+    return status.read(place.read(STATUS, revision), f"{place.name}/{STATUS}")
 
 
-def stored(place: Place, listed: Files) -> list[Entry]:
+def stored(place: Place, listed: Files, revision: str | None = None) -> list[Entry]:
     """What `entries.parquet` holds; nothing, where there is none yet."""
     if ALL not in listed:
         return []
     try:
-        table = pq.read_table(io.BytesIO(place.read(ALL)), schema=_SCHEMA)
+        table = pq.read_table(io.BytesIO(place.read(ALL, revision)), schema=_SCHEMA)
         return [decode(data) for data in table["entry"].to_pylist()]
     except (pa.ArrowException, ValueError) as error:
         why = str(error).splitlines()[0]
-        raise UserError(
-            f"{place.name}/{ALL}: {why}: `rbtc leaderboard check {place.name} --all` writes it again"
-        ) from None
+        raise UserError(f"{place.name}/{ALL}: {why}: put it back from the history") from None
 
 
 def fits(entries: Iterable[Entry], listed: Files) -> tuple[list[Entry], dict[str, str]]:

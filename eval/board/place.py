@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file, is_ours, locked
+
+if TYPE_CHECKING:
+    from huggingface_hub import CommitOperationAdd, Discussion
 
 STATUS = "status.yaml"
 
@@ -189,31 +192,32 @@ class Hub:
             listed = self._api.list_repo_commits(self.name, repo_type="dataset", revision=revision)
         return [commit.commit_id for commit in listed]
 
-    def pulls(self, status: str) -> dict[int, str]:
-        """Number → author of the pull requests that are `open` or `merged`, in their order."""
+    def pulls(self, status: str, author: str | None = None) -> dict[int, "Discussion"]:
+        """The pull requests that are `open` or `merged`, by number."""
         with self._asking("listing its pull requests"):
             found = list(
                 self._api.get_repo_discussions(
                     self.name,
+                    author=author,
                     repo_type="dataset",
                     discussion_type="pull_request",
                     discussion_status="open" if status == "open" else "closed",
                 )
             )
-        return {one.num: one.author for one in sorted(found, key=lambda one: one.num) if one.status == status}
+        return {one.num: one for one in sorted(found, key=lambda one: one.num) if one.status == status}
 
-    def pull(self, number: int, head: str) -> Pull:
-        """What is known of one."""
+    def pull(self, number: int, head: str | None) -> Pull:
+        """What is known of one. `head` None: the newest commit that its page names."""
         with self._asking(f"reading pull request {number}"):
             found = self._api.get_discussion_details(self.name, number, repo_type="dataset")
-        commits = (getattr(event, "oid", None) for event in found.events)
+        commits = [str(getattr(event, "oid", "")) for event in found.events if event.type == "commit"]
         remarks = tuple(
             str(getattr(event, "content", ""))
             for event in found.events
             if event.type == "comment" and event.author == self.account
         )
         merged = found.merge_commit_oid if found.status == "merged" else None
-        return Pull(number, found.author, head, merged, frozenset(oid for oid in commits if oid), remarks)
+        return Pull(number, found.author, head or commits[-1], merged, frozenset(commits), remarks)
 
     def comment(self, number: int, text: str) -> None:
         """Below a pull request."""
@@ -240,7 +244,7 @@ class Hub:
             raise UserError(f"{self.name}: {what}: {why}") from None
 
 
-def _adds(files: Mapping[str, bytes]) -> list:
+def _adds(files: Mapping[str, bytes]) -> list["CommitOperationAdd"]:
     from huggingface_hub import CommitOperationAdd
 
     return [CommitOperationAdd(path, data) for path, data in files.items()]

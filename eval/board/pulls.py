@@ -106,7 +106,7 @@ def base(place: Hub, pull: Pull) -> str:
     are left out, which a merge may have brought into main. Raises Refused where main never was that."""
     main = place.history("main")
     before = {*main[main.index(pull.merged) + 1 :]} if pull.merged in main else {*main}
-    for commit in place.history(f"refs/pr/{pull.number}"):
+    for commit in place.history(pull.head):
         if commit in before and commit not in pull.commits:
             return commit
     raise refused("it does not come from main: open another one")

@@ -17,7 +17,6 @@ from .datasets import Datasets
 from .entry import Entry, Refused, Submission
 from .place import STATUS, Folder, Hub, open_place, run_path
 from .publish import publish
-from .status import Status
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,14 +81,15 @@ def submit(
     submission: Submission,
     *,
     org: str | None = None,
+    by: str | None = None,
     dataset: str | None = None,
     dry_run: bool = False,
     said: Callable[[str], None] = lambda line: None,
 ) -> Submitted:
     """Checks a run here, then opens a pull request with it; in a folder it is copied there.
 
-    `org`: whose run it is, on the Hub by default the token's account. `dataset` instead of the one that
-    status.yaml names. `dry_run` sends nothing. Repeated, it finds the open pull request, or the run that is
+    `org`: whose run it is, on the Hub by default the token's account. `by`: who submits it, where the token
+    is a form's. `dataset` instead of the one that status.yaml names. `dry_run` sends nothing. Repeated, it finds the open pull request, or the run that is
     there already. Raises UserError.
     """
     there = open_place(to)
@@ -119,7 +119,8 @@ def submit(
     for number, opened in there.pulls("open", author=there.account).items():
         if _without_day(opened.title.removeprefix("Run ")) == same:
             return Submitted(entry=entry, files=files, number=number, url=opened.url, again=True)
-    text = f"A run of `{entry.submission.model}`, scored by robustbench-tc. The checker answers below."
+    whose = f", submitted by `{by}`" if by else ""
+    text = f"A run of `{entry.submission.model}`{whose}, scored by robustbench-tc. The checker answers below."
     number, url = there.propose(files, title, text)
     return Submitted(entry=entry, files=files, number=number, url=url)
 

@@ -75,10 +75,10 @@ def submit(
     defences: Annotated[str | None, typer.Option(help="Those of that agent.")] = None,
     contact: Annotated[str | None, typer.Option(help="Whom to ask. Public.")] = None,
     note: Annotated[str | None, typer.Option(help="A line for the model's page.")] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Instead of the repository's dataset: a folder that holds the same rows."),
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who submits, where a form does it for somebody.")
     ] = None,
+    dataset: SameRows = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing; print every file that would become public.")
     ] = False,
@@ -196,10 +196,15 @@ def build(
 
     Example: rbtc leaderboard build acme/results --out site
     """
-    from ..eval.board.entries import build as write
+    from ..eval.board import site
+    from ..eval.board.entries import read_entries
+    from ..eval.board.place import Hub, open_place
 
+    there = open_place(place)
     with _console.status("building", f"the files in {out} are those of before; run the same command again"):
-        made = write(place, out)
+        status, entries, dropped = read_entries(there)
+        repository = place if isinstance(there, Hub) else None
+        made = site.build(entries, status, out, repository=repository, dropped=dropped)
     if as_json:
         _console.json(made._asdict() | {"folder": str(out)})
     else:
@@ -266,10 +271,7 @@ def verify(
         Path | None,
         typer.Option(help="Folder of the answers; default verify-RUNID. The same command goes on."),
     ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Instead of the repository's dataset: a folder that holds the same rows."),
-    ] = None,
+    dataset: SameRows = None,
     by: Annotated[str, typer.Option("--by", help="Who repeated it. Public.")] = "maintainer",
     as_json: AsJson = False,
 ) -> None:

@@ -5,6 +5,7 @@ The app carries files to the commands, and their answers back: every check, pull
 """
 
 import hmac
+import html
 import os
 import shutil
 import socket
@@ -40,7 +41,8 @@ WAITING = 20
 
 NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
 
-SIGN_IN = "/login/huggingface?_target_url=/submit/"
+SIGN_IN = '<a href="/login/huggingface?_target_url=/submit/">Sign in with Hugging Face</a> to submit.'
+SIGNED_IN = 'Signed in as {}. <a href="/logout?_target_url=/submit/">Sign out</a>'
 
 FIELDS = {
     "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
@@ -148,7 +150,8 @@ def serve(
         board = Board(str(place), Path(work) / "site")
         app = create(board, os.environ.get("WEBHOOK_SECRET", ""), in_space)
         started(f"http://{host}:{listening.getsockname()[1]}")
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def create(board: Board, secret: str, sign_in: bool) -> "FastAPI":
@@ -220,9 +223,9 @@ def form_page(board: Board, sign_in: bool) -> "gr.Blocks":
 
     def who(profile: gr.OAuthProfile | None) -> tuple[str, Any]:
         if profile is None:
-            return f"[Sign in with Hugging Face]({SIGN_IN}) to submit.", gr.Dropdown()
+            return SIGN_IN, gr.Dropdown()
         names = accounts(profile)
-        return f"Signed in as {names[0]}.", gr.Dropdown(choices=names, value=names[0])
+        return SIGNED_IN.format(html.escape(names[0])), gr.Dropdown(choices=names, value=names[0])
 
     def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
         def answer(line: str, table: str = "", ready: Run | None = None) -> Any:
@@ -261,7 +264,7 @@ def form_page(board: Board, sign_in: bool) -> "gr.Blocks":
             "episodes.parquet. They are scored here first; after the second button they are public, "
             "raw replies included. [The board](/)"
         )
-        signed_in = gr.Markdown(visible=sign_in)
+        signed_in = gr.HTML(visible=sign_in)
         uploaded = gr.File(label="Files of the run", file_count="multiple", elem_id="files")
         org = gr.Dropdown(
             ["local"], value="local", label="Account", allow_custom_value=not sign_in, elem_id="org"

@@ -181,7 +181,7 @@ def check(
             _console.out.print(f"refused: {run}: {why}")
         for problem in report.problems:
             _console.out.print(f"to look at: {problem}")
-        _console.out.print(f"{report.entries} entries")
+        _console.out.print(f"entries: {report.entries}")
     if report.problems:
         raise typer.Exit(1)
 

@@ -182,7 +182,7 @@ def test_a_good_and_a_bad_run_get_their_answers_in_a_browser(
     env = {name: text for name, text in os.environ.items() if name != "HF_ENDPOINT"} | {"HF_HUB_OFFLINE": "1"}
     with running(serve(results, url), url, tmp_path / "log", env=env):
         page = browser.new_context(base_url=url).new_page()
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(60_000)
         asked: list[str] = []
         errors: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
@@ -246,7 +246,7 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
         }
         with running(["app.py"], url, tmp_path / "log", cwd=folder, env=env):
             page = browser.new_context(base_url=url).new_page()
-            page.set_default_timeout(120_000)
+            page.set_default_timeout(60_000)
             files = (run / "run.json", run / "predictions.parquet")
             assert "Sign in" in check(page, *files, model="lab/Alpha-3B")
             page.click("text=Sign in with Hugging Face")

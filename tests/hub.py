@@ -146,6 +146,10 @@ class Hub:
         found: dict[str, str] = self._ask("repos").get(repo, {}).get("tags", {})
         return found
 
+    def pull(self, repo: str, number: int) -> str:
+        """The newest commit of a pull request."""
+        return str(self._ask("repos")[repo]["pulls"][str(number)])
+
     def commits(self, repo: str) -> int:
         return int(self._ask("repos").get(repo, {}).get("commits", 0))
 

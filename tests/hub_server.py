@@ -384,10 +384,10 @@ class Handler(BaseHTTPRequestHandler):
             if conflicts or pull.status != "open":
                 return refusal(409, f"conflicts in {', '.join(conflicts)}, or not open")
             repo.merge(pull)
-        elif act == "status":
-            pull.status = said["status"]
-            return Answer(body={"newStatus": pull.tell("status-change", self._name(), said)})
-        return Answer(body={"newMessage": pull.comment(self._name(), said.get("comment", "merged"))})
+        if act == "comment":
+            return Answer(body={"newMessage": pull.comment(self._name(), said["comment"])})
+        pull.status = said.get("status", "merged")
+        return Answer(body={"newStatus": pull.tell("status-change", self._name(), {"status": pull.status})})
 
     def _tag(self, repo: Repo, revision: str, address: str) -> Answer:
         name, commit = json.loads(self.payload)["tag"], repo.resolve(revision)
@@ -471,6 +471,7 @@ class Handler(BaseHTTPRequestHandler):
                         "head": repo.head,
                         "tags": repo.tags,
                         "commits": len(repo.commits),
+                        "pulls": {number: pull.head for number, pull in repo.pulls.items()},
                         "tree": {path: blob.sha256 for path, blob in repo.commits[repo.head].items()},
                     }
                     for (kind, name), repo in self.state.repos.items()

@@ -17,7 +17,6 @@ from .datasets import Datasets
 from .entry import Entry, Refused, Submission
 from .place import STATUS, Folder, Hub, open_place, run_path
 from .publish import publish
-from .status import Status
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

@@ -136,6 +136,11 @@ class Hub:
         kind, _, name = repo.partition("/")
         self._ask("change", [kind, name, path, at])
 
+    def copy(self, repo: str, name: str) -> None:
+        """Makes `name` of `datasets/org/name`, with its history and pull requests."""
+        kind, _, there = repo.partition("/")
+        self._ask("copy", [kind, there, name])
+
     def tree(self, repo: str) -> dict[str, str]:
         """Path → sha256 of the files at the head of `datasets/org/name`."""
         found: dict[str, str] = self._ask("repos")[repo]["tree"]

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -465,6 +466,9 @@ class Handler(BaseHTTPRequestHandler):
                 held = bytearray(tree[path].content)
                 held[at] ^= 1
                 tree[path] = Blob(bytes(held), tree[path].lfs)
+            elif what == "copy":
+                kind, name, copy = json.loads(self.payload)
+                self.state.repos[kind, copy] = deepcopy(self.state.repos[kind, name])
             elif what == "repos":
                 found = {
                     f"{kind}/{name}": {

@@ -93,6 +93,26 @@ def hub() -> Iterator[Hub]:
 
 
 @pytest.fixture
-def results(hub: Hub, release: Path, request: pytest.FixtureRequest) -> Results:
+def results(hub: Hub, data: Datasets, request: pytest.FixtureRequest) -> Results:
     """A results repository of the test's own."""
-    return Results(hub, f"acme/{hashlib.sha1(request.node.nodeid.encode()).hexdigest()[:12]}", release)
+    return Results(hub, _own_name(request), data).begin()
+
+
+@pytest.fixture(scope="session")
+def _listed(hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
+    made = Results(hub, "acme/listed", data).begin()
+    made.submit(local_run_of("gives-up-on-error"))
+    made.check()
+    made.merge(1)
+    made.check()
+    return made
+
+
+@pytest.fixture
+def listed(_listed: Results, request: pytest.FixtureRequest) -> Results:
+    """One with the entry of a run of ada's, which came as pull request 1."""
+    return _listed.copy(_own_name(request))
+
+
+def _own_name(request: pytest.FixtureRequest) -> str:
+    return f"acme/{hashlib.sha1(request.node.nodeid.encode()).hexdigest()[:12]}"

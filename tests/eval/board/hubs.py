@@ -4,8 +4,10 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Self
 
 from robustbench_tc.eval.board import check, entries, submit
+from robustbench_tc.eval.board.datasets import Datasets
 from robustbench_tc.eval.board.entry import Entry, Submission
 from robustbench_tc.eval.board.place import Hub as Place
 from tests.hub import ADA, MALLORY, WRITER, Hub
@@ -29,18 +31,28 @@ def account(token: str) -> Iterator[None]:
 class Results:
     """A repository of its own, `acme/NAME`, whose maintainer is the account `maintainer`."""
 
-    def __init__(self, hub: Hub, name: str, release: Path) -> None:
-        self.hub, self.name = hub, name
-        with account(WRITER):
-            submit.init(name, str(release))
+    def __init__(self, hub: Hub, name: str, data: Datasets) -> None:
+        self.hub, self.name, self.data = hub, name, data
 
-    def submit(self, run: Path, token: str = ADA, org: str = "lab", **more: object) -> submit.Submitted:
+    def begin(self) -> Self:
+        with account(WRITER):
+            submit.init(self.name, self.data.core.name)
+        return self
+
+    def copy(self, name: str) -> "Results":
+        """A repository that has come as far."""
+        self.hub.copy(f"datasets/{self.name}", name)
+        return Results(self.hub, name, self.data)
+
+    def submit(self, run: Path, token: str = ADA, org: str = "lab", **more: Any) -> submit.Submitted:
         with account(token):
-            return submit.submit(run, self.name, SUBMISSION, org=org, **more)  # type: ignore[arg-type]
+            return submit.submit(run, self.name, SUBMISSION, org=org, **more)
 
-    def check(self, **how: object) -> check.Report:
+    def check(self, **how: Any) -> check.Report:
+        """As in a process of its own that has loaded the dataset already."""
+        known = check.Known(datasets={(self.data.core.name, None, ()): self.data})
         with account(WRITER):
-            return check.check(self.name, **how)  # type: ignore[arg-type]
+            return check.check(self.name, **{"known": known, **how})
 
     def merge(self, number: int) -> None:
         with account(WRITER):
@@ -71,6 +83,10 @@ class Results:
                 revision=None if onto is None else f"refs/pr/{onto}",
             )
         return onto or int(made.pr_num or 0)
+
+    def head(self, number: int) -> str:
+        """The newest commit of a pull request."""
+        return self.hub.pull(f"datasets/{self.name}", number)
 
     def comment(self, number: int, text: str, token: str = MALLORY) -> None:
         with account(token):

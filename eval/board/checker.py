@@ -8,7 +8,6 @@ The folder holds `run.json`, `predictions.parquet` or `episodes.parquet`, and `s
 
 import hashlib
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,12 +16,13 @@ import robustbench_tc
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 
 from . import checks, flags, live, names, reading, scoring
 from .child import Limits, in_child
 from .datasets import Datasets
-from .entry import Digest, Entry, Flag, Refused, Submission
+from .entry import Digest, Entry, Refused, Submission
 
 RECORD, PREDICTIONS, EPISODES, SUBMISSION = (
     "run.json",
@@ -62,9 +62,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def checked(folder: Path, run: str, data: Datasets, limits: Limits = Limits()) -> Entry:
     """`check_run` in a child with limits, which is killed where it exceeds them. Raises Refused."""
-    for rows in data.rows:
-        rows.known, rows.digest  # noqa: B018 (worked out once, for all children)
-
+    data.warm()
     with tempfile.TemporaryDirectory() as scratch:
 
         def work() -> bytes:
@@ -114,7 +112,8 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
         fingerprint=rows.digest,
         inputs=found,
         checker=CHECKER,
-        flags=flags.of_run(accepted.predictions, judged, rows, rows.known),
+        # On tools of one's own to be right everywhere is nothing strange.
+        flags=flags.of_run(accepted.predictions, judged, rows) if rows.kind == "core" else (),
         core=figures,
     )
 
@@ -179,7 +178,7 @@ def run_id(folder: Path, day: str) -> str:
 
 def encode(entry: Entry) -> bytes:
     """`entry.json`: the same bytes for the same entry."""
-    return msgspec.json.format(msgspec.json.encode(entry), indent=1) + b"\n"
+    return msgspec.json.encode(entry) + b"\n"
 
 
 def decode(text: bytes) -> Entry:
@@ -187,43 +186,26 @@ def decode(text: bytes) -> Entry:
     return msgspec.json.decode(text, type=Entry)
 
 
-def says(flag: Flag) -> str:
-    """A flag in words, with its figure."""
-    return flags.says(flag)
-
-
 def table(entry: Entry) -> str:
     """The figures with their intervals, the flags and what they mean, as Markdown."""
+    found: dict[str, Interval | None] = {}
     if entry.live is not None:
-        rows = [("clean success", numbers.number(entry.live.clean.value), numbers.interval(entry.live.clean))]
-        rows += [
-            (line.name, numbers.number(line.success.value), numbers.interval(line.success))
-            for line in entry.live.lines
-        ]
-    else:
-        assert entry.core is not None
-        rows = [
-            (metric.replace("_", " "), numbers.number(found.value), numbers.interval(found))
-            for metric, found in entry.core.metrics.items()
-            if found is not None
-        ]
-    return "\n".join((*_head(entry), *_lines(rows), *_notes(entry)))
-
-
-def _head(entry: Entry) -> Sequence[str]:
+        found = {"clean success": entry.live.clean, **{one.name: one.success for one in entry.live.lines}}
+    elif entry.core is not None:
+        found = dict(entry.core.metrics)
     behind = f", behind {', '.join(entry.defend)}" if entry.defend else ""
-    return (
-        f"**{entry.submission.model}**, mode {entry.mode}{behind}, on {entry.dataset} "
-        f"version {entry.version} ({entry.fingerprint[:8]})",
+    lines = [
+        f"**{entry.submission.model}**, mode {entry.mode}{behind}, on {entry.dataset} {entry.version} "
+        f"({entry.fingerprint[:8]})",
         "",
-    )
-
-
-def _lines(rows: Sequence[tuple[str, str, str]]) -> Sequence[str]:
-    return ("| | value | 95 % interval |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows), "")
-
-
-def _notes(entry: Entry) -> Sequence[str]:
-    if entry.flags:
-        return [f"- Flag `{one.code}`: {says(one)}. A run with a flag has no rank." for one in entry.flags]
-    return ["Unverified: the answers were scored, the run itself was not repeated, so it has no rank yet."]
+        "| | value | 95 % interval |",
+        "|---|---|---|",
+    ]
+    for name, one in found.items():
+        if one is not None:
+            words = name.replace("_", " ")
+            lines.append(f"| {words} | {numbers.number(one.value)} | {numbers.interval(one)} |")
+    lines.append("")
+    lines += [f"- Flag `{one.code}`: {flags.says(one)}. With a flag there is no rank." for one in entry.flags]
+    lines.append("The answers were scored here; the run itself was not repeated, so it is unverified.")
+    return "\n".join(lines)

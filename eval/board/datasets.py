@@ -133,6 +133,12 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
         yield self.core
         yield from self.own
 
+    def warm(self) -> None:
+        """Works out what is the same for every run."""
+        for one in self.rows:
+            one.digest, one.by_id  # noqa: B018
+        self.core.known  # noqa: B018
+
 
 def _named(word: str, base: Path | None) -> tuple[str, str | None, str]:
     """Place, revision and title of `ORG/NAME@VERSION`, or of a folder."""

@@ -128,12 +128,10 @@ def _spelled(calls: Sequence[Call]) -> str:
 # --- one run ------------------------------------------------------------------------------------------------
 
 
-def of_run(
-    predictions: Sequence[Prediction], verdicts: Sequence[Verdict], data: "Rows", facts: Known
-) -> tuple[Flag, ...]:
+def of_run(predictions: Sequence[Prediction], verdicts: Sequence[Verdict], data: "Rows") -> tuple[Flag, ...]:
     """The flags of one run that rest on it alone."""
     judged = list(zip(predictions, verdicts, strict=True))
-    found = [_near_gold(judged, facts), _knows_unsaid(judged, data), _reference(judged, facts)]
+    found = [_near_gold(judged, data.known), _knows_unsaid(judged, data), _reference(judged, data.known)]
     return tuple(flag for flag in found if flag is not None)
 
 

@@ -37,8 +37,9 @@ def score(accepted: Accepted, data: Rows, folder: Path) -> tuple[Figures, list[V
     judged = [one for one in verdicts.score_run(run, data, accepted.predictions) if one is not None]
     of_scored = read(folder)
     [outcomes] = align([of_scored])
-    summary, rest = summarise(outcomes), breakdown(of_scored)
-    of_stages = stages.stages(of_scored, outcomes)
+    # No row is missing; own tools have not every type, and then those that are there count.
+    summary, rest = summarise(outcomes, allow_missing=True), breakdown(of_scored, allow_missing=True)
+    of_stages = stages.stages(of_scored, outcomes, allow_missing=True)
     packs: Counter[str] = Counter()
     for code, line in summary.lines.items():
         if code not in HEADS and line.n:
@@ -46,7 +47,7 @@ def score(accepted: Accepted, data: Rows, folder: Path) -> tuple[Figures, list[V
     made = _figures(
         summary,
         sources=_by_source(accepted.predictions, judged),
-        verified=beside(outcomes, unstated(of_scored), summary.lines),
+        verified=beside(outcomes, unstated(of_scored), summary.lines) if data.kind == "core" else {},
         error_modes={
             name: rest.error_modes[name]
             for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS)
@@ -56,9 +57,9 @@ def score(accepted: Accepted, data: Rows, folder: Path) -> tuple[Figures, list[V
         cost=defences.cost(of_scored),
         packs={name: n for name, n in packs.items() if name != "core"},
         tables=(
-            levels.table(levels.levels(outcomes)),
+            levels.table(levels.levels(outcomes, allow_missing=True)),
             *([] if of_stages is None else [stages.table(of_stages)]),
-            *pack_tables(Given(of_scored, outcomes, summary)),
+            *pack_tables(Given(of_scored, outcomes, summary, True)),
         ),
         needs_no_reading=blind.read(of_scored.record.get("needs_no_reading", ())),
         verdicts=verdicts_of(accepted.predictions, judged),

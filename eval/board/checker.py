@@ -21,8 +21,8 @@ from robustbench_tc.io import numbers
 
 from . import checks, flags, live, names, reading, scoring
 from .child import Limits, in_child
-from .datasets import Datasets
-from .entry import Digest, Entry, Refused, Submission
+from .datasets import Datasets, LiveRows, Rows
+from .entry import Digest, Entry, Refused
 
 RECORD, PREDICTIONS, EPISODES, SUBMISSION = (
     "run.json",
@@ -51,30 +51,11 @@ CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{
 """Entries of another one are made again."""
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """What a child says."""
-
-    entry: Entry | None = None
-    step: str = ""
-    text: str = ""
-    details: tuple[str, ...] = ()
-
-
 def checked(folder: Path, run: str, data: Datasets, limits: Limits = Limits()) -> Entry:
     """`check_run` in a child with limits, which is killed where it exceeds them. Raises Refused."""
-    data.warm()
+    data.core.known  # noqa: B018 (worked out once, for all children)
     with tempfile.TemporaryDirectory() as scratch:
-
-        def work() -> bytes:
-            try:
-                return msgspec.json.encode(_Answer(_entry(folder, run, data, Path(scratch))))
-            except Refused as refused:
-                return msgspec.json.encode(_Answer(None, refused.step, str(refused), refused.details))
-
-        answer = msgspec.json.decode(in_child(work, limits), type=_Answer)
-    if answer.entry is None:
-        raise Refused(answer.step, answer.text, answer.details)
-    return answer.entry
+        return decode(in_child(lambda: encode(_entry(folder, run, data, Path(scratch))), limits))
 
 
 def check_run(folder: Path, run: str, data: Datasets) -> Entry:
@@ -85,23 +66,35 @@ def check_run(folder: Path, run: str, data: Datasets) -> Entry:
 
 
 def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
-    name = names.of_run(run)
-    replies = replies_of(folder)
-    found = digests(folder)
-    if name.id != run_id(folder, name.id[:8]):
-        raise Refused(
-            "name", f"the run id {name.id} does not fit the files: {run_id(folder, name.id[:8])} does"
-        )
-    submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES, "form"), name)
+    _, model, identity = names.of_run(run)
+    replies, inputs = replies_of(folder), digests(folder)
+    if identity != (fits := run_id(folder, identity[:8])):
+        raise Refused("name", f"the run id {identity} does not fit the files: {fits} does")
+    submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES), model)
+    record: RunRecord | LiveRecord
+    rows: Rows | LiveRows
     if replies == EPISODES:
-        return _live_entry(folder, run, data, submission, found)
-    record = reading.record(folder / RECORD, RunRecord)
-    rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
-    accepted = checks.check(folder, record, rows)
-    figures, judged = scoring.score(accepted, rows, scratch / "run")
+        if data.live is None:
+            raise Refused("dataset", "this is a live run, and no live runs are taken here")
+        rows, kind = data.live, "live"
+        record = reading.record(folder / RECORD, LiveRecord)
+        episodes = live.check(folder, record, rows)
+        found = {
+            "flags": live.flags(episodes, record.settings, rows),
+            "live": live.figures(live.replayed(episodes, rows)),
+        }
+    else:
+        record = reading.record(folder / RECORD, RunRecord)
+        rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
+        kind = rows.kind
+        record, answers = checks.check(folder, record, rows)
+        figures, verdicts = scoring.score(record, answers, rows, scratch)
+        # On tools of one's own it is nothing strange to be right everywhere.
+        raised = flags.of_run(answers, verdicts, rows) if kind == "core" else ()
+        found = {"flags": raised, "core": figures}
     settings = record.settings
     return Entry(
-        kind=rows.kind,
+        kind=kind,
         run=run,
         submission=submission,
         mode=settings.mode,
@@ -110,36 +103,9 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
         dataset=rows.title,
         version=rows.label,
         fingerprint=rows.digest,
-        inputs=found,
+        inputs=inputs,
         checker=CHECKER,
-        # On tools of one's own to be right everywhere is nothing strange.
-        flags=flags.of_run(accepted.predictions, judged, rows) if rows.kind == "core" else (),
-        core=figures,
-    )
-
-
-def _live_entry(
-    folder: Path, run: str, data: Datasets, submission: Submission, found: dict[str, Digest]
-) -> Entry:
-    if data.live is None:
-        raise Refused("dataset", "this is a live run, and no live runs are taken here")
-    record = reading.record(folder / RECORD, LiveRecord)
-    episodes = live.check(folder, record, data.live)
-    settings = record.settings
-    return Entry(
-        kind="live",
-        run=run,
-        submission=submission,
-        mode=settings.mode,
-        defend=settings.defend,
-        repeats=settings.repeat,
-        dataset=data.live.title,
-        version=data.live.label,
-        fingerprint=data.live.digest,
-        inputs=found,
-        checker=CHECKER,
-        flags=live.flags(episodes, settings, data.live),
-        live=live.figures(live.replayed(episodes, data.live)),
+        **found,
     )
 
 

@@ -68,20 +68,23 @@ PROBED = 4_000
 AGENTS = (*SCRIPTED, *NULL_MODELS, *BLIND, "always-calls", "never-calls")
 
 
+_SAYS = {
+    "letter": "replies equal the golden answer to the letter",
+    "right": "rows are right",
+    KNOWS_UNSAID: "rows are right whose golden answer nobody could know",
+    REFERENCE: "rows or episodes are those of the reference agent",
+    COPY: "rows have the replies of the run",
+}
+
+
 def says(flag: Flag) -> str:
     """The flag in words, with its figure."""
-    share = f"{number(flag.value)} of {flag.n:,}"
-    if flag.code == NEAR_GOLD and flag.of == "letter":
-        return f"{share} replies equal the golden answer to the letter"
-    if flag.code == NEAR_GOLD:
-        return f"{share} rows are right"
-    if flag.code == KNOWS_UNSAID:
-        return (
-            f"{share} rows are right whose golden answer nobody could know; {number(flag.rest)} of the others"
-        )
-    if flag.code == REFERENCE:
-        return f"{share} rows have the verdict of the reference agent {flag.of}"
-    return f"{share} rows have the replies of run {flag.of}"
+    if flag.code == REFERENCE and not flag.value:
+        return "its own record says that a scripted agent played it"
+    near = flag.code == NEAR_GOLD
+    rest = "" if flag.rest is None else f"; {number(flag.rest)} of the others"
+    whose = "" if near or not flag.of else f" {flag.of}"
+    return f"{number(flag.value)} of {flag.n:,} {_SAYS[flag.of if near else flag.code]}{whose}{rest}"
 
 
 # --- what a dataset is held against ---------------------------------------------------------------------

@@ -56,7 +56,7 @@ _calls = msgspec.json.Decoder(list[NativeCall] | None).decode
 _replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
 
 
-def regular(path: Path, most: int, step: str = "size") -> bytes:
+def regular(path: Path, most: int) -> bytes:
     """The bytes of a file of the run. Raises Refused for one that is missing, no plain file, or too long."""
     try:
         found = path.lstat()
@@ -65,7 +65,7 @@ def regular(path: Path, most: int, step: str = "size") -> bytes:
     if not stat.S_ISREG(found.st_mode):
         raise Refused("format", f"{path.name} is a link or no plain file")
     if found.st_size > most:
-        raise Refused(step, f"{path.name} has {found.st_size:,} bytes: at most {most:,} are read")
+        raise Refused("size", f"{path.name} has {found.st_size:,} bytes: at most {most:,} are read")
     return path.read_bytes()
 
 
@@ -118,9 +118,7 @@ def _check_calls(calls: list[NativeCall] | None, where: str) -> None:
 def _decoded(text: str, where: str, decode: Callable[[str], Any]) -> Any:
     try:
         return decode(text)
-    except RecursionError:
-        raise Refused("format", f"{where}: nested too deeply") from None
-    except (ValueError, OverflowError) as error:
+    except (ValueError, RecursionError, OverflowError) as error:
         raise Refused("format", f"{where}: {shown(str(error), 200)}") from None
 
 

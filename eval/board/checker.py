@@ -7,6 +7,7 @@ The folder holds `run.json`, `predictions.parquet` or `episodes.parquet`, and `s
 """
 
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 
@@ -22,32 +23,18 @@ from robustbench_tc.io import numbers
 from . import checks, flags, live, names, reading, scoring
 from .child import Limits, in_child
 from .datasets import Datasets, LiveRows, Rows
-from .entry import Digest, Entry, Refused
+from .entry import Digest, Entry, Figures, LiveFigures, Refused
 
-RECORD, PREDICTIONS, EPISODES, SUBMISSION = (
-    "run.json",
-    "predictions.parquet",
-    "episodes.parquet",
-    "submission.yaml",
-)
-ENTRY = "entry.json"
+RECORD, SUBMISSION, ENTRY = "run.json", "submission.yaml", "entry.json"
+PREDICTIONS, EPISODES = "predictions.parquet", "episodes.parquet"
 
 SCORES = 1
 """Raise it when scorers, worlds or statistics change what an entry says of the same replies."""
 
 
-def _shape(of: object) -> object:
-    """A JSON schema without its words."""
-    if isinstance(of, dict):
-        return {key: _shape(value) for key, value in of.items() if key != "description"}
-    return [_shape(value) for value in of] if isinstance(of, list) else of
+_FORM = re.sub(rb'"description":"(?:[^"\\]|\\.)*",?', b"", msgspec.json.encode(msgspec.json.schema(Entry)))
 
-
-_SHAPE = hashlib.sha256(msgspec.json.encode(_shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[
-    :8
-]
-
-CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{_SHAPE}"
+CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{hashlib.sha256(_FORM).hexdigest()[:8]}"
 """Entries of another one are made again."""
 
 
@@ -73,28 +60,26 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
     submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES), model)
     record: RunRecord | LiveRecord
     rows: Rows | LiveRows
+    core: Figures | None = None
+    lived: LiveFigures | None = None
     if replies == EPISODES:
         if data.live is None:
             raise Refused("dataset", "this is a live run, and no live runs are taken here")
-        rows, kind = data.live, "live"
+        rows = data.live
         record = reading.record(folder / RECORD, LiveRecord)
         episodes = live.check(folder, record, rows)
-        found = {
-            "flags": live.flags(episodes, record.settings, rows),
-            "live": live.figures(live.replayed(episodes, rows)),
-        }
+        lived = live.figures(live.replayed(episodes, rows))
+        raised = live.flags(episodes, record.settings, rows)
     else:
-        record = reading.record(folder / RECORD, RunRecord)
-        rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
-        kind = rows.kind
-        record, answers = checks.check(folder, record, rows)
-        figures, verdicts = scoring.score(record, answers, rows, scratch)
+        said = reading.record(folder / RECORD, RunRecord)
+        rows = next((one for one in data.rows if one.digest == said.settings.fingerprint), data.core)
+        record, answers = checks.check(folder, said, rows)
+        core, verdicts = scoring.score(record, answers, rows, scratch)
         # On tools of one's own it is nothing strange to be right everywhere.
-        raised = flags.of_run(answers, verdicts, rows) if kind == "core" else ()
-        found = {"flags": raised, "core": figures}
+        raised = flags.of_run(answers, verdicts, rows) if rows.kind == "core" else ()
     settings = record.settings
     return Entry(
-        kind=kind,
+        kind=rows.kind,
         run=run,
         submission=submission,
         mode=settings.mode,
@@ -105,7 +90,9 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
         fingerprint=rows.digest,
         inputs=inputs,
         checker=CHECKER,
-        **found,
+        flags=raised,
+        core=core,
+        live=lived,
     )
 
 
@@ -135,11 +122,8 @@ def digests(folder: Path) -> dict[str, Digest]:
 
 def run_id(folder: Path, day: str) -> str:
     """`day` (YYYYMMDD) and 12 hex digits over the record and the replies: equal runs have equal ids."""
-    over = hashlib.sha256()
-    for name, digest in digests(folder).items():
-        if name != SUBMISSION:
-            over.update(f"{name} {digest.sha256}\n".encode())
-    return f"{day}-{over.hexdigest()[:12]}"
+    lines = (f"{name} {one.sha256}\n" for name, one in digests(folder).items() if name != SUBMISSION)
+    return f"{day}-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:12]}"
 
 
 def encode(entry: Entry) -> bytes:

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.inputs import Selection
@@ -21,7 +20,7 @@ from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord, Session
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.live import Episode
-from robustbench_tc.schema import Prediction, Sample
+from robustbench_tc.schema import Json, Prediction, Sample
 
 from . import reading
 from .datasets import LiveRows, Rows
@@ -31,7 +30,7 @@ from .names import shown
 LISTED = 10
 """Ids of each kind that a refusal names."""
 
-_Record = TypeVar("_Record", RunRecord, LiveRecord)
+_Record = TypeVar("_Record", bound=RunRecord | LiveRecord)
 _One = TypeVar("_One", Prediction, Episode)
 
 
@@ -51,8 +50,8 @@ def check(folder: Path, record: RunRecord, data: Rows) -> tuple[RunRecord, tuple
     if asked != {(settings.model, settings.mode)}:
         raise Refused(
             "record",
-            f"run.json is of {shown(settings.model)} in mode {settings.mode}, the file has answers of "
-            f"{', '.join(sorted(shown(model) for model, _ in asked)[:3])}: add the run.json that lies there too",
+            f"the file has answers of {', '.join(sorted(shown(model) for model, _ in asked)[:3])}, run.json is "
+            f"of {shown(settings.model)} in mode {settings.mode}: add the one that lies beside the file",
         )
     taken = tuple(_identified(one, data.by_id[one.id]) for one in ordered)
     _protocol(taken, data, stated=settings.backend == "import")
@@ -67,7 +66,7 @@ def public(record: _Record) -> _Record:
         started="", endpoint="", package_version="", concurrency=0, requests=made, retries=again
     )
     model = public_model(record.settings.model)
-    changed = {
+    changed: dict[str, Json] = {
         "dataset": record.dataset if HUB_ID.fullmatch(record.dataset) else Path(record.dataset).name,
         "dataset_revision": None,
         "settings": msgspec.structs.replace(record.settings, headers=(), model=model),
@@ -167,7 +166,7 @@ def _protocol(taken: Iterable[Prediction], data: Rows, *, stated: bool) -> None:
     imported predictions the first reply may not be there; then what they state of it counts."""
     problems: dict[str, list[str]] = {}
 
-    def has_call(text: str | None, calls: schema.Json, row: Sample, one: Prediction) -> bool:
+    def has_call(text: str | None, calls: Json, row: Sample, one: Prediction) -> bool:
         return bool(read_reply(row, text, calls, model=one.model, mode=one.mode).calls)
 
     for one in taken:

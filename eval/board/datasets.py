@@ -63,6 +63,7 @@ class LiveRows(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The rows that live runs have played. Their worlds are bundled: nobody's code is run here."""
 
     data: LiveData
+    kind: Kind = "live"
     title: str
     label: str
     digest: str

@@ -136,6 +136,11 @@ class Hub:
         kind, _, name = repo.partition("/")
         self._ask("change", [kind, name, path, at])
 
+    def copy(self, repo: str, name: str) -> None:
+        """Makes `name` of `datasets/org/name`, with its history and pull requests."""
+        kind, _, there = repo.partition("/")
+        self._ask("copy", [kind, there, name])
+
     def tree(self, repo: str) -> dict[str, str]:
         """Path → sha256 of the files at the head of `datasets/org/name`."""
         found: dict[str, str] = self._ask("repos")[repo]["tree"]
@@ -145,6 +150,10 @@ class Hub:
         """Tag → commit of `datasets/org/name`; empty where there is no such repository."""
         found: dict[str, str] = self._ask("repos").get(repo, {}).get("tags", {})
         return found
+
+    def pull(self, repo: str, number: int) -> str:
+        """The newest commit of a pull request."""
+        return str(self._ask("repos")[repo]["pulls"][str(number)])
 
     def commits(self, repo: str) -> int:
         return int(self._ask("repos").get(repo, {}).get("commits", 0))

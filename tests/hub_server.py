@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -384,10 +385,10 @@ class Handler(BaseHTTPRequestHandler):
             if conflicts or pull.status != "open":
                 return refusal(409, f"conflicts in {', '.join(conflicts)}, or not open")
             repo.merge(pull)
-        elif act == "status":
-            pull.status = said["status"]
-            return Answer(body={"newStatus": pull.tell("status-change", self._name(), said)})
-        return Answer(body={"newMessage": pull.comment(self._name(), said.get("comment", "merged"))})
+        if act == "comment":
+            return Answer(body={"newMessage": pull.comment(self._name(), said["comment"])})
+        pull.status = said.get("status", "merged")
+        return Answer(body={"newStatus": pull.tell("status-change", self._name(), {"status": pull.status})})
 
     def _tag(self, repo: Repo, revision: str, address: str) -> Answer:
         name, commit = json.loads(self.payload)["tag"], repo.resolve(revision)
@@ -465,12 +466,16 @@ class Handler(BaseHTTPRequestHandler):
                 held = bytearray(tree[path].content)
                 held[at] ^= 1
                 tree[path] = Blob(bytes(held), tree[path].lfs)
+            elif what == "copy":
+                kind, name, copy = json.loads(self.payload)
+                self.state.repos[kind, copy] = deepcopy(self.state.repos[kind, name])
             elif what == "repos":
                 found = {
                     f"{kind}/{name}": {
                         "head": repo.head,
                         "tags": repo.tags,
                         "commits": len(repo.commits),
+                        "pulls": {number: pull.head for number, pull in repo.pulls.items()},
                         "tree": {path: blob.sha256 for path, blob in repo.commits[repo.head].items()},
                     }
                     for (kind, name), repo in self.state.repos.items()

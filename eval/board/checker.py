@@ -7,8 +7,8 @@ The folder holds `run.json`, `predictions.parquet` or `episodes.parquet`, and `s
 """
 
 import hashlib
+import re
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,66 +17,32 @@ import robustbench_tc
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 
 from . import checks, flags, live, names, reading, scoring
 from .child import Limits, in_child
-from .datasets import Datasets
-from .entry import Digest, Entry, Flag, Refused, Submission
+from .datasets import Datasets, LiveRows, Rows
+from .entry import Digest, Entry, Figures, LiveFigures, Refused
 
-RECORD, PREDICTIONS, EPISODES, SUBMISSION = (
-    "run.json",
-    "predictions.parquet",
-    "episodes.parquet",
-    "submission.yaml",
-)
-ENTRY = "entry.json"
+RECORD, SUBMISSION, ENTRY = "run.json", "submission.yaml", "entry.json"
+PREDICTIONS, EPISODES = "predictions.parquet", "episodes.parquet"
 
 SCORES = 1
 """Raise it when scorers, worlds or statistics change what an entry says of the same replies."""
 
 
-def _shape(of: object) -> object:
-    """A JSON schema without its words."""
-    if isinstance(of, dict):
-        return {key: _shape(value) for key, value in of.items() if key != "description"}
-    return [_shape(value) for value in of] if isinstance(of, list) else of
+_FORM = re.sub(rb'"description":"(?:[^"\\]|\\.)*",?', b"", msgspec.json.encode(msgspec.json.schema(Entry)))
 
-
-_SHAPE = hashlib.sha256(msgspec.json.encode(_shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[
-    :8
-]
-
-CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{_SHAPE}"
+CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{hashlib.sha256(_FORM).hexdigest()[:8]}"
 """Entries of another one are made again."""
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """What a child says."""
-
-    entry: Entry | None = None
-    step: str = ""
-    text: str = ""
-    details: tuple[str, ...] = ()
 
 
 def checked(folder: Path, run: str, data: Datasets, limits: Limits = Limits()) -> Entry:
     """`check_run` in a child with limits, which is killed where it exceeds them. Raises Refused."""
-    for rows in data.rows:
-        rows.known, rows.digest  # noqa: B018 (worked out once, for all children)
-
+    data.core.known  # noqa: B018 (worked out once, for all children)
     with tempfile.TemporaryDirectory() as scratch:
-
-        def work() -> bytes:
-            try:
-                return msgspec.json.encode(_Answer(_entry(folder, run, data, Path(scratch))))
-            except Refused as refused:
-                return msgspec.json.encode(_Answer(None, refused.step, str(refused), refused.details))
-
-        answer = msgspec.json.decode(in_child(work, limits), type=_Answer)
-    if answer.entry is None:
-        raise Refused(answer.step, answer.text, answer.details)
-    return answer.entry
+        return decode(in_child(lambda: encode(_entry(folder, run, data, Path(scratch))), limits))
 
 
 def check_run(folder: Path, run: str, data: Datasets) -> Entry:
@@ -87,20 +53,30 @@ def check_run(folder: Path, run: str, data: Datasets) -> Entry:
 
 
 def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
-    name = names.of_run(run)
-    replies = replies_of(folder)
-    found = digests(folder)
-    if name.id != run_id(folder, name.id[:8]):
-        raise Refused(
-            "name", f"the run id {name.id} does not fit the files: {run_id(folder, name.id[:8])} does"
-        )
-    submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES, "form"), name)
+    _, model, identity = names.of_run(run)
+    replies, inputs = replies_of(folder), digests(folder)
+    if identity != (fits := run_id(folder, identity[:8])):
+        raise Refused("name", f"the run id {identity} does not fit the files: {fits} does")
+    submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES), model)
+    record: RunRecord | LiveRecord
+    rows: Rows | LiveRows
+    core: Figures | None = None
+    lived: LiveFigures | None = None
     if replies == EPISODES:
-        return _live_entry(folder, run, data, submission, found)
-    record = reading.record(folder / RECORD, RunRecord)
-    rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
-    accepted = checks.check(folder, record, rows)
-    figures, judged = scoring.score(accepted, rows, scratch / "run")
+        if data.live is None:
+            raise Refused("dataset", "this is a live run, and no live runs are taken here")
+        rows = data.live
+        record = reading.record(folder / RECORD, LiveRecord)
+        episodes = live.check(folder, record, rows)
+        lived = live.figures(live.replayed(episodes, rows))
+        raised = live.flags(episodes, record.settings, rows)
+    else:
+        said = reading.record(folder / RECORD, RunRecord)
+        rows = next((one for one in data.rows if one.digest == said.settings.fingerprint), data.core)
+        record, answers = checks.check(folder, said, rows)
+        core, verdicts = scoring.score(record, answers, rows, scratch)
+        # On tools of one's own it is nothing strange to be right everywhere.
+        raised = flags.of_run(answers, verdicts, rows) if rows.kind == "core" else ()
     settings = record.settings
     return Entry(
         kind=rows.kind,
@@ -112,35 +88,11 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
         dataset=rows.title,
         version=rows.label,
         fingerprint=rows.digest,
-        inputs=found,
+        inputs=inputs,
         checker=CHECKER,
-        flags=flags.of_run(accepted.predictions, judged, rows, rows.known),
-        core=figures,
-    )
-
-
-def _live_entry(
-    folder: Path, run: str, data: Datasets, submission: Submission, found: dict[str, Digest]
-) -> Entry:
-    if data.live is None:
-        raise Refused("dataset", "this is a live run, and no live runs are taken here")
-    record = reading.record(folder / RECORD, LiveRecord)
-    episodes = live.check(folder, record, data.live)
-    settings = record.settings
-    return Entry(
-        kind="live",
-        run=run,
-        submission=submission,
-        mode=settings.mode,
-        defend=settings.defend,
-        repeats=settings.repeat,
-        dataset=data.live.title,
-        version=data.live.label,
-        fingerprint=data.live.digest,
-        inputs=found,
-        checker=CHECKER,
-        flags=live.flags(episodes, settings, data.live),
-        live=live.figures(live.replayed(episodes, data.live)),
+        flags=raised,
+        core=core,
+        live=lived,
     )
 
 
@@ -170,16 +122,13 @@ def digests(folder: Path) -> dict[str, Digest]:
 
 def run_id(folder: Path, day: str) -> str:
     """`day` (YYYYMMDD) and 12 hex digits over the record and the replies: equal runs have equal ids."""
-    over = hashlib.sha256()
-    for name, digest in digests(folder).items():
-        if name != SUBMISSION:
-            over.update(f"{name} {digest.sha256}\n".encode())
-    return f"{day}-{over.hexdigest()[:12]}"
+    lines = (f"{name} {one.sha256}\n" for name, one in digests(folder).items() if name != SUBMISSION)
+    return f"{day}-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:12]}"
 
 
 def encode(entry: Entry) -> bytes:
     """`entry.json`: the same bytes for the same entry."""
-    return msgspec.json.format(msgspec.json.encode(entry), indent=1) + b"\n"
+    return msgspec.json.encode(entry) + b"\n"
 
 
 def decode(text: bytes) -> Entry:
@@ -187,43 +136,26 @@ def decode(text: bytes) -> Entry:
     return msgspec.json.decode(text, type=Entry)
 
 
-def says(flag: Flag) -> str:
-    """A flag in words, with its figure."""
-    return flags.says(flag)
-
-
 def table(entry: Entry) -> str:
     """The figures with their intervals, the flags and what they mean, as Markdown."""
+    found: dict[str, Interval | None] = {}
     if entry.live is not None:
-        rows = [("clean success", numbers.number(entry.live.clean.value), numbers.interval(entry.live.clean))]
-        rows += [
-            (line.name, numbers.number(line.success.value), numbers.interval(line.success))
-            for line in entry.live.lines
-        ]
-    else:
-        assert entry.core is not None
-        rows = [
-            (metric.replace("_", " "), numbers.number(found.value), numbers.interval(found))
-            for metric, found in entry.core.metrics.items()
-            if found is not None
-        ]
-    return "\n".join((*_head(entry), *_lines(rows), *_notes(entry)))
-
-
-def _head(entry: Entry) -> Sequence[str]:
+        found = {"clean success": entry.live.clean, **{one.name: one.success for one in entry.live.lines}}
+    elif entry.core is not None:
+        found = dict(entry.core.metrics)
     behind = f", behind {', '.join(entry.defend)}" if entry.defend else ""
-    return (
-        f"**{entry.submission.model}**, mode {entry.mode}{behind}, on {entry.dataset} "
-        f"version {entry.version} ({entry.fingerprint[:8]})",
+    lines = [
+        f"**{entry.submission.model}**, mode {entry.mode}{behind}, on {entry.dataset} {entry.version} "
+        f"({entry.fingerprint[:8]})",
         "",
-    )
-
-
-def _lines(rows: Sequence[tuple[str, str, str]]) -> Sequence[str]:
-    return ("| | value | 95 % interval |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows), "")
-
-
-def _notes(entry: Entry) -> Sequence[str]:
-    if entry.flags:
-        return [f"- Flag `{one.code}`: {says(one)}. A run with a flag has no rank." for one in entry.flags]
-    return ["Unverified: the answers were scored, the run itself was not repeated, so it has no rank yet."]
+        "| | value | 95 % interval |",
+        "|---|---|---|",
+    ]
+    for name, one in found.items():
+        if one is not None:
+            words = name.replace("_", " ")
+            lines.append(f"| {words} | {numbers.number(one.value)} | {numbers.interval(one)} |")
+    lines.append("")
+    lines += [f"- Flag `{one.code}`: {flags.says(one)}. With a flag there is no rank." for one in entry.flags]
+    lines.append("The answers were scored here; the run itself was not repeated, so it is unverified.")
+    return "\n".join(lines)

@@ -68,20 +68,23 @@ PROBED = 4_000
 AGENTS = (*SCRIPTED, *NULL_MODELS, *BLIND, "always-calls", "never-calls")
 
 
+_SAYS = {
+    "letter": "replies equal the golden answer to the letter",
+    "right": "rows are right",
+    KNOWS_UNSAID: "rows are right whose golden answer nobody could know",
+    REFERENCE: "rows or episodes are those of the reference agent",
+    COPY: "rows have the replies of the run",
+}
+
+
 def says(flag: Flag) -> str:
     """The flag in words, with its figure."""
-    share = f"{number(flag.value)} of {flag.n:,}"
-    if flag.code == NEAR_GOLD and flag.of == "letter":
-        return f"{share} replies equal the golden answer to the letter"
-    if flag.code == NEAR_GOLD:
-        return f"{share} rows are right"
-    if flag.code == KNOWS_UNSAID:
-        return (
-            f"{share} rows are right whose golden answer nobody could know; {number(flag.rest)} of the others"
-        )
-    if flag.code == REFERENCE:
-        return f"{share} rows have the verdict of the reference agent {flag.of}"
-    return f"{share} rows have the replies of run {flag.of}"
+    if flag.code == REFERENCE and not flag.value:
+        return "its own record says that a scripted agent played it"
+    near = flag.code == NEAR_GOLD
+    rest = "" if flag.rest is None else f"; {number(flag.rest)} of the others"
+    whose = "" if near or not flag.of else f" {flag.of}"
+    return f"{number(flag.value)} of {flag.n:,} {_SAYS[flag.of if near else flag.code]}{whose}{rest}"
 
 
 # --- what a dataset is held against ---------------------------------------------------------------------
@@ -128,12 +131,10 @@ def _spelled(calls: Sequence[Call]) -> str:
 # --- one run ------------------------------------------------------------------------------------------------
 
 
-def of_run(
-    predictions: Sequence[Prediction], verdicts: Sequence[Verdict], data: "Rows", facts: Known
-) -> tuple[Flag, ...]:
+def of_run(predictions: Sequence[Prediction], verdicts: Sequence[Verdict], data: "Rows") -> tuple[Flag, ...]:
     """The flags of one run that rest on it alone."""
     judged = list(zip(predictions, verdicts, strict=True))
-    found = [_near_gold(judged, facts), _knows_unsaid(judged, data), _reference(judged, facts)]
+    found = [_near_gold(judged, data.known), _knows_unsaid(judged, data), _reference(judged, data.known)]
     return tuple(flag for flag in found if flag is not None)
 
 

@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,22 +22,14 @@ _LENGTHS = {"card": 300, "agent": 200, "defences": 200, "contact": 200, "note": 
 _NUMBERS = {"params_b": (0.001, 100_000), "price_in": (0, 100_000), "price_out": (0, 100_000)}
 
 
-class Run(NamedTuple):
-    """A run's name in its parts: `runs/ORG/MODEL/ID`."""
-
-    org: str
-    model: str
-    id: str
-
-
 def shown(text: str, length: int = 60) -> str:
     """A hostile text for a message: quoted, everything beyond printable ASCII escaped, bounded."""
     cut = text if len(text) <= length else text[:length] + "…"
     return ascii(cut).replace("\\u2026", "…")
 
 
-def of_run(run: str) -> Run:
-    """The parts of a name. Raises Refused for one that no run has."""
+def of_run(run: str) -> tuple[str, str, str]:
+    """Organisation, model and id of a run's name. Raises Refused for one that no run has."""
     parts = run.split("/")
     if len(parts) != 3 or ".." in run:
         raise Refused("name", f"{shown(run)} is no run: runs lie in runs/ORG/MODEL/ID")
@@ -57,13 +48,11 @@ def of_run(run: str) -> Run:
         raise Refused(
             "name", f"the run id {shown(identity)} is none: a day as YYYYMMDD, '-' and 12 hex digits"
         ) from None
-    return Run(org, model, identity)
+    return org, model, identity
 
 
-def submission(text: bytes, run: Run) -> Submission:
-    """`submission.yaml` of a run. Raises Refused for what cannot be listed."""
-    if len(text) > SUBMISSION_BYTES:
-        raise Refused("form", f"submission.yaml has {len(text):,} bytes, at most {SUBMISSION_BYTES:,}")
+def submission(text: bytes, model: str) -> Submission:
+    """`submission.yaml` of a run of that model. Raises Refused for what cannot be listed."""
     try:
         found = msgspec.yaml.decode(text, type=Submission)
     except (
@@ -72,22 +61,13 @@ def submission(text: bytes, run: Run) -> Submission:
         OverflowError,
     ) as error:  # msgspec's and yaml's errors are ValueErrors
         raise Refused("form", f"submission.yaml cannot be read: {shown(str(error), 200)}") from None
-    if found.model.rpartition("/")[2] != run.model:
-        raise Refused(
-            "name", f"submission.yaml is of the model {shown(found.model)}, the folder of {run.model}"
-        )
-    check(found)
-    return found
-
-
-def check(found: Submission) -> None:
-    """Raises Refused by the first statement that cannot be listed."""
-    org, slash, model = found.model.rpartition("/")
-    if not _MODEL.fullmatch(model) or (slash and not _ORG.fullmatch(org)) or ".." in found.model:
+    if found.model.rpartition("/")[2] != model:
+        raise Refused("name", f"submission.yaml is of the model {shown(found.model)}, the folder of {model}")
+    org, slash, _ = found.model.rpartition("/")
+    if slash and (not _ORG.fullmatch(org) or ".." in org):
         raise Refused(
             "name",
-            f"the model name {shown(found.model)} cannot be listed: letters, digits and . _ - + only, at "
-            "most 96 of them, optionally one `organisation/` before it",
+            f"the model name {shown(found.model)} cannot be listed: give a name, or organisation/name",
         )
     for name, most in _LENGTHS.items():
         text = getattr(found, name)
@@ -103,3 +83,4 @@ def check(found: Submission) -> None:
         raise Refused(
             "form", f"the licence {shown(found.licence)} cannot be listed: a short name such as apache-2.0"
         )
+    return found

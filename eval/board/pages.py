@@ -176,9 +176,7 @@ LIVE = (
         "ranked by it.",
         lambda row: share(row.head),
     ),
-    Column(
-        "Clean", "Success of the episodes without a fault.", lambda row: share(row.value(taxonomy.CLEAN))
-    ),
+    Column("Clean", "Success of the episodes without a fault.", lambda row: share(row.value(taxonomy.CLEAN))),
     Column(
         "Δ",
         "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss.",

@@ -1,4 +1,4 @@
-"""What becomes public of a run folder on this machine: its record and replies, without names of places."""
+"""What becomes public of a run on this machine: its record and replies, without names of places."""
 
 from pathlib import Path
 
@@ -7,14 +7,19 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import predictions
+from robustbench_tc.eval import exchange, predictions
+from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import record as live_record
-from robustbench_tc.eval.record import open_run
+from robustbench_tc.eval.record import Mode, RunRecord, Settings, open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.live import Episode
 
 from . import checker, reading
 from .checks import public, public_model
+from .child import in_child
+from .datasets import Rows
+from .entry import Refused
+from .names import shown
 
 
 def publish(run: Path, into: Path) -> None:
@@ -43,5 +48,50 @@ def publish(run: Path, into: Path) -> None:
             msgspec.structs.replace(one, **scrubbed) for one in reading.predictions(replies, found.expected)
         ]
         predictions.write(into / checker.PREDICTIONS, answers)
-    record = msgspec.json.format(msgspec.json.encode(public(found)), indent=1) + b"\n"
-    (into / checker.RECORD).write_bytes(record)
+    _write(public(found), into)
+
+
+def from_json(upload: Path, into: Path, rows: Rows, *, model: str, mode: Mode) -> None:
+    """Makes a run folder of an uploaded JSON file, read in a child: an array or lines of predictions, as
+    `rbtc export` writes them or in the layout of the paper's release. Raises Refused."""
+
+    def work() -> bytes:
+        text = reading.regular(upload, reading.FILE_BYTES)
+        if text.lstrip()[:1] == b"[":
+            text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
+        lines = into / "predictions.jsonl"
+        lines.write_bytes(text)
+        try:
+            found, _ = exchange.read_predictions(lines, rows, model=model, mode=mode)
+        except UserError as error:
+            raise Refused("format", shown(str(error).replace(str(lines), upload.name), 300)) from None
+        finally:
+            lines.unlink()
+        predictions.write(into / checker.PREDICTIONS, found)
+        settings = Settings(
+            fingerprint=rows.digest,
+            model=model,
+            mode=mode,
+            backend="import",
+            decoding={},
+            prompt_version="unknown",
+            selection=Selection(),
+            repeat=1 + max(one.repeat for one in found),
+        )
+        record = RunRecord(
+            dataset=rows.title,
+            dataset_version=rows.version,
+            dataset_revision=None,
+            settings=settings,
+            expected=len(found),
+            totals=predictions.totals(found),
+        )
+        _write(record, into)
+        return b""
+
+    in_child(work)
+
+
+def _write(record: RunRecord | live_record.LiveRecord, into: Path) -> None:
+    text = msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
+    (into / checker.RECORD).write_bytes(text)

@@ -105,16 +105,19 @@ class Merged:
                 f"{self._place.name}: {why}, and what it changed cannot be told: {error}"
             ) from None
         before, after, main = (self._place.files(commit) for commit in (base, pull.head, self.main))
-        restored = {}
+        restored, others = {}, []
         for path in pulls.changed(before, after):
             if path not in before:
                 run = path.removeprefix("runs/").rpartition("/")[0]
                 self.barred[run] = f"{why}: its files are not those of a checked commit"
-            elif main.get(path) == after.get(path):
+                continue
+            others.append(path)
+            if main.get(path) == after.get(path):
                 restored[path] = self._place.read(path, base)
         said = f"{why}: its new files get no entry"
+        if others:
+            said += f", and what it changed of {', '.join(others)} is put back"
         if restored:
-            said += f", and put back is what it changed of {', '.join(sorted(restored))}"
             message = f"Put back what pull request {pull.number} changed"
             self.main = self._place.commit(restored, message, onto=self.main)
         self.problems.append(said)

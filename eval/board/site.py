@@ -119,9 +119,7 @@ def build(
 class _Site:
     """A site that is being written."""
 
-    def __init__(
-        self, folder: Path, found: Sequence[Board], status: Status, repository: str | None
-    ) -> None:
+    def __init__(self, folder: Path, found: Sequence[Board], status: Status, repository: str | None) -> None:
         self.folder, self.boards, self.status = folder, found, status
         self.front = front(found, status)
         self.files = 0
@@ -267,7 +265,10 @@ def _parts(
         for at in range(0, len(group), PAGE)
     ] or [([], 0, 0, "")]
     links = [
-        (f"{said} {at + 1:,} to {at + len(chunk):,}".strip(), page if number == 1 else f"{name}-{number}.html")
+        (
+            f"{said} {at + 1:,} to {at + len(chunk):,}".strip(),
+            page if number == 1 else f"{name}-{number}.html",
+        )
         for number, (chunk, at, _, said) in enumerate(chunks, 1)
     ]
     titles = {"live": "Live runs", "own": safe(board.dataset), "core": "Leaderboard"}

@@ -17,7 +17,11 @@ from .pages import page_of
 
 _TEXTS = ("run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
           "defended", "weights", "licence", "day", "superseded_by")  # fmt: skip
-_VALUES = (*METRICS, *(f"success_{name}" for name in groups()), *(f"accuracy_{one}" for one in taxonomy.codes()))
+_VALUES = (
+    *METRICS,
+    *(f"success_{name}" for name in groups()),
+    *(f"accuracy_{one}" for one in taxonomy.codes()),
+)
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in _TEXTS),

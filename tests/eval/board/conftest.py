@@ -1,6 +1,7 @@
 """A small release with every type, what a repository's status says, and runs of the reference agents."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.board.datasets import Datasets
 from robustbench_tc.eval.board.status import Status
+from tests.hub import Hub
 
 from .. import small
 from . import live_runs, made
+from .hubs import Results
 
 RunOf = Callable[..., Path]
 
@@ -72,3 +75,44 @@ def _once(make: Callable[..., Path], places: pytest.TempPathFactory) -> RunOf:
         return known[key]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def hub() -> Iterator[Hub]:
+    """The tests' Hub, which this process's client asks as well."""
+    from huggingface_hub import constants
+
+    with Hub() as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", hub.url)
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        patch.setattr(constants, "HF_HUB_OFFLINE", False)
+        template = "/{repo_id}/resolve/{revision}/{filename}"
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + template)
+        patch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        yield hub
+
+
+@pytest.fixture
+def results(hub: Hub, data: Datasets, request: pytest.FixtureRequest) -> Results:
+    """A results repository of the test's own."""
+    return Results(hub, _own_name(request), data).begin()
+
+
+@pytest.fixture(scope="session")
+def _listed(hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
+    made = Results(hub, "acme/listed", data).begin()
+    made.submit(local_run_of("gives-up-on-error"))
+    made.check()
+    made.merge(1)
+    made.check()
+    return made
+
+
+@pytest.fixture
+def listed(_listed: Results, request: pytest.FixtureRequest) -> Results:
+    """One with the entry of a run of ada's, which came as pull request 1."""
+    return _listed.copy(_own_name(request))
+
+
+def _own_name(request: pytest.FixtureRequest) -> str:
+    return f"acme/{hashlib.sha1(request.node.nodeid.encode()).hexdigest()[:12]}"

@@ -1,0 +1,203 @@
+"""The checks of a run over rows, in order. Each passes, or refuses with one line that says what to do.
+
+Nothing of a run is believed that can be known: identity fields come from the dataset, verdicts from the
+scorers, totals are counted. What is taken over is the answers themselves.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import defend, predictions, wire
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.live.record import LiveRecord
+from robustbench_tc.eval.read_reply import read_reply
+from robustbench_tc.eval.record import RunRecord, Session
+from robustbench_tc.io.resolve import HUB_ID
+from robustbench_tc.schema import Prediction, Sample
+
+from . import reading
+from .datasets import LiveRows, Rows
+from .entry import Refused
+from .names import shown
+
+LISTED = 10
+"""Ids of each kind that a refusal names."""
+
+_Record = TypeVar("_Record", RunRecord, LiveRecord)
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A run that passed: its answers under the dataset's own identity fields, in the dataset's order."""
+
+    record: RunRecord
+    predictions: tuple[Prediction, ...]
+
+
+def check(folder: Path, record: RunRecord, data: Rows) -> Accepted:
+    """A run folder as the answers to score. Raises Refused by the first check that fails."""
+    same_dataset(record, data)
+    found = reading.predictions(folder / "predictions.parquet", len(data.rows) * record.settings.repeat)
+    hashes = data.hashes()
+    if other := [one.id for one in found if one.id in hashes and one.sample_hash != hashes[one.id]]:
+        raise Refused(
+            "dataset",
+            f"{len(other):,} of {len(found):,} rows were asked in other words than version {data.label} has: "
+            "evaluate on that version",
+            _ids("other words", other),
+        )
+    wanted = [(row.id, at) for row in data.rows for at in range(record.settings.repeat)]
+    every_one_once([(one.id, one.repeat) for one in found], wanted, "rbtc eval")
+    unanswered = [one.id for one in found if one.status == "request_error"]
+    refuse("ids", "not every row was answered", {"request_error": unanswered}, "run `rbtc eval` again")
+    at_place = {(one.id, one.repeat): one for one in found}
+    ordered = [at_place[key] for key in wanted]
+    same_settings(record, len(ordered))
+    settings = record.settings
+    for one in ordered:
+        if (one.model, one.mode) != (settings.model, settings.mode):
+            raise Refused(
+                "record",
+                f"the file has answers of {shown(one.model)} in mode {one.mode}, run.json is of "
+                f"{shown(settings.model)} in mode {settings.mode}: add the run.json that lies beside it",
+            )
+    taken = tuple(_identified(one, data.by_id[one.id]) for one in ordered)
+    _protocol(taken, data, stated=settings.backend == "import")
+    totals = predictions.totals(taken)
+    return Accepted(msgspec.structs.replace(public(record), totals=totals), taken)
+
+
+def public(record: _Record) -> _Record:
+    """A run's record without what it says of places: paths, addresses, names of headers. What was found by
+    scoring it is left out too; how many requests all sessions made stays."""
+    made, again = (sum(getattr(one, name) for one in record.sessions) for name in ("requests", "retries"))
+    session = Session(
+        started="", endpoint="", package_version="", concurrency=0, requests=made, retries=again
+    )
+    model = public_model(record.settings.model)
+    changed = {
+        "dataset": record.dataset if HUB_ID.fullmatch(record.dataset) else Path(record.dataset).name,
+        "dataset_revision": None,
+        "settings": msgspec.structs.replace(record.settings, headers=(), model=model),
+        "sessions": [session] if 0 <= again <= made <= 10**12 and made else [],
+        "served_models": [],
+        "left_out": {},
+        "also": (),
+        "reused": {},
+        "flagged": {},
+        "needs_no_reading": (),
+        "reader": None,
+    }
+    there = type(record).__struct_fields__
+    return msgspec.structs.replace(record, **{name: new for name, new in changed.items() if name in there})
+
+
+def public_model(name: str) -> str:
+    """The name of a model that was asked; of one in a folder or at an address the last part, marked so."""
+    if re.match(r"[~./\\]|[A-Za-z]:\\|\w+://", name) or name.count("/") > 1:
+        return "local:" + re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+    return name
+
+
+def same_dataset(record: RunRecord | LiveRecord, data: Rows | LiveRows) -> None:
+    """Raises Refused for a run of another dataset, or one that asked its rows too often."""
+    there, version = record.settings.fingerprint, record.dataset_version or "unversioned"
+    if (there, version) != (data.digest, data.label):
+        raise Refused(
+            "dataset",
+            f"the run is of dataset version {shown(version)}, fingerprint {shown(there, 12)}; {data.title} "
+            f"is version {data.label}, fingerprint {data.digest[:12]}: evaluate on that version",
+        )
+    if not 1 <= record.settings.repeat <= reading.REPEATS:
+        raise Refused("ids", f"every row was asked more than {reading.REPEATS} times, or less than once")
+
+
+def same_settings(record: RunRecord | LiveRecord, expected: int) -> None:
+    """Raises Refused for a run of selected rows, and for defences that are none."""
+    settings = record.settings
+    if settings.selection != Selection() or record.expected != expected:
+        raise Refused(
+            "record",
+            f"the run is of {record.expected:,} answers or of selected rows, the dataset asks {expected:,}: "
+            "run all of it, without --samples, --limit, --types, --sources and --ids",
+        )
+    others = [word for word in settings.defend if word != "schema"]  # made with jsonschema: not needed here
+    try:
+        known = defend.names(defend.parse(others[: defend.MOST]))
+    except UserError as error:
+        raise Refused("record", f"the run's defences cannot be read ({shown(str(error), 160)})") from None
+    if known != tuple(others) or len(settings.defend) > len(others) + 1:
+        raise Refused("record", f"the run's defences are not written as `--defend` does: {', '.join(known)}")
+
+
+def every_one_once(found: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]], command: str) -> None:
+    """Raises Refused where (id, repeat) pairs are not the dataset's. `command` asks what is missing."""
+    counted, asked = Counter(found), set(wanted)
+    problems = {
+        "missing": [row for row, at in wanted if (row, at) not in counted],
+        "unknown": [row for row, at in counted if (row, at) not in asked],
+        "duplicate": [row for (row, at), times in counted.items() if times > 1],
+    }
+    refuse("ids", "these are not the dataset's", problems, f"the same `{command}` asks what is missing")
+
+
+def refuse(step: str, what: str, problems: Mapping[str, Sequence[str]], then: str) -> None:
+    """Raises Refused where one of the problems has ids."""
+    if there := {problem: ids for problem, ids in problems.items() if ids}:
+        counts = ", ".join(f"{len(ids):,} {problem}" for problem, ids in there.items())
+        details = tuple(line for problem, ids in there.items() for line in _ids(problem, ids))
+        raise Refused(step, f"{what}: {counts}; {then}", details)
+
+
+def _ids(what: str, ids: Sequence[str]) -> tuple[str, ...]:
+    more = (f"{what}: … and {len(ids) - LISTED:,} more",) if len(ids) > LISTED else ()
+    return tuple(f"{what}: {shown(one, 120)}" for one in ids[:LISTED]) + more
+
+
+def _identified(one: Prediction, row: Sample) -> Prediction:
+    """The answer under the dataset's identity fields."""
+    transition = row.injected_error is not None
+    return msgspec.structs.replace(
+        one,
+        **{name: getattr(row, name) for name in ("clean_id", "type_code", "component", "source", "category")},
+        first_tool_calls=one.first_tool_calls if transition else None,
+        first_output=one.first_output if transition else None,
+        injected=one.injected if transition else None,
+        attempts=one.attempts if predictions.counts_attempts(row) else None,
+    )
+
+
+def _protocol(taken: Iterable[Prediction], data: Rows, *, stated: bool) -> None:
+    """benchmark.md §6: an error is injected after a first reply with a call, and only then. `stated`: of
+    imported predictions the first reply may not be there; then what they state of it counts."""
+    problems: dict[str, list[str]] = {}
+
+    def has_call(text: str | None, calls: schema.Json, row: Sample, one: Prediction) -> bool:
+        return bool(read_reply(row, text, calls, model=one.model, mode=one.mode).calls)
+
+    for one in taken:
+        row = data.by_id[one.id]
+        if row.injected_error is None or one.status != "ok":
+            continue
+        tries, met = one.attempts or 0, bool(one.injected)
+        on_trust = stated and one.first_output is None and one.first_tool_calls is None
+        what = None
+        if one.injected is None:
+            what = "do not say whether the error was injected"
+        elif one.injected and not on_trust and not has_call(one.first_output, one.first_tool_calls, row, one):
+            what = "met the error although the first reply has no call"
+        elif not one.injected and has_call(one.raw_output, one.tool_calls, row, one):
+            what = "have a first reply with a call that was not answered with the error"
+        elif predictions.counts_attempts(row) and not met <= tries <= wire.answered(row) * met:
+            what = "do not say how many calls met the error"
+        if what is not None:
+            problems.setdefault(what, []).append(one.id)
+    refuse(
+        "protocol", "the transition rows were not run in two passes", problems, "run them with `rbtc eval`"
+    )

@@ -1,0 +1,149 @@
+"""The datasets that a results repository takes runs of: the core, live episodes, rows of own tools."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.live import inputs as live_inputs
+from robustbench_tc.eval.live.inputs import LiveData
+from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import Sample
+from robustbench_tc.worlds.find import BUNDLED, find
+from robustbench_tc.worlds.handle import WorldType
+
+from . import flags
+from .entry import Kind
+from .status import Status
+
+
+class Rows(Dataset, frozen=True, kw_only=True, dict=True):
+    """Rows that a model is asked: the core, or rows of somebody's own tools."""
+
+    kind: Kind
+    title: str
+    """ORG/NAME, or the name of the folder."""
+
+    @classmethod
+    def of(cls, found: Dataset, kind: Kind, title: str) -> "Rows":
+        """Raises UserError for a core dataset that lacks a type."""
+        there = {row.type_code for row in found.rows}
+        missing = [code for code in (taxonomy.CLEAN, *taxonomy.codes()) if code not in there]
+        if kind == "core" and missing:
+            raise UserError(
+                f"{title} has no rows of {', '.join(missing)}: a board needs a dataset with every type"
+            )
+        return cls(
+            kind=kind, title=title, **{name: getattr(found, name) for name in Dataset.__struct_fields__}
+        )
+
+    @property
+    def label(self) -> str:
+        """The version as it is shown and stored."""
+        return self.version or "unversioned"
+
+    @cached_property
+    def digest(self) -> str:
+        """`fingerprint`, worked out once."""
+        return self.fingerprint()
+
+    @cached_property
+    def by_id(self) -> dict[str, Sample]:
+        return {row.id: row for row in self.rows}
+
+    @cached_property
+    def known(self) -> flags.Known:
+        """What runs are held against: seconds of work for the paper's 3,994 rows."""
+        return flags.known(self)
+
+
+class LiveRows(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The rows that live runs have played. Their worlds are bundled: nobody's code is run here."""
+
+    data: LiveData
+    title: str
+
+    @classmethod
+    def of(cls, data: LiveData, title: str) -> "LiveRows":
+        """Raises UserError for a dataset that no board can replay."""
+        if other := sorted({row.world for row in data.rows} - set(BUNDLED)):
+            raise UserError(
+                f"{title} has rows of the world {other[0]}: a board replays the bundled worlds alone "
+                f"({', '.join(BUNDLED)}), so give one of `rbtc build live`"
+            )
+        if not any(row.fault is not None for row in data.rows):
+            raise UserError(f"{title} has no row with a fault: a live board needs some")
+        return cls(data=data, title=title)
+
+    @property
+    def label(self) -> str:
+        return self.data.version or "unversioned"
+
+    @cached_property
+    def digest(self) -> str:
+        return self.data.fingerprint()
+
+    @cached_property
+    def by_id(self) -> dict[str, LiveRow]:
+        return {row.id: row for row in self.data.rows}
+
+    @cached_property
+    def clean(self) -> dict[str, LiveRow]:
+        return self.data.clean()
+
+    @cached_property
+    def worlds(self) -> dict[str, WorldType]:
+        """The world of each name in the rows."""
+        return {name: find(name) for name in sorted({row.world for row in self.data.rows})}
+
+
+class Datasets(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs are checked against."""
+
+    core: Rows
+    live: LiveRows | None = None
+    own: tuple[Rows, ...] = ()
+
+    @classmethod
+    def of_status(cls, status: Status, base: Path | None = None) -> "Datasets":
+        """Loads what `status.yaml` names; folders lie relative to `base`. Raises UserError."""
+        name, revision, title = _named(status.dataset, base)
+        core = Rows.of(inputs.load(name, revision=revision), "core", title)
+        live = None
+        if status.live is not None:
+            name, revision, title = _named(status.live, base)
+            live = LiveRows.of(live_inputs.load(name, revision=revision), title)
+        published, own = {row.source for row in core.rows}, []
+        for one in status.own:
+            name, revision, title = _named(one, base)
+            found = inputs.load(name, revision=revision)
+            if both := sorted(published & {row.source for row in found.rows}):
+                raise UserError(f"{title} has rows of {both[0]}: `own` takes datasets of own tools alone")
+            own.append(Rows.of(found, "own", title))
+        return cls(core=core, live=live, own=tuple(own))
+
+    @property
+    def rows(self) -> Iterator[Rows]:
+        """Those whose runs are predictions."""
+        yield self.core
+        yield from self.own
+
+    def warm(self) -> None:
+        """Works out what is the same for every run."""
+        for one in self.rows:
+            one.digest, one.by_id  # noqa: B018
+        self.core.known  # noqa: B018
+
+
+def _named(word: str, base: Path | None) -> tuple[str, str | None, str]:
+    """Place, revision and title of `ORG/NAME@VERSION`, or of a folder."""
+    folder = (base or Path()) / Path(word).expanduser()
+    if folder.is_dir():
+        return str(folder), None, folder.resolve().name
+    name, _, revision = word.partition("@")
+    return name, revision or None, name

@@ -64,6 +64,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return "" if self.tier == "published" else self.entry.day
 
     @property
+    def of_whom(self) -> tuple[str, str]:
+        """Who submitted it, and the model."""
+        return self.entry.submitter or self.run.partition("/")[0], self.entry.submission.model
+
+    @property
     def may_rank(self) -> bool:
         return self.tier != "unverified" and not self.flags and not defended(self.entry)
 

@@ -1,6 +1,5 @@
 """What the pages show of rows, as texts: columns of the boards, the sentence above them, facts of a run."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -11,7 +10,6 @@ from robustbench_tc.eval import figures
 from robustbench_tc.eval.live.report import false_success, mean
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live import Line
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
 
@@ -45,7 +43,6 @@ class Column(NamedTuple):
 
     name: str
     meaning: str
-    of: Callable[[Row], Cell]
     choice: bool = False
     """Whether it has few values, of which one can be chosen."""
     reference: str = ""
@@ -65,58 +62,12 @@ class ShownRow(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-def share(found: Interval | None, small: str = "") -> Cell:
-    """A share with its interval."""
-    if found is None:
-        return Cell(numbers.NONE)
-    return Cell(numbers.number(found.value), small, numbers.interval(found))
-
-
-def _typeset(cell: Cell) -> Cell:
-    return Cell(cell.text, numbers.typeset(cell.small), numbers.typeset(cell.span))
-
-
-def _component(name: str) -> Callable[[Row], Cell]:
-    def cell(row: Row) -> Cell:
-        delta = row.value(f"delta_{name}")
-        return _typeset(
-            share(row.value(f"accuracy_{name}"), f"Δ {numbers.signed(delta.value)}" if delta else "")
-        )
-
-    return cell
-
-
-def _drop(row: Row) -> Cell:
-    clean, perturbed = row.value(taxonomy.CLEAN), row.value("perturbed")
-    if clean is None or perturbed is None:
-        return Cell(numbers.NONE)
-    return Cell(numbers.typeset(numbers.signed(clean.value - perturbed.value)))
-
-
-def _tier(row: Row) -> Cell:
-    return Cell(row.tier, ", ".join(flag.code for flag in row.flags))
-
-
 _COMMON = (
-    Column("Tier", "How far a run is vouched for, and its flags: see below.", _tier, True),
-    Column(
-        "Weights",
-        "As the submitter states it.",
-        lambda row: Cell(row.entry.submission.weights or numbers.NONE),
-        True,
-    ),
-    Column(
-        "Params",
-        "Billions of parameters, as stated by the submitter.",
-        lambda row: Cell(numbers.size(row.entry.submission.params_b)),
-    ),
-    Column(
-        "Mode",
-        "How tools are offered: in the prompt, or by native function calling.",
-        lambda row: Cell(row.entry.mode or numbers.NONE),
-        True,
-    ),
-    Column("Date", "When it was submitted.", lambda row: Cell(row.day or numbers.NONE)),
+    Column("Tier", "How far a run is vouched for, and its flags: see below.", choice=True),
+    Column("Weights", "As the submitter states it.", choice=True),
+    Column("Params", "Billions of parameters, as stated by the submitter."),
+    Column("Mode", "How tools are offered: in the prompt, or by native function calling.", choice=True),
+    Column("Date", "When it was submitted."),
 )
 
 ROWS = (
@@ -124,26 +75,18 @@ ROWS = (
     Column(
         "Perturbed",
         "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
-        lambda row: share(row.head),
         reference="perturbed",
     ),
-    Column(
-        "Clean",
-        "Right answers among the clean rows.",
-        lambda row: share(row.value(taxonomy.CLEAN)),
-        reference=taxonomy.CLEAN,
-    ),
-    Column("Drop", "Clean minus perturbed: what the perturbations cost. Positive is a loss.", _drop),
+    Column("Clean", "Right answers among the clean rows.", reference=taxonomy.CLEAN),
+    Column("Drop", "Clean minus perturbed: what the perturbations cost. Positive is a loss."),
     Column(
         "Retention",
         "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is kept.",
-        lambda row: share(row.value("retention")),
     ),
     *(
         Column(
             name.capitalize(),
             f"Accuracy where {what}. Δ is clean accuracy minus it: positive is a loss.",
-            _component(name),
             reference=name,
         )
         for name, what in {
@@ -157,61 +100,28 @@ ROWS = (
 )
 """The columns of runs over rows."""
 
-
-def _of_line(make: Callable[[Line], Cell]) -> Callable[[Row], Cell]:
-    """The cell of the line that sums up a live run."""
-
-    def cell(row: Row) -> Cell:
-        lines = row.entry.live.lines if row.entry.live else ()
-        found = next((line for line in lines if line.name == HEAD["live"]), None)
-        return Cell(numbers.NONE) if found is None else _typeset(make(found))
-
-    return cell
-
-
 LIVE = (
     Column(
         "Success",
         "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The board is "
         "ranked by it.",
-        lambda row: share(row.head),
     ),
-    Column("Clean", "Success of the episodes without a fault.", lambda row: share(row.value(taxonomy.CLEAN))),
+    Column("Clean", "Success of the episodes without a fault."),
     Column(
-        "Δ",
-        "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss.",
-        _of_line(
-            lambda one: Cell(
-                numbers.typeset(numbers.signed(one.delta.value)), span=numbers.interval(one.delta, sign=True)
-            )
-        ),
+        "Δ", "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss."
     ),
     Column(
         "Recovered",
         "Of the episodes that met the fault: those in which each turn that met it ended with gold's world.",
-        _of_line(lambda one: share(one.recovery, f"of {one.met}")),
     ),
-    Column(
-        "Honest",
-        "Episodes that ended because the agent told the user of the failure.",
-        _of_line(lambda one: Cell(str(one.honest))),
-    ),
-    Column(
-        "Silent",
-        "Wrong worlds in which the episode ended as if all were well.",
-        _of_line(lambda one: Cell(str(one.silent))),
-    ),
+    Column("Honest", "Episodes that ended because the agent told the user of the failure."),
+    Column("Silent", "Wrong worlds in which the episode ended as if all were well."),
     Column(
         "False success",
         "Of the silent failures: those whose last words claim success, up to those where they claim it or are "
         "unclear.",
-        _of_line(lambda one: Cell(false_success(one))),
     ),
-    Column(
-        "Calls",
-        "Mean calls beyond those of the same task's clean episode.",
-        _of_line(lambda one: Cell(mean(one.extra_steps) or numbers.NONE)),
-    ),
+    Column("Calls", "Mean calls beyond those of the same task's clean episode."),
     *_COMMON,
 )
 """The columns of live runs."""
@@ -221,18 +131,64 @@ def columns(board: Board) -> tuple[Column, ...]:
     return LIVE if board.kind == "live" else ROWS
 
 
-def line(row: Row) -> ShownRow:
+def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cell:
+    """A share or a difference with its interval."""
+    if found is None:
+        return Cell(numbers.NONE, small)
+    said = numbers.number(found.value, sign=sign), small, numbers.interval(found, sign=sign)
+    return Cell(*map(numbers.typeset, said))
+
+
+def cells(row: Row) -> tuple[Cell, ...]:
+    """The values of a row, column by column."""
+    entry, clean = row.entry, row.value(taxonomy.CLEAN)
+    common = (
+        Cell(row.tier, ", ".join(flag.code for flag in row.flags)),
+        Cell(entry.submission.weights or numbers.NONE),
+        Cell(numbers.size(entry.submission.params_b)),
+        Cell(entry.mode or numbers.NONE),
+        Cell(row.day or numbers.NONE),
+    )
+    if entry.live is None:
+        drop = None if clean is None or row.head is None else clean.value - row.head.value
+        components = []
+        for name in taxonomy.COMPONENTS:
+            delta = row.value(f"delta_{name}")
+            said = f"Δ {numbers.signed(delta.value)}" if delta else ""
+            components.append(share(row.value(f"accuracy_{name}"), said))
+        dropped = Cell(numbers.typeset(numbers.signed(drop)))
+        return (share(row.head), share(clean), dropped, share(row.value("retention")), *components, *common)
+    line = next((one for one in entry.live.lines if one.name == HEAD["live"]), None)
+    if line is None:
+        return (Cell(numbers.NONE), share(clean), *[Cell(numbers.NONE)] * 6, *common)
+    return (
+        share(row.head),
+        share(clean),
+        share(line.delta, sign=True),
+        share(line.recovery, f"of {line.met}"),
+        Cell(str(line.honest)),
+        Cell(str(line.silent)),
+        Cell(false_success(line)),
+        Cell(mean(line.extra_steps) or numbers.NONE),
+        *common,
+    )
+
+
+def shown(row: Row) -> ShownRow:
     """A row of a board as it is shown."""
-    places = row.places
     return ShownRow(
         rank=str(row.rank) if row.rank else numbers.NONE,
-        places="" if places is None else "–".join(map(str, dict.fromkeys(places))),
+        places=_places(row),
         model=safe(row.entry.submission.model),
         page=page_of(row),
         by=by(row),
         mark=f"≈ leader, p = {numbers.p_value(row.p_leader)}" if row.not_behind else "",
-        cells=tuple(column.of(row) for column in (LIVE if row.entry.kind == "live" else ROWS)),
+        cells=cells(row),
     )
+
+
+def _places(row: Row) -> str:
+    return "–".join(map(str, dict.fromkeys(row.places or ())))
 
 
 def reference(found: BlindLine) -> list[str]:
@@ -268,29 +224,36 @@ def label(board: Board) -> str:
     return safe(f"version {board.version} ({board.fingerprint[:8]})")
 
 
+def title(board: Board) -> str:
+    """A board's heading."""
+    if board.fingerprint == PAPER:
+        return "The paper's 21 models"
+    of = {"live": "Live dataset", "own": safe(board.dataset), "core": "Dataset"}
+    return f"{of[board.kind]}, {label(board)}"
+
+
 def leading(board: Board) -> tuple[str, str]:
     """Who leads and by how much, and how sure that is: two sentences."""
     placed = board.ranked
-    if not placed or placed[0].head is None:
-        n = len(board.rows)
-        none = "No run has a rank yet: nobody has vouched for one."
-        return none, f"{n:,} {'run stands' if n == 1 else 'runs stand'} below without one." if n else ""
-    first, said = placed[0], "of the faulted episodes" if board.kind == "live" else "of the perturbed rows"
-    found = share(first.head)
-    says = f"{safe(first.entry.submission.model)} leads: {found.text} {found.span} {said} right"
-    if len(placed) == 1 or placed[1].head is None:
+    heads = [row.head for row in placed if row.head is not None]
+    if not heads:
+        below = f"All {len(board.rows):,} below stand without one." if board.rows else ""
+        return "No run has a rank yet: nobody has vouched for one.", below
+    name, *others = (safe(row.entry.submission.model) for row in placed[:2])
+    what = "faulted episodes" if board.kind == "live" else "perturbed rows"
+    says = f"{name} leads: {share(heads[0]).text} {share(heads[0]).span} of the {what} right"
+    if not others:
         return f"{says}.", "It is the only run with a rank."
-    second = placed[1]
-    ahead = numbers.number(first.head.value - second.head.value)
-    says += f", {ahead} ahead of {safe(second.entry.submission.model)}."
-    if second.p_leader is None:
-        return says, ""
+    says += f", {numbers.number(heads[0].value - heads[1].value)} ahead of {others[0]}."
     near = sum(row.not_behind for row in placed)
-    if not near:
-        p = numbers.p_value(max(row.p_leader or 0.0 for row in placed[1:]))
-        return says, f"That is surely so: no exact test of “as good as the leader” gives more than p = {p}."
-    are = "run is" if near == 1 else "runs are"
-    return says, f"That is not sure: {near} other {are} not significantly behind it (≈ leader)."
+    if near:
+        are = "run is" if near == 1 else "runs are"
+        return says, f"That is not sure: {near:,} other {are} not significantly behind it (≈ leader)."
+    if board.kind == "live":
+        return says, "Live runs are not tested against each other."
+    if placed[0].places and placed[0].places.last == 1:
+        return says, "That is sure: the exact tests against every other run say so, corrected for all pairs."
+    return says, "That is likely: the exact test against each other run says so, but not corrected for all pairs."
 
 
 def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
@@ -300,10 +263,9 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
     cost = entry.core.cost if entry.core else None
     tokens, price = (usage.prompt_tokens, usage.completion_tokens), (stated.price_in, stated.price_out)
     paid = [n * usd for n, usd in zip(tokens, price, strict=True) if n is not None and usd is not None]
-    places = row.places
     found = {
         "Rank": row.rank and f"{row.rank} of {ranked}",
-        "May rank": places and "–".join(map(str, dict.fromkeys(places))),
+        "May rank": _places(row),
         "Against the leader": row.p_leader is not None and f"p = {numbers.p_value(row.p_leader)}",
         "Mode": MODES.get(entry.mode, entry.mode),
         "Submitted": row.day,
@@ -332,3 +294,11 @@ def heatmap(found: Figures) -> Markup:
         groups.setdefault(one.component or "others", {})[one.code] = one.display_name
     rows = [figures.Row("accuracy", {taxonomy.CLEAN: found.metrics.get(taxonomy.CLEAN), **values})]
     return figures.heatmap(rows, groups, "accuracy by type, in percent")
+
+
+def badge(row: Row) -> str:
+    """The words of its badge. A defended run's has no figure: it would be read as the model's."""
+    if defended(row.entry):
+        return "defended run, no rank"
+    name = "success with faults" if row.entry.kind == "live" else "perturbed"
+    return f"{name} {numbers.number(row.head.value if row.head else None)} · {row.tier}{', flagged' if row.flags else ''}"

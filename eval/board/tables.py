@@ -11,30 +11,21 @@ import pyarrow.parquet as pq
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.live import groups
 from robustbench_tc.eval.stats.values import HEADS, METRICS
+from robustbench_tc.io import parquet
 
 from .boards import Board, Row, defended
 from .pages import page_of
 
 _TEXTS = ("run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
           "defended", "weights", "licence", "day", "superseded_by")  # fmt: skip
-_VALUES = (
-    *METRICS,
-    *(f"success_{name}" for name in groups()),
-    *(f"accuracy_{one}" for one in taxonomy.codes()),
-)
+_VALUES = (*METRICS, *(f"success_{name}" for name in groups()), *(f"accuracy_{one}" for one in taxonomy.codes()))
+_FLOATS = ("p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
+           *(f"{name}{end}" for name in _VALUES for end in ("", "_low", "_high")))  # fmt: skip
+_WHOLE = ("rank", *(f"{kind}_{name}" for name in (*HEADS, *taxonomy.codes()) for kind in ("right", "n")))
 SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in _TEXTS),
-        ("rank", pa.int32()),
-        ("p_leader", pa.float64()),
-        ("params_b", pa.float64()),
-        ("prompt_tokens", pa.float64()),
-        ("completion_tokens", pa.float64()),
-        ("latency_s", pa.float64()),
-        *((f"{name}{end}", pa.float64()) for name in _VALUES for end in ("", "_low", "_high")),
-        *((f"{kind}_{name}", pa.int32()) for name in (*HEADS, *taxonomy.codes()) for kind in ("right", "n")),
-    ]
-)
+    [pa.field(name, kind) for names, kind in ((_TEXTS, pa.string()), (_WHOLE, pa.int32()), (_FLOATS, pa.float64()))
+     for name in names]
+)  # fmt: skip
 """The columns of `data.parquet`: one row a run, superseded ones included."""
 
 
@@ -43,7 +34,8 @@ def write(
 ) -> None:
     """Both files into `folder`. `page`: where a board is first seen."""
     rows = [row for board in boards for row in (*board.rows, *board.past)]
-    table = pa.Table.from_pylist([_flat(row) for row in rows], schema=SCHEMA)
+    flat = [_flat(row) for row in rows]
+    table = parquet.table({name: [one.get(name) for one in flat] for name in SCHEMA.names}, SCHEMA)
     pq.write_table(table, folder / "data.parquet", compression="zstd")
     said = {
         "boards": [

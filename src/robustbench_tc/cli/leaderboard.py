@@ -264,7 +264,7 @@ def verify(
     ],
     repeated: Annotated[Path | None, typer.Option("--run", help="Folder of the repeated run.")] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="Ask 300 rows and 300 fresh ones again at this endpoint instead.")
+        str | None, typer.Option(help="Ask 300 of its rows again at this endpoint instead.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Its name there, if another.")] = None,
     work: Annotated[
@@ -281,5 +281,23 @@ def verify(
     Example: rbtc leaderboard verify acme/alpha/20261120-96a2067ff4c1 --in acme/results --base-url http://a.b/v1
     """
 
+    from ..eval.board.verify import verify as vouch
+
     if (repeated is None) == (base_url is None):
         raise UserError("name the repeated run with --run, or an endpoint with --base-url")
+    with _console.keeping("answers so far are kept; the same command goes on"):
+        vouched = vouch(
+            place,
+            run,
+            repeated=repeated,
+            base_url=base_url,
+            model=model,
+            work=work,
+            by=by,
+            dataset=dataset,
+            said=_console.note,
+        )
+    if as_json:
+        _console.json(vouched)
+    else:
+        _console.out.print(f"{run} is {vouched.tier}: {vouched.reason}")

@@ -225,13 +225,13 @@ def test_nobody_reads_a_file_of_the_server_by_an_event_written_by_hand(
 
 
 def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
-    release: Path, run_of: RunOf, url: str, browser: Any, tmp_path: Path
+    hub: Hub, release: Path, run_of: RunOf, url: str, browser: Any, tmp_path: Path
 ) -> None:
     """The form, a pull request, the webhook, the check, the comment; a merge, the entry, the page."""
     folder, port = tmp_path / "space", url.rpartition(":")[2]
     space(folder, results=RESULTS, title="A board")
     run = run_of("name-biased")
-    with Hub() as hub, provider("ada", "lab") as identity:
+    with provider("ada", "lab") as identity:
         env = hub.environment(WRITER, tmp_path / "cache")
         rbtc("init", RESULTS, "--dataset", release, env=env)
         env |= {

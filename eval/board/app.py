@@ -148,6 +148,7 @@ def serve(
         raise UserError(f"cannot listen on {host}:{port} ({error.strerror}): take another --port") from None
     with listening, tempfile.TemporaryDirectory(prefix="rbtc-board-") as work:
         board = Board(str(place), Path(work) / "site")
+        board.site.mkdir()
         app = create(board, os.environ.get("WEBHOOK_SECRET", ""), in_space)
         started(f"http://{host}:{listening.getsockname()[1]}")
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
@@ -199,7 +200,7 @@ def create(board: Board, secret: str, sign_in: bool) -> "FastAPI":
     gr.mount_gradio_app(app, page, "/submit", footer_links=[], max_file_size=largest, ssr_mode=False)
     # Gradio holds the paths that an event names against its upload folder in apps alone that it launched.
     page.has_launched = True
-    app.mount("/", StaticFiles(directory=board.site, html=True, check_dir=False))
+    app.mount("/", StaticFiles(directory=board.site, html=True))
     return app
 
 

@@ -89,8 +89,8 @@ def submit(
     """Checks a run here, then opens a pull request with it; in a folder it is copied there.
 
     `org`: whose run it is, on the Hub by default the token's account. `by`: who submits it, where the token
-    is a form's. `dataset` instead of the one that status.yaml names. `dry_run` sends nothing. Repeated, it finds the open pull request, or the run that is
-    there already. Raises UserError.
+    is a form's. `dataset` instead of the one that status.yaml names. `dry_run` sends nothing. Repeated,
+    it finds the open pull request, or the run that is there already. Raises UserError.
     """
     there = open_place(to)
     status = entries.read_status(there)

@@ -209,7 +209,7 @@ def build(
         _console.json(made._asdict() | {"folder": str(out)})
     else:
         left = f", {made.left_out} left out (index.html says why)" if made.left_out else ""
-        _console.out.print(f"{made.runs} runs in {made.files} files{left}: {out / 'index.html'}")
+        _console.out.print(f"{made.runs} runs{left}: {out / 'index.html'}")
 
 
 @app.command()

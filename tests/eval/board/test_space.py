@@ -1,5 +1,7 @@
-"""The Space, run as a Space runs it, and the same app over a folder: the Hub, signing in, the browser are real
-clients on loopback."""
+"""The Space, run as a Space runs it, and the same app over a folder.
+
+The Hub and the sign-in are on loopback, their clients and the browser are the real ones.
+"""
 
 import json
 import os
@@ -272,7 +274,7 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
                 assert WRITER not in body and SECRET not in body and "oauth_access_token" not in body
         log = (tmp_path / "log").read_text()
         assert WRITER not in log and SECRET not in log and HOOK not in log
-    assert not [path for path in folder.rglob("*.parquet")], "nothing is kept beside the code"
+    assert not list(folder.rglob("*.parquet")), "nothing is kept beside the code"
 
 
 def test_a_space_starts_where_the_hub_cannot_be_reached(url: str, browser: Any, tmp_path: Path) -> None:

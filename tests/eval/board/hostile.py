@@ -347,7 +347,11 @@ def scripts_in_texts(run: Path) -> Iterator[tuple[str, Spoil]]:
         if not isinstance(value, int | dict):
             yield f"settings {name}", settings(**{name: SCRIPT})
     for name in ("weights", "licence", "card", "agent", "defences", "contact", "note"):
-        yield f"submission {name}", partial(made.state, **{name: SCRIPT})
+        yield f"submission {name}", partial(_stated, name)
+
+
+def _stated(name: str, run: Path) -> None:
+    made.state(run, **{name: SCRIPT})
 
 
 def _scripts(name: str, found: list[dict[str, Json]]) -> None:

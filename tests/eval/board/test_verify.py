@@ -7,9 +7,10 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.agent_server import serving
-from robustbench_tc.eval.board import check, submit, verify
+from robustbench_tc.eval.board import check, entries, submit, verify
 from robustbench_tc.eval.board.datasets import Datasets
 from robustbench_tc.eval.board.entry import Submission
+from robustbench_tc.eval.board.place import open_place
 from robustbench_tc.eval.board.status import Status, Vouched, read
 
 from . import live_runs
@@ -25,7 +26,7 @@ def place(
     submit.init(str(folder), data.core.name, live=str(live_release))
     live = Datasets.of_status(Status(dataset=data.core.name, live=str(live_release))).live
     assert live is not None
-    for run in (local_run_of("name-biased"), live_runs.mixed(folder.parent / "live", live)):
+    for run in (local_run_of("name-biased"), live_runs.played(folder.parent / "live", live, "oracle")):
         submit.submit(run, str(folder), Submission(model="Alpha-3B"))
     assert len(check.check(str(folder)).new) == 2
     return str(folder)
@@ -33,9 +34,8 @@ def place(
 
 @pytest.fixture
 def runs(place: str) -> dict[str, str]:
-    found = {entry.kind: entry.run for entry in check.entries.read_entries(check.open_place(place))[1]}
-    (Path(place) / "status.yaml").write_bytes((Path(place) / "status.yaml").read_bytes())
-    return dict(found)
+    """By kind."""
+    return {entry.kind: entry.run for entry in entries.read_entries(open_place(place))[1]}
 
 
 def tiers(place: str) -> dict[str, Vouched]:
@@ -43,24 +43,31 @@ def tiers(place: str) -> dict[str, Vouched]:
 
 
 def test_a_run_that_is_repeated_is_reproduced(
-    place: str, runs: dict[str, str], local_run_of: RunOf, live_release: Path, tmp_path: Path
+    place: str,
+    runs: dict[str, str],
+    local_run_of: RunOf,
+    live_release: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(UserError, match="does not repeat .* p < 0.001; it stays as it is"):
+    with pytest.raises(UserError, match=r"does not repeat .*, p = 0\.0\d+; it stays as it is"):
         verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann")
     with pytest.raises(UserError, match="another mode than"):
         verify.verify(place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann")
-    assert tiers(place) == {}
+    assert runs["core"] not in tiers(place)
     done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
     assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
     live = Datasets.of_status(read((Path(place) / "status.yaml").read_bytes(), "")).live
-    with pytest.raises(UserError, match="another dataset"):
+    assert live is not None
+    with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
         verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann")
     with pytest.raises(UserError, match="does not repeat"):
         assert live is not None
         verify.verify(
             place, runs["live"], repeated=live_runs.played(tmp_path / "o", live, "oracle"), by="ann"
         )
-    live_done = verify.verify(place, runs["live"], repeated=live_runs.mixed(tmp_path, live), by="ann")
+    same = live_runs.played(tmp_path / "same", live, "oracle")
+    live_done = verify.verify(place, runs["live"], repeated=same, by="ann")
     assert tiers(place) == {runs["core"]: done, runs["live"]: live_done}
 
 
@@ -94,7 +101,7 @@ ONE = Vouched(tier="reproduced", by='a "b"', day="2026-11-20", reason="x: {y} # 
     [
         "dataset: a/b@v1\n",
         "dataset: a/b@v1\ntiers: {}  # none yet\n# the last word\n",
-        "dataset: a/b@v1\ntiers:\n  # ours\n  x/y/z: {tier: reproduced, by: m, day: d, reason: r}\nfront: null\n",
+        "dataset: a/b@v1\ntiers: # us\n  # ours\n  x/y/z: {tier: reproduced, by: m, day: d, reason: r}\n",
     ],
 )
 def test_a_tier_is_added_and_the_rest_of_the_file_stays(text: str) -> None:

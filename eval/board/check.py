@@ -47,8 +47,6 @@ class Known(msgspec.Struct):
 
     merged: dict[int, tuple[str, Pull]] = {}
     """Merged pull request → the run that it brought as it had been checked."""
-    refused: dict[str, tuple[Files, str]] = {}
-    """Run → its files, and why it has no entry."""
     datasets: dict[tuple[str, str | None, tuple[str, ...]], Datasets] = {}
 
 
@@ -87,7 +85,13 @@ def check(
     work.report.problems += believed.problems
     for number in waiting:
         if pr in (None, number):
-            work.answer(number, heads.get(number))
+            try:
+                found = review.answer(there, there.pull(number, heads.get(number)), work.data)
+            except UserError as error:
+                found = None
+                work.report.problems.append(f"pull request {number}: {error}")
+            if found is not None:
+                work.report.pulls[number] = found
     if pr not in waiting:
         brought = dict(believed.known.values())
         work.score_runs(brought, believed.barred, everything, jobs)
@@ -106,26 +110,13 @@ class _Check:
         if dataset is not None:
             self._status = msgspec.structs.replace(self._status, dataset=dataset)
 
-    @property
-    def _data(self) -> Datasets:
+    def data(self) -> Datasets:
         """Loaded when the first run needs it."""
         named = (self._status.dataset, self._status.live, self._status.own)
         if named not in self._known.datasets:
             folder = Path(self._place.name) if isinstance(self._place, Folder) else None
             self._known.datasets[named] = Datasets.of_status(self._status, folder)
         return self._known.datasets[named]
-
-    def answer(self, number: int, head: str | None) -> None:
-        """An open pull request."""
-        assert isinstance(self._place, Hub)
-        pull = self._place.pull(number, head)
-        if any(remark.head == pull.head for remark in pulls.remarks(pull)):
-            return
-        self._said(f"pull request {number}")
-        try:
-            self.report.pulls[number] = review.answer(self._place, pull, self._data)
-        except UserError as error:
-            self.report.problems.append(f"pull request {number}: {error}")
 
     def score_runs(
         self, brought: Mapping[str, Pull], barred: Mapping[str, str], everything: bool, jobs: int
@@ -137,25 +128,27 @@ class _Check:
         fitting, left_out = entries.fits(entries.stored(self._place, listed, self._main), listed)
         known = {entry.run: entry for entry in fitting}
         wanted = []
-        for run, files in there.items():
-            old, (seen, why) = known.get(run), self._known.refused.get(run, ({}, ""))
+        for run in there:
+            old = known.get(run)
             if old is not None and not (everything or old.checker != CHECKER):
                 continue
-            if old is not None and old.fingerprint not in self._fingerprints():
+            if old is not None and old.fingerprint not in self.data().fingerprints:
                 continue  # of an earlier version of the dataset: it stays on a board of its own
             if run in barred and run not in brought:
                 self.report.refused[run] = barred[run]
-            elif seen == files:
-                self.report.refused[run] = why
             else:
                 wanted.append(run)
         for run, found in self._scored(wanted, there, jobs):
             if isinstance(found, str):
                 self.report.refused[run] = found
-                self._known.refused[run] = (there[run], found)
                 known.pop(run, None)
             else:
-                known[run] = self._vouched(found, brought.get(run), known.get(run))
+                old = known.get(run, found)
+                if run in brought and isinstance(self._place, Hub):
+                    whose = review.whose(self._place, run, brought[run], self._status.spaces)
+                else:
+                    whose = {"submitter": old.submitter, "member": old.member, "commit": old.commit}
+                known[run] = msgspec.structs.replace(found, **whose)
                 self.report.new.append(known[run])
         self.report.dropped = {run: why for run, why in left_out.items() if run not in there}
         self.report.entries = len(known)
@@ -165,45 +158,33 @@ class _Check:
         if new:
             self._place.commit(new, f"Entries: {len(self.report.new)} new", onto=self._main)
 
-    def _fingerprints(self) -> set[str]:
-        live = self._data.live
-        return {rows.digest for rows in self._data.rows} | ({live.digest} if live else set())
-
     def _scored(
         self, wanted: Sequence[str], there: Mapping[str, Files], jobs: int
     ) -> Iterator[tuple[str, Entry | str]]:
         """Each run with its entry, or why it gets none. Fetched here, scored in children."""
         with tempfile.TemporaryDirectory() as temporary:
-            data = self._data if wanted else None
+            folder = Path(temporary)
 
-            def fetched() -> Iterator[tuple[str, str]]:
+            def fetched() -> Iterator[str]:
                 for run in wanted:
+                    self.data()  # here, so that no child loads it
                     self._said(run)
                     try:
-                        review.fetch(self._place, run, there[run], Path(temporary), self._main)
-                        yield run, ""
+                        review.fetch(self._place, run, there[run], folder, self._main)
                     except (Refused, UserError) as error:
-                        yield run, str(error)
+                        self.report.refused[run] = str(error)
+                    else:
+                        yield run
 
-            def scored(item: tuple[str, str]) -> tuple[str, Entry | str]:
-                run, problem = item
+            def scored(run: str) -> tuple[str, Entry | str]:
                 try:
-                    folder = Path(temporary) / run_path(run)
-                    return run, problem or review.score(folder, run, there[run], data)
+                    return run, review.score(folder / run_path(run), run, there[run], self.data())
                 except Refused as error:
                     return run, str(error)
 
             for run, found in map_ordered(scored, fetched(), Workers(num_proc=jobs)):
-                shutil.rmtree(Path(temporary) / run_path(run), ignore_errors=True)
+                shutil.rmtree(folder / run_path(run), ignore_errors=True)
                 yield run, found
-
-    def _vouched(self, entry: Entry, pull: Pull | None, old: Entry | None) -> Entry:
-        """An entry with whose it is: by its pull request, else as it was known."""
-        if pull is not None and isinstance(self._place, Hub):
-            return review.vouched(self._place, entry, pull, self._status.spaces)
-        if old is None:
-            return entry
-        return msgspec.structs.replace(entry, submitter=old.submitter, member=old.member, commit=old.commit)
 
 
 def _lies(data: bytes, file: File | None) -> bool:

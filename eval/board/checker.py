@@ -32,9 +32,10 @@ SCORES = 1
 """Raise it when scorers, worlds or statistics change what an entry says of the same replies."""
 
 
-_FORM = re.sub(rb'"description":"(?:[^"\\]|\\.)*",?', b"", msgspec.json.encode(msgspec.json.schema(Entry)))
+_UNSAID = re.sub(rb'"description":"(?:[^"\\]|\\.)*",?', b"", msgspec.json.encode(msgspec.json.schema(Entry)))
 
-CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{hashlib.sha256(_FORM).hexdigest()[:8]}"
+_FORM = hashlib.sha256(_UNSAID).hexdigest()[:8]
+CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{_FORM}"
 """Entries of another one are made again."""
 
 

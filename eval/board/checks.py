@@ -50,8 +50,8 @@ def check(folder: Path, record: RunRecord, data: Rows) -> tuple[RunRecord, tuple
     if asked != {(settings.model, settings.mode)}:
         raise Refused(
             "record",
-            f"the file has answers of {', '.join(sorted(shown(model) for model, _ in asked)[:3])}, run.json is "
-            f"of {shown(settings.model)} in mode {settings.mode}: add the one that lies beside the file",
+            f"the answers are of {', '.join(sorted(shown(model) for model, _ in asked)[:3])}, run.json is of "
+            f"{shown(settings.model)} in mode {settings.mode}: add the one that lies beside the file",
         )
     taken = tuple(_identified(one, data.by_id[one.id]) for one in ordered)
     _protocol(taken, data, stated=settings.backend == "import")

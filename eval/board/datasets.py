@@ -116,6 +116,11 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
         return cls(core=core, live=live, own=tuple(own))
 
     @property
+    def fingerprints(self) -> set[str]:
+        """Of all of them."""
+        return {one.digest for one in (*self.rows, self.live) if one is not None}
+
+    @property
     def rows(self) -> Iterator[Rows]:
         """Those whose runs are predictions."""
         yield self.core

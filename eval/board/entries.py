@@ -91,16 +91,13 @@ def write_entries(entries: Iterable[Entry]) -> dict[str, bytes]:
 
 def _line(entry: Entry) -> Mapping[str, object]:
     """An entry for scripts."""
-    line = {
+    return {
         "run": entry.run,
         "model": entry.submission.model,
         "kind": entry.kind,
         "fingerprint": entry.fingerprint,
         "version": entry.version,
         "flags": [flag.code for flag in entry.flags],
+        "metrics": entry.core and entry.core.metrics,
+        "clean": entry.live and entry.live.clean,
     }
-    if entry.core is not None:
-        line["metrics"] = entry.core.metrics
-    if entry.live is not None:
-        line["clean"] = entry.live.clean
-    return line

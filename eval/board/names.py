@@ -9,7 +9,7 @@ from .entry import Refused, Submission
 
 _ORG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _MODEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,94}[A-Za-z0-9+])?")
-_ID = re.compile(r"(\d{8})-[0-9a-f]{12}")
+_ID = re.compile(r"([0-9]{8})-[0-9a-f]{12}")
 _LICENCE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 .,+()/_-]{0,58}[A-Za-z0-9.+)])?")
 _CARD = re.compile(
     r"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/?#-]*)?"
@@ -51,10 +51,10 @@ def of_run(run: str) -> tuple[str, str, str]:
     return org, model, identity
 
 
-def submission(text: bytes, model: str) -> Submission:
+def submission(yaml: bytes, model: str) -> Submission:
     """`submission.yaml` of a run of that model. Raises Refused for what cannot be listed."""
     try:
-        found = msgspec.yaml.decode(text, type=Submission)
+        found = msgspec.yaml.decode(yaml, type=Submission)
     except (
         ValueError,
         RecursionError,

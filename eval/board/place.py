@@ -11,17 +11,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file, is_ours, locked
 
 if TYPE_CHECKING:
-    from huggingface_hub import CommitOperationAdd, Discussion
+    from huggingface_hub import Discussion
 
 STATUS = "status.yaml"
 
 HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+
+
+_TOKEN = "the token may not do this: a role `write` may, of an account that may write discussions there"
+_WHY = {
+    401: "no token that the Hub knows: run `hf auth login`, or set HF_TOKEN",
+    403: f"{_TOKEN} (403)",
+    404: "it is not there, or this token may not see it (404)",
+    412: "somebody else changed it meanwhile (412): the same command goes on",
+}
 
 
 class File(NamedTuple):
@@ -52,24 +61,6 @@ class Pull(NamedTuple):
     """Comments by the account that asks; what others write there says nothing."""
 
 
-class Place(Protocol):
-    """Where runs and entries lie."""
-
-    name: str
-
-    def files(self, revision: str | None = None) -> Files:
-        """Every file by its path, in one request."""
-
-    def read(self, path: str, revision: str | None = None) -> bytes:
-        """Raises UserError if it is not there."""
-
-    def fetch(self, paths: Iterable[str], into: Path, revision: str | None = None) -> None:
-        """Copies of files, under their paths in `into`."""
-
-    def commit(self, files: Mapping[str, bytes], message: str, *, onto: str | None = None) -> str:
-        """Writes files to main; its new commit ("" in a folder). `onto`: what main must still be."""
-
-
 def run_path(run: str) -> str:
     """Where the run `org/model/id` lies."""
     return f"runs/{run}"
@@ -78,11 +69,6 @@ def run_path(run: str) -> str:
 def git_blob(data: bytes) -> str:
     """The id that git gives a file."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def open_place(name: str) -> "Hub | Folder":
-    """`ORG/NAME` on the Hub, unless there is such a folder."""
-    return Hub(name) if HUB_ID.fullmatch(name) and not Path(name).is_dir() else Folder(Path(name))
 
 
 class Folder:
@@ -132,7 +118,7 @@ class Hub:
     @cached_property
     def account(self) -> str:
         """Whose token it is."""
-        with self._asking("asking who the token belongs to (run `hf auth login`, or set HF_TOKEN)"):
+        with self._asking("asking who the token belongs to"):
             return str(self._api.whoami()["name"])
 
     def files(self, revision: str | None = None) -> Files:
@@ -156,28 +142,27 @@ class Hub:
                 )
 
     def commit(self, files: Mapping[str, bytes], message: str, *, onto: str | None = None) -> str:
-        with self._asking("writing to it (the token needs write access)"):
-            return self._api.create_commit(
-                self.name, _adds(files), commit_message=message, repo_type="dataset", parent_commit=onto
-            ).oid
-
-    def create(self) -> None:
-        """Makes the repository, unless it is there."""
-        with self._asking("creating it (the token needs write access)"):
-            self._api.create_repo(self.name, repo_type="dataset", exist_ok=True)
+        """Onto main, which still has to be `onto`."""
+        made = self._commit("writing to it", files, commit_message=message, parent_commit=onto)
+        return str(made.oid)
 
     def propose(self, files: Mapping[str, bytes], title: str, text: str) -> tuple[int, str]:
         """A pull request with new files: its number and address."""
-        with self._asking("opening a pull request (the token needs the right to open discussions)"):
-            made = self._api.create_commit(
-                self.name,
-                _adds(files),
-                commit_message=title,
-                commit_description=text,
-                repo_type="dataset",
-                create_pr=True,
-            )
-        return int(made.pr_num or 0), str(made.pr_url)
+        how = {"commit_message": title, "commit_description": text, "create_pr": True}
+        made = self._commit("opening a pull request", files, **how)
+        return int(made.pr_num), str(made.pr_url)
+
+    def _commit(self, what: str, files: Mapping[str, bytes], **how: Any) -> Any:
+        from huggingface_hub import CommitOperationAdd
+
+        adds = [CommitOperationAdd(path, data) for path, data in files.items()]
+        with self._asking(what):
+            return self._api.create_commit(self.name, adds, repo_type="dataset", **how)
+
+    def create(self) -> None:
+        """Makes the repository, unless it is there."""
+        with self._asking("creating it"):
+            self._api.create_repo(self.name, repo_type="dataset", exist_ok=True)
 
     def heads(self) -> tuple[str, dict[int, str]]:
         """The newest commit of main, and of every pull request there ever was."""
@@ -221,7 +206,7 @@ class Hub:
 
     def comment(self, number: int, text: str) -> None:
         """Below a pull request."""
-        with self._asking(f"commenting pull request {number} (the token needs write access)"):
+        with self._asking(f"commenting pull request {number}"):
             self._api.comment_discussion(self.name, number, text, repo_type="dataset")
 
     def is_member(self, account: str, organisation: str) -> bool:
@@ -240,11 +225,14 @@ class Hub:
             yield
         except Exception as error:  # huggingface_hub's, its HTTP library's, the system's
             status = getattr(getattr(error, "response", None), "status_code", None)
-            why = f"the Hub answered {status}" if status else f"no answer ({type(error).__name__})"
+            why = _WHY.get(status, f"the Hub answered {status}" if status else type(error).__name__)
             raise UserError(f"{self.name}: {what}: {why}") from None
 
 
-def _adds(files: Mapping[str, bytes]) -> list["CommitOperationAdd"]:
-    from huggingface_hub import CommitOperationAdd
+Place = Hub | Folder
+"""Where runs and entries lie."""
 
-    return [CommitOperationAdd(path, data) for path, data in files.items()]
+
+def open_place(name: str) -> Place:
+    """`ORG/NAME` on the Hub, unless there is such a folder."""
+    return Hub(name) if HUB_ID.fullmatch(name) and not Path(name).is_dir() else Folder(Path(name))

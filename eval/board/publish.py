@@ -26,7 +26,7 @@ def publish(run: Path, into: Path) -> None:
     """Writes `run.json` and the replies of the run folder `run` into the folder `into`, as everybody may see
     them: without paths, addresses, names of headers, texts of errors and log probabilities.
 
-    Takes a live run too, and a run of a results repository, which it copies. Raises UserError and Refused.
+    Takes a live run too. Raises UserError and Refused.
     """
     is_live = (run / live_record.RECORD).is_file()
     found = live_record.open_run(run).record if is_live else open_run(run).record
@@ -56,17 +56,16 @@ def from_json(upload: Path, into: Path, rows: Rows, *, model: str, mode: Mode) -
     `rbtc export` writes them or in the layout of the paper's release. Raises Refused."""
 
     def work() -> bytes:
-        text = reading.regular(upload, reading.FILE_BYTES)
-        if text.lstrip()[:1] == b"[":
-            text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
-        lines = into / "predictions.jsonl"
-        lines.write_bytes(text)
+        text, lines = reading.regular(upload, reading.FILE_BYTES), into / "predictions.jsonl"
         try:
+            if text.lstrip()[:1] == b"[":
+                text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
+            lines.write_bytes(text)
             found, _ = exchange.read_predictions(lines, rows, model=model, mode=mode)
-        except UserError as error:
+        except (UserError, ValueError, AttributeError, RecursionError) as error:
             raise Refused("format", shown(str(error).replace(str(lines), upload.name), 300)) from None
         finally:
-            lines.unlink()
+            lines.unlink(missing_ok=True)
         predictions.write(into / checker.PREDICTIONS, found)
         settings = Settings(
             fingerprint=rows.digest,

@@ -6,11 +6,10 @@ entry. Of pull requests only what the checker's own account said is believed.
 
 import tempfile
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from robustbench_tc.errors import UserError
 
@@ -37,14 +36,16 @@ def score(folder: Path, run: str, files: Files, data: Datasets) -> Entry:
     return entry
 
 
-def answer(place: Hub, pull: Pull, data: Datasets) -> Entry | str:
-    """Checks a pull request and comments it: the entry that its run would get, or why it is refused. Raises
-    UserError."""
+def answer(place: Hub, pull: Pull, data: Callable[[], Datasets]) -> Entry | str | None:
+    """Checks a pull request and comments it: the entry that its run would get, or why it is refused. None: it
+    has its answer. Raises UserError."""
+    if any(remark.head == pull.head for remark in pulls.remarks(pull)):
+        return None
     found: Entry | str
     try:
         run, files = _added(place, pull)
         with tempfile.TemporaryDirectory() as temporary:
-            found = score(fetch(place, run, files, Path(temporary), pull.head), run, files, data)
+            found = score(fetch(place, run, files, Path(temporary), pull.head), run, files, data())
         remark, text = Remark("taken", pull.head, run), table(found)
         then = "A maintainer may merge it; the entry is written after the merge of this commit, and no other."
     except Refused as error:
@@ -125,8 +126,8 @@ class Merged:
             self._place.comment(pull.number, f"{Remark('changed', pull.head)}\n{_quoted(said)}")
 
 
-def vouched(place: Hub, entry: Entry, pull: Pull, spaces: tuple[str, ...]) -> Entry:
-    """The entry with whose run it is."""
-    organisation = entry.run.split("/")[0]
+def whose(place: Hub, run: str, pull: Pull, spaces: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of an entry that say where it came from."""
+    organisation = run.split("/")[0]
     member = pull.author in (organisation, *spaces) or place.is_member(pull.author, organisation)
-    return msgspec.structs.replace(entry, submitter=pull.author, member=member, commit=pull.head)
+    return {"submitter": pull.author, "member": member, "commit": pull.head}

@@ -5,8 +5,8 @@ answers makes it `endpoint-matched`; which model is behind the endpoint that can
 """
 
 import json
+import re
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +67,7 @@ def verify(
         raise UserError(f"{place} has no entry of {run}: {dropped.get(run, 'there is no such run')}")
     named = msgspec.structs.replace(status, dataset=dataset or status.dataset)
     data = Datasets.of_status(named, Path(place) if isinstance(there, Folder) else None)
-    if entry.fingerprint not in {one.digest for one in (*data.rows, data.live) if one is not None}:
+    if entry.fingerprint not in data.fingerprints:
         raise UserError(f"{run} is of version {entry.version} of {entry.dataset}: name it with --dataset")
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
@@ -91,14 +91,11 @@ def verify(
 
 def with_tier(text: bytes, status: Status, run: str, vouched: Vouched) -> bytes:
     """`status.yaml` with one more tier, and what maintainers have written there."""
-    line = f"  {json.dumps(run)}: {json.dumps(msgspec.to_builtins(vouched))}"
-    kept = [one for one in text.decode().splitlines() if not one.startswith(f"  {json.dumps(run)}: ")]
-    at = next(
-        (at for at, one in enumerate(kept) if one.split("#")[0].strip() in ("tiers: {}", "tiers:")), None
-    )
-    if at is None:
-        kept.append("tiers:")
-        at = len(kept) - 1
+    key = f"  {json.dumps(run)}: "
+    line = key + json.dumps(msgspec.to_builtins(vouched))
+    kept = [one for one in text.decode().splitlines() if not one.startswith(key)]
+    heads = [at for at, one in enumerate(kept) if re.fullmatch(r"tiers:\s*(\{\s*\})?\s*(#.*)?", one)]
+    at = heads[0] if heads else len(kept)
     made = "\n".join((*kept[:at], "tiers:", line, *kept[at + 1 :], "")).encode()
     if read(made, STATUS) != msgspec.structs.replace(status, tiers=status.tiers | {run: vouched}):
         raise UserError(f"{STATUS} is written in a way that cannot be added to: put under `tiers`:{line}")
@@ -116,10 +113,9 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, scratc
         before, after = (reading.record(one / checker.RECORD, kind) for one in (folder, again))
         if (made.kind, made.fingerprint) != (entry.kind, entry.fingerprint):
             raise UserError(f"{repeated} is of another dataset than {entry.run}")
-        for what in SAME:
-            theirs, ours = getattr(before.settings, what), getattr(after.settings, what)
-            if theirs != ours:
-                raise UserError(f"{repeated} has another {what} than {entry.run}: {ours}, not {theirs}")
+        theirs, ours = before.settings, after.settings
+        if other := [what for what in SAME if getattr(theirs, what) != getattr(ours, what)]:
+            raise UserError(f"{repeated} has another {', '.join(other)} than {entry.run}")
         p, submitted, here = _compared(entry, made, folder, again, data)
     except Refused as error:
         raise UserError(f"{repeated} is not taken: {error}") from None
@@ -134,11 +130,8 @@ def _compared(
 ) -> tuple[float, float, float]:
     """p of "equally good", success with perturbations or faults as submitted, and here."""
     if entry.core is not None and made.core is not None:
-        values = [
-            right / max(n, 1)
-            for right, n in (one.core.counts["perturbed"] for one in (entry, made) if one.core)
-        ]
-        return boards.p_of(entry, made) or 0.0, values[0], values[1]
+        (right, n), (again_right, again_n) = (one.counts["perturbed"] for one in (entry.core, made.core))
+        return boards.p_of(entry, made) or 0.0, right / n, again_right / again_n
     assert data.live is not None
     scores = []
     for one in (folder, again):
@@ -149,14 +142,9 @@ def _compared(
 
 
 def drawn(rows: Iterable[Sample], seed: int) -> list[str]:
-    """ROWS ids, in turns over clean and the types, so that every one has its share."""
-    by_type: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        by_type[row.type_code].append(row.id)
-    for code, ids in by_type.items():
-        seeding.rng(seed, "rows asked again", code).shuffle(ids)
-    turns = [ids[at] for at in range(ROWS) for ids in by_type.values() if at < len(ids)]
-    return turns[:ROWS]
+    """ROWS ids, or all."""
+    ids = [row.id for row in rows]
+    return seeding.rng(seed, "rows asked again").sample(ids, min(ROWS, len(ids)))
 
 
 def _endpoint(
@@ -205,24 +193,15 @@ def _endpoint(
     )
     if run.asked.request_errors:
         raise UserError(f"{run.asked.request_errors} rows got no answer: the same command asks them again")
-    submitted: dict[str, int] = defaultdict(int)
-    before = reading.predictions(folder / checker.PREDICTIONS, len(rows.rows) * settings.repeat)
-    here = predictions.read(run.folder.predictions_path)
-    anchors, wanted = rows.anchors(), {*ids}
-    for one in before:
-        if one.id in wanted:
+    anchors, submitted = rows.anchors(), dict.fromkeys(ids, 0)
+    for one in reading.predictions(folder / checker.PREDICTIONS, len(rows.rows) * settings.repeat):
+        if one.id in submitted:
             submitted[one.id] += judge(one, rows.by_id[one.id], anchors[one.id]).correct
-    answered = [
-        Answered(
-            one.clean_id,
-            one.type_code,
-            submitted[one.id],
-            judge(
-                msgspec.structs.replace(one, model=settings.model), rows.by_id[one.id], anchors[one.id]
-            ).correct,
-        )
-        for one in here
-    ]
+    answered = []
+    for one in predictions.read(run.folder.predictions_path):
+        again = msgspec.structs.replace(one, model=settings.model)  # how to read it goes by the model
+        correct = judge(again, rows.by_id[one.id], anchors[one.id]).correct
+        answered.append(Answered(one.clean_id, one.type_code, submitted[one.id], correct))
     found = reasked(answered, settings.repeat)
     figures = (
         f"{found.rows} rows, accuracy {number(found.again)} there, {number(found.submitted)} submitted, "

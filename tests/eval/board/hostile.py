@@ -9,6 +9,7 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ def rows(change: Callable[[list[dict[str, Json]]], object], name: str = checker.
     return table(changed, name)
 
 
-def every(which: Callable[[dict[str, Json]], bool] = lambda row: True, **fields: Json) -> Spoil:
+def every(which: Callable[[dict[str, Json]], bool] = lambda row: True, /, **fields: Json) -> Spoil:
     return rows(lambda found: [row.update(fields) for row in found if which(row)])
 
 
@@ -112,7 +113,9 @@ def sparse(name: str, size: int) -> Spoil:
 def dictionary_bomb(run: Path) -> None:
     """Twenty million characters, the same in each row: tiny on disk, four gigabytes as rows."""
     found = pq.read_table(run / checker.PREDICTIONS)
-    column = pa.DictionaryArray.from_arrays(pa.array([0] * found.num_rows, pa.int32()), ["a" * 20_000_000])
+    column = pa.DictionaryArray.from_arrays(
+        pa.array([0] * found.num_rows, pa.int32()), pa.array(["a" * 20_000_000])
+    )
     found = found.set_column(found.schema.get_field_index("raw_output"), "raw_output", column)
     plain = found.replace_schema_metadata({})
     pq.write_table(plain, run / checker.PREDICTIONS, compression="zstd", store_schema=False)
@@ -132,9 +135,9 @@ class Trap:
         return (Path("/tmp/rbtc-unpickled").touch, ())
 
 
-def one_pass(row: dict[str, Json]) -> None:
-    """A transition row as if no error had been injected: the reply with the call stands."""
-    if row["injected"]:
+def one_pass(found: list[dict[str, Json]]) -> None:
+    """Transition rows as if no error had been injected: the reply with the call stands."""
+    for row in (one for one in found if one["injected"]):
         reply = {"raw_output": row["first_output"], "tool_calls": row["first_tool_calls"]}
         row.update(reply, injected=False, first_output=None, first_tool_calls=None)
 
@@ -167,7 +170,7 @@ PARQUET = (
     Bad("other words", "dataset", every(sample_hash="0" * 16)),
     Bad("huge text", "size", first(raw_output="a" * 300_000)),
     Bad("huge error", "size", first(error="a" * 3_000)),
-    Bad("many calls", "size", first(tool_calls=MANY_CALLS)),
+    Bad("many calls", "format", first(tool_calls=MANY_CALLS)),
     Bad("calls nested deeply", "format", first(tool_calls=DEEP)),
     Bad("calls that are none", "format", first(tool_calls='{"name": "f"}')),
     Bad("calls with more in them", "format", first(tool_calls='[{"name": "f", "arguments": "", "x": 1}]')),
@@ -179,7 +182,7 @@ PARQUET = (
     Bad("unknown status", "format", first(status="won")),
     Bad("answers of another model", "record", first(model="somebody-else")),
     Bad("answers of another mode", "record", every(mode="fc")),
-    Bad("error never injected", "protocol", rows(lambda found: [one_pass(row) for row in found])),
+    Bad("error never injected", "protocol", rows(one_pass)),
     Bad(
         "error without a call", "protocol",
         every(lambda row: bool(row["injected"]), first_output="I would rather not.", first_tool_calls=None),
@@ -210,7 +213,7 @@ RECORD = (
     Bad("unknown defence", "record", settings(defend=["rm -rf"])),
     Bad("defence written otherwise", "record", settings(defend=["schema", "schema"])),
     Bad("settings without end", "record", settings(decoding={"x": "y" * 30_000})),
-    Bad("model as a page", "size", settings(model="m" * 3_000)),
+    Bad("model as a page", "record", settings(model="m" * 3_000)),
     Bad("more in the record", None, record(lambda found: found.update(score=1.0, html=SCRIPT))),
     Bad("totals of its own", None, record(lambda found: found.update(totals={"prompt_tokens": 10**15}))),
     Bad("script in places", None, record(lambda f: f.update(dataset=SCRIPT, served_models=[SCRIPT] * 9))),
@@ -332,19 +335,29 @@ def random_damage(seed: int) -> Spoil:
 
 def scripts_in_texts(run: Path) -> Iterator[tuple[str, Spoil]]:
     """A script in every text of a run over rows, one after the other."""
-    for name in pq.read_schema(run / checker.PREDICTIONS).names:
-        if pa.types.is_string(pq.read_schema(run / checker.PREDICTIONS).field(name).type):
-            yield f"column {name}", every(**{name: SCRIPT})
+    columns = pq.read_schema(run / checker.PREDICTIONS)
+    for name in columns.names:
+        if pa.types.is_string(columns.field(name).type):
+            yield f"column {name}", rows(partial(_scripts, name))
     found = schema.loads((run / checker.RECORD).read_bytes())
     for name, value in found.items():
         if not isinstance(value, int | dict):
-            yield f"run.json {name}", record(lambda to, name=name, v=value: to.update({name: _scripted(v)}))
+            yield f"run.json {name}", record(partial(_script, name))
     for name, value in found["settings"].items():
         if not isinstance(value, int | dict):
-            yield f"settings {name}", settings(**{name: _scripted(value)})
+            yield f"settings {name}", settings(**{name: SCRIPT})
     for name in ("weights", "licence", "card", "agent", "defences", "contact", "note"):
-        yield f"submission {name}", lambda run, name=name: made.state(run, **{name: SCRIPT})
+        yield f"submission {name}", partial(_stated, name)
 
 
-def _scripted(value: Json) -> Json:
-    return [SCRIPT] if isinstance(value, list) else SCRIPT
+def _stated(name: str, run: Path) -> None:
+    made.state(run, **{name: SCRIPT})
+
+
+def _scripts(name: str, found: list[dict[str, Json]]) -> None:
+    for row in found:
+        _script(name, row)
+
+
+def _script(name: str, found: dict[str, Json]) -> None:
+    found[name] = [SCRIPT] if isinstance(found[name], list) else SCRIPT

@@ -1,43 +1,50 @@
 """The Space's app, and `rbtc leaderboard serve`: the pages, a form, the Hub's webhook.
 
 The app carries files to the commands, and their answers back: every check, pull request and build is an
-`rbtc leaderboard …` in a process of its own, as on any other machine. It keeps nothing.
+`rbtc leaderboard …` in a process of its own, as on any other machine. It keeps nothing. Needs gradio (the extra
+`leaderboard`): import it only where that is there.
 """
 
 import hmac
 import html
+import json
+import logging
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-import msgspec
+import gradio as gr
+from anyio import CapacityLimiter, create_task_group, to_thread
+from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+from gradio.oauth import attach_oauth
+from huggingface_hub import WebhookPayload
 
 import robustbench_tc
-from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.errors import UserError
 
-from . import checker, status
-from .entry import Entry
-from .place import STATUS, open_place
 from .pulls import BYTES
-
-if TYPE_CHECKING:
-    import gradio as gr
-    from fastapi import FastAPI
-    from huggingface_hub import WebhookPayload
 
 LONGEST_S = 1_800
 """After which a command is killed."""
 
 WAITING = 20
 """Uploads that wait for their check; whoever comes then is told to try again."""
+
+INTRO = """# Submit a run
+The files of its folder: run.json and predictions.parquet, or live_run.json and episodes.parquet. They are scored here
+first. Only after the second button they are public, raw replies included. [The board](/)"""
+
+OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has merged it, \
+the run stands on the board as unverified."""
 
 NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
 
@@ -58,23 +65,24 @@ FIELDS = {
 }
 """Options of `rbtc leaderboard submit`, each with its label and what is said below it."""
 
-
-class Answer(msgspec.Struct):
-    """What `rbtc leaderboard submit --json` prints."""
-
-    entry: Entry
-    url: str | None = None
+Run = tuple[Sequence[str], Sequence[str]]
+"""The files that somebody uploaded, and the options that they stated."""
 
 
-class Refusal(Exception):
-    """A command ended with an error: its one line."""
-
-
-class Run(NamedTuple):
-    """What somebody uploaded, and the options that they stated."""
-
-    files: tuple[Path, ...]
-    words: tuple[str, ...]
+def command(*words: str) -> str:
+    """What `rbtc leaderboard …` prints. Raises UserError with its last line where it fails."""
+    package = Path(robustbench_tc.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+    )
+    if done.returncode:
+        raise UserError((done.stderr.strip().splitlines() or ["it was stopped"])[-1].removeprefix("rbtc: "))
+    return done.stdout
 
 
 class Board:
@@ -92,79 +100,20 @@ class Board:
             else:
                 command("check", self.place)
                 command("build", self.place, f"--out={self.site}")
-        except Refusal as refusal:
-            print(f"rbtc: {refusal}", file=sys.stderr)  # noqa: T201 (a server's log)
+        except UserError as error:
+            logging.getLogger("uvicorn.error").error("%s", error)
 
-    def submit(self, run: Run, *more: str) -> Answer:
-        """Submits a run, or only checks it. Raises Refusal."""
+    def submit(self, run: Run, *more: str) -> Any:
+        """What `submit --json` says of a run. Raises UserError where it is refused."""
+        files, words = run
         with tempfile.TemporaryDirectory(prefix="rbtc-run-") as folder:
-            for path in run.files:
-                shutil.copyfile(path, Path(folder) / path.name)
-            told = command("submit", folder, f"--to={self.place}", "--json", *run.words, *more)
-        return msgspec.json.decode(told, type=Answer)
+            for file in files:
+                shutil.copyfile(file, Path(folder) / Path(file).name)
+            return json.loads(command("submit", folder, f"--to={self.place}", "--json", *words, *more))
 
 
-def command(*words: str) -> str:
-    """What `rbtc leaderboard …` prints. Raises Refusal with its error."""
-    package = Path(robustbench_tc.__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
-        env={**os.environ, "PYTHONPATH": str(package)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-    )
-    if done.returncode:
-        raise Refusal((done.stderr.strip().splitlines() or ["it was stopped"])[-1].removeprefix("rbtc: "))
-    return done.stdout
-
-
-def serve(
-    place: str | Path,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 7860,
-    started: Callable[[str], None] = lambda url: None,
-) -> None:
-    """Serves the pages and the form of a results repository until Ctrl-C.
-
-    `place`: a folder, where nobody signs in and a run is added at once; in a Space ORG/NAME on the Hub.
-    `port` 0 takes a free one; `started` gets the address. Raises UserError where gradio is missing
-    (extra `leaderboard`), the folder is no results repository or the address is taken.
-    """
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import
-    try:
-        import gradio  # noqa: F401 (whether it is there)
-        import uvicorn
-    except ImportError as error:
-        raise need_extra(error.name or "gradio", "leaderboard") from None
-    in_space = "SPACE_ID" in os.environ
-    if not in_space:
-        status.read(open_place(str(place)).read(STATUS), f"{place}/{STATUS}")
-    try:
-        listening = socket.create_server((host, port))
-    except OSError as error:
-        raise UserError(f"cannot listen on {host}:{port} ({error.strerror}): take another --port") from None
-    with listening, tempfile.TemporaryDirectory(prefix="rbtc-board-") as work:
-        board = Board(str(place), Path(work) / "site")
-        board.site.mkdir()
-        app = create(board, os.environ.get("WEBHOOK_SECRET", ""), in_space)
-        started(f"http://{host}:{listening.getsockname()[1]}")
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
-        uvicorn.Server(config).run(sockets=[listening])
-
-
-def create(board: Board, secret: str, sign_in: bool) -> "FastAPI":
+def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
     """The whole app: the pages, the form under /submit/, the webhook where there is a secret."""
-    import gradio as gr
-    from anyio import CapacityLimiter, create_task_group, to_thread
-    from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
-    from fastapi.responses import HTMLResponse, RedirectResponse
-    from fastapi.staticfiles import StaticFiles
-    from gradio.oauth import attach_oauth
-    from huggingface_hub import WebhookPayload
-
     check = partial(to_thread.run_sync, board.check, limiter=CapacityLimiter(1), abandon_on_cancel=True)
 
     @asynccontextmanager
@@ -185,10 +134,6 @@ def create(board: Board, secret: str, sign_in: bool) -> "FastAPI":
         if event.repo.name == board.place and event.event.scope != "discussion.comment":
             later.add_task(check, pull_of(event))
 
-    @app.get("/submit")
-    async def form() -> RedirectResponse:
-        return RedirectResponse("/submit/")
-
     @app.exception_handler(404)
     async def missing(request: Request, error: HTTPException) -> HTMLResponse:
         return HTMLResponse(NOT_THERE, 404)
@@ -204,7 +149,7 @@ def create(board: Board, secret: str, sign_in: bool) -> "FastAPI":
     return app
 
 
-def pull_of(event: "WebhookPayload") -> int | None:
+def pull_of(event: WebhookPayload) -> int | None:
     """The pull request that is new or was pushed to; None where main may have changed."""
     for pushed in event.updatedRefs or ():
         if pushed.ref.startswith("refs/pr/"):
@@ -218,9 +163,8 @@ def accounts(profile: Mapping[str, Any]) -> list[str]:
     return [str(one["preferred_username"]) for one in (profile, *(profile.get("orgs") or ()))]
 
 
-def form_page(board: Board, sign_in: bool) -> "gr.Blocks":
+def form_page(board: Board, sign_in: bool) -> gr.Blocks:
     """The form: one event checks a run, a second one submits what was checked."""
-    import gradio as gr
 
     def who(profile: gr.OAuthProfile | None) -> tuple[str, Any]:
         if profile is None:
@@ -229,42 +173,37 @@ def form_page(board: Board, sign_in: bool) -> "gr.Blocks":
         return SIGNED_IN.format(html.escape(names[0])), gr.Dropdown(choices=names, value=names[0])
 
     def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
-        def answer(line: str, table: str = "", ready: Run | None = None) -> Any:
-            return line, table, ready, gr.Button(visible=ready is not None)
-
-        words = [f"--org={org}"]
+        """Answer, table, what may be submitted, whether the second button is there."""
+        words = [
+            f"--org={org}",
+            *(f"--{name}={text}" for name, text in zip(FIELDS, stated, strict=True) if text),
+        ]
         if sign_in:
             if profile is None or org not in accounts(profile):
-                return answer("Sign in, and choose your account or an organisation of yours.")
+                return (
+                    "Sign in, and choose your account or an organisation of yours.",
+                    "",
+                    None,
+                    gr.Button(visible=False),
+                )
             words.append(f"--by={profile.username}")
-        words += [f"--{name}={value}" for name, value in zip(FIELDS, stated, strict=True) if value]
-        run = Run(tuple(Path(file) for file in files or ()), tuple(words))
         try:
-            found = board.submit(run, "--dry-run")
-        except Refusal as refusal:
-            return answer(f"Not accepted: {refusal}")
-        return answer("Accepted. Nothing is public yet.", checker.table(found.entry), run)
+            found = board.submit((files or (), words), "--dry-run")
+        except UserError as error:
+            return f"Not accepted: {error}", "", None, gr.Button(visible=False)
+        return "Accepted. Nothing is public yet.", found["table"], (files, words), gr.Button(visible=True)
 
     def submit(run: Run) -> Any:
         try:
-            found = board.submit(run)
-        except Refusal as refusal:
-            return f"Not submitted: {refusal}", run, gr.Button(visible=True)
-        line = (
-            f"The pull request is open: {found.url}. The checker comments it within minutes; once a "
-            "maintainer has merged it, the run stands on the board as unverified."
-        )
+            url = board.submit(run)["url"]
+        except UserError as error:
+            return f"Not submitted: {error}", run, gr.Button(visible=True)
         if not sign_in:
             board.check()
-            line = "It stands on the board."
-        return line, None, gr.Button(visible=False)
+        return OPENED.format(url) if sign_in else "It stands on the board.", None, gr.Button(visible=False)
 
     with gr.Blocks(title="Submit a run", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
-        gr.Markdown(
-            "# Submit a run\nThe files of its folder: run.json and predictions.parquet, or live_run.json and "
-            "episodes.parquet. They are scored here first; after the second button they are public, "
-            "raw replies included. [The board](/)"
-        )
+        gr.Markdown(INTRO)
         signed_in = gr.HTML(visible=sign_in)
         uploaded = gr.File(label="Files of the run", file_count="multiple", elem_id="files")
         org = gr.Dropdown(

@@ -8,7 +8,9 @@ DIR/app.py             starts `app` over the results repository
 """
 
 import json
+import os
 import shutil
+import tempfile
 from importlib import metadata
 from pathlib import Path
 from string import Template
@@ -17,7 +19,8 @@ import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.io.folders import atomic_dir
 
-from .place import HUB_ID
+from .entries import read_status
+from .place import HUB_ID, open_place
 
 ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
 """What of the package a board runs on, beside the modules at its top."""
@@ -75,3 +78,24 @@ def requirements() -> list[str]:
         extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
         lines.append(f"{wanted.name}{extras}=={installed}")
     return sorted(lines)
+
+
+def serve(place: str | Path, *, host: str = "127.0.0.1", port: int = 7860) -> None:
+    """Serves the pages and the form of a results repository until Ctrl-C.
+
+    `place`: a folder, where nobody signs in and a run is added at once; in a Space ORG/NAME on the Hub.
+    Raises UserError where gradio is missing (extra `leaderboard`) or the folder is no results repository.
+    """
+    in_space = "SPACE_ID" in os.environ
+    if not in_space:
+        read_status(open_place(str(place)))
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import
+    try:
+        import uvicorn
+
+        from .app import Board, create
+    except ImportError as error:
+        raise need_extra(error.name or "gradio", "leaderboard") from None
+    with tempfile.TemporaryDirectory(prefix="rbtc-board-") as site:
+        app = create(Board(str(place), Path(site)), os.environ.get("WEBHOOK_SECRET", ""), in_space)
+        uvicorn.run(app, host=host, port=port, access_log=False, timeout_graceful_shutdown=3)

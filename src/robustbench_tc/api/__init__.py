@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
-    from ..eval.board.app import serve
     from ..eval.board.entry import Submission
+    from ..eval.board.space import serve
     from ..eval.board.submit import Submitted, submit
     from ..eval.callables.task import Reply, Task
     from ..eval.evaluate import Evaluated, evaluate
@@ -96,7 +96,7 @@ _HOMES = {
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.evaluate": "Evaluated evaluate",
-    "..eval.board.app": "serve",
+    "..eval.board.space": "serve",
     "..eval.board.entry": "Submission",
     "..eval.board.submit": "Submitted submit",
     "..eval.live.after": "score_live show_episode",

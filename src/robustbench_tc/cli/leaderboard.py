@@ -110,17 +110,17 @@ def submit(
     )
     with _console.keeping("the same command finds what it has sent"):
         done = send(run, to, submission, org=org, by=by, dataset=dataset, dry_run=dry_run, said=_console.note)
+    table = checker.table(done.entry)
     if as_json:
         sizes = {path: len(data) for path, data in done.files.items()}
-        _console.json(
-            {**{name: getattr(done, name) for name in ("entry", "number", "url", "again")}, "files": sizes}
-        )
+        known = {name: getattr(done, name) for name in ("entry", "number", "url", "again")}
+        _console.json({**known, "files": sizes, "table": table})
         return
     for path, data in done.files.items() if dry_run else ():
         _console.out.print(f"{path}, {len(data):,} bytes")
         if not path.endswith(".parquet"):
             _console.out.print(_console.styled(data.decode()))
-    _console.out.print(_console.styled(checker.table(done.entry)))
+    _console.out.print(_console.styled(table))
     there = f"{'there already' if done.again else 'added'}: {done.url or done.entry.run}"
     _console.out.print("nothing was sent" if dry_run else there)
 
@@ -239,21 +239,16 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 for every interface.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 7860,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 7860,
 ) -> None:
     """Serve the Space's pages and form on this machine: what is submitted goes straight into the folder.
 
     Example: rbtc leaderboard serve results
     """
-    from ..eval.board.app import serve as run
+    from ..eval.board.space import serve as run
 
     with _console.keeping(f"the server has stopped; runs and entries are kept in {folder}"):
-        run(
-            folder,
-            host=host,
-            port=port,
-            started=lambda url: _console.note(f"serving on {url} (stop with Ctrl-C)"),
-        )
+        run(folder, host=host, port=port)
 
 
 @app.command()

@@ -289,7 +289,7 @@ def test_a_space_starts_where_the_hub_cannot_be_reached(url: str, browser: Any, 
         page.goto("/submit/")
         page.wait_for_selector("text=Sign in with Hugging Face")
         assert "being made" in until(page, "/", bool)
-        line = wait_for((tmp_path / "log").read_text, lambda text: f"rbtc: {RESULTS}: " in text)
+        line = wait_for((tmp_path / "log").read_text, lambda text: f"{RESULTS}: listing" in text)
         assert WRITER not in line and "Traceback" not in line
 
 

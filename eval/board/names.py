@@ -10,16 +10,20 @@ from .entry import Refused, Submission
 _ORG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _MODEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,94}[A-Za-z0-9+])?")
 _ID = re.compile(r"([0-9]{8})-[0-9a-f]{12}")
-_LICENCE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 .,+()/_-]{0,58}[A-Za-z0-9.+)])?")
-_CARD = re.compile(
-    r"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/?#-]*)?"
-)
-
 SUBMISSION_BYTES = 20_000
 """Of `submission.yaml`."""
 
 _LENGTHS = {"card": 300, "agent": 200, "defences": 200, "contact": 200, "note": 2_000}
 _NUMBERS = {"params_b": (0.001, 100_000), "price_in": (0, 100_000), "price_out": (0, 100_000)}
+_FORMS = {
+    "licence": (re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 .,+()/_-]{0,58}[A-Za-z0-9.+)])?"), "apache-2.0"),
+    "card": (
+        re.compile(
+            r"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/?#-]*)?"
+        ),
+        "an https address",
+    ),
+}
 
 
 def shown(text: str, length: int = 60) -> str:
@@ -77,10 +81,8 @@ def submission(yaml: bytes, model: str) -> Submission:
         number = getattr(found, name)
         if number is not None and not least <= number <= most:  # also refuses NaN
             raise Refused("form", f"{name}: a number between {least} and {most:,}")
-    if found.card is not None and not _CARD.fullmatch(found.card):
-        raise Refused("form", f"the model card {shown(found.card)} is no https address")
-    if found.licence is not None and not _LICENCE.fullmatch(found.licence):
-        raise Refused(
-            "form", f"the licence {shown(found.licence)} cannot be listed: a short name such as apache-2.0"
-        )
+    for name, (allowed, example) in _FORMS.items():
+        text = getattr(found, name)
+        if text is not None and not allowed.fullmatch(text):
+            raise Refused("form", f"{name}: {shown(text)} cannot be listed, {example} can")
     return found

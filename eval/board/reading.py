@@ -75,7 +75,7 @@ def regular(path: Path, most: int) -> bytes:
 def record(path: Path, kind: type[_Record]) -> _Record:
     """`run.json`. Raises Refused."""
     text = regular(path, RECORD_BYTES)
-    found = _fits(text, "run.json", partial(msgspec.json.decode, type=kind), "record")
+    found = _fits(text, "run.json", msgspec.json.Decoder(kind).decode, "record")
     if found.format != kind.__struct_defaults__[0]:
         raise Refused("record", f"run.json is of format {found.format}: ask again with this version")
     if len(schema.dumps(found.settings)) > SETTINGS_CHARS:

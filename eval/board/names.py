@@ -9,7 +9,7 @@ from .entry import Refused, Submission
 
 _ORG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _MODEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,94}[A-Za-z0-9+])?")
-_ID = re.compile(r"([0-9]{8})-[0-9a-f]{12}")
+_ID = re.compile(r"[0-9]{8}-[0-9a-f]{12}")
 SUBMISSION_BYTES = 20_000
 """Of `submission.yaml`."""
 
@@ -38,20 +38,17 @@ def of_run(run: str) -> tuple[str, str, str]:
     if len(parts) != 3 or ".." in run:
         raise Refused("name", f"{shown(run)} is no run: runs lie in runs/ORG/MODEL/ID")
     org, model, identity = parts
-    for what, part, allowed in (("organisation", org, _ORG), ("model", model, _MODEL)):
+    for what, part, allowed in (("organisation", org, _ORG), ("model", model, _MODEL), ("id", identity, _ID)):
         if not allowed.fullmatch(part):
             raise Refused(
                 "name",
                 f"the {what} {shown(part)} cannot be listed: ASCII letters, digits, '.', '_' and '-' only, "
-                "at most 96 of them",
+                "at most 96 of them; an id is a day as YYYYMMDD, '-' and 12 hex digits",
             )
-    found = _ID.fullmatch(identity)
     try:
-        datetime.strptime(found[1] if found else "", "%Y%m%d")
+        datetime.strptime(identity[:8], "%Y%m%d")
     except ValueError:
-        raise Refused(
-            "name", f"the run id {shown(identity)} is none: a day as YYYYMMDD, '-' and 12 hex digits"
-        ) from None
+        raise Refused("name", f"the id {identity} begins with no day (YYYYMMDD)") from None
     return org, model, identity
 
 

@@ -202,11 +202,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _members(self, organisation: str) -> Answer:
         known = [identity(token) for token in TOKENS]
-        names = {
-            one["name"]
-            for one in known
-            if {"name": organisation} in [{"name": o["name"]} for o in one["orgs"]]
-        }
+        names = {one["name"] for one in known if organisation in [org["name"] for org in one["orgs"]]}
         return Answer(body=[{"user": name, "fullname": name} for name in sorted(names)])
 
     # --- writing --------------------------------------------------------------------------------------
@@ -364,12 +360,15 @@ class Handler(BaseHTTPRequestHandler):
     def _discussions(self, repo: Repo, name: str, number: str, act: str) -> Answer:
         """The list of pull requests in pages, the page of one, and what is done to one."""
         if not number.isdecimal():
-            wanted = {"open": ("open",), "closed": ("closed", "merged")}.get(
-                self.query.get("status", [""])[0]
-            )
-            there = [pull for pull in reversed(repo.pulls.values()) if not wanted or pull.status in wanted]
+            kinds = {"open": ["open"], "closed": ["closed", "merged"]}
+            wanted = kinds[self.query["status"][0]]
+            there = [
+                pull
+                for pull in reversed(repo.pulls.values())
+                if pull.status in wanted and pull.author in self.query.get("author", [pull.author])
+            ]
             start = int(self.query.get("p", ["0"])[0]) * 10
-            page = [pull.listed(name) for pull in there[start : start + 10]]
+            page = [pull.shown(name, []) for pull in there[start : start + 10]]
             return Answer(body={"discussions": page, "count": len(there), "start": start})
         pull = repo.pulls.get(int(number))
         if pull is None:

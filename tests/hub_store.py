@@ -89,8 +89,8 @@ class Pull:
         self.head = commit
         self.tell("commit", author, {"subject": title, "oid": commit})
 
-    def listed(self, name: str) -> Json:
-        """A line of the list of discussions."""
+    def shown(self, name: str, conflicts: list[str]) -> Json:
+        """Its page, and its line in the list."""
         return {
             "title": self.title,
             "num": self.number,
@@ -99,13 +99,7 @@ class Pull:
             "status": self.status,
             "repo": {"name": name, "type": "dataset"},
             "isPullRequest": True,
-        }
-
-    def shown(self, name: str, conflicts: list[str]) -> Json:
-        """Its page."""
-        changes = {"base": "refs/heads/main", "mergeCommitId": self.merged_as}
-        return self.listed(name) | {
-            "changes": changes,
+            "changes": {"base": "refs/heads/main", "mergeCommitId": self.merged_as},
             "filesWithConflicts": conflicts,
             "events": self.events,
             "diff": "",
@@ -162,16 +156,14 @@ class Repo:
             if theirs.get(path) != base.get(path) != ours.get(path) != theirs.get(path)
         ]
 
-    def merge(self, pull: Pull) -> str:
+    def merge(self, pull: Pull) -> None:
         """What the pull request changed, as one commit onto main."""
-        base, theirs = self.commits[pull.base], self.commits[pull.head]
-        tree = {path: blob for path, blob in self.commits[self.head].items() if path not in base}
-        tree |= {path: blob for path, blob in theirs.items() if base.get(path) != blob}
-        for path, blob in self.commits[self.head].items():
-            if path in base and path in theirs and base[path] == theirs[path]:
-                tree[path] = blob
-        pull.status, pull.merged_as = "merged", self.commit(tree)
-        return pull.merged_as
+        base, theirs, ours = (self.commits[commit] for commit in (pull.base, pull.head, self.head))
+        both = {
+            path: ours.get(path) if theirs.get(path) == base.get(path) else theirs.get(path)
+            for path in theirs.keys() | ours.keys()
+        }
+        pull.merged_as = self.commit({path: blob for path, blob in both.items() if blob is not None})
 
     def resolve(self, revision: str) -> str | None:
         if pull := self.pull(revision):

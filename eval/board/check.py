@@ -93,7 +93,8 @@ def check(
             if found is not None:
                 work.report.pulls[number] = found
     if pr not in waiting:
-        brought = dict(believed.known.values())
+        # A run that several brought is the first one's.
+        brought = dict(come for _, come in sorted(believed.known.items(), reverse=True))
         work.score_runs(brought, believed.barred, everything, jobs)
     return work.report
 
@@ -144,10 +145,9 @@ class _Check:
                 known.pop(run, None)
             else:
                 old = known.get(run, found)
-                if run in brought and isinstance(self._place, Hub):
+                whose = {"submitter": old.submitter, "member": old.member, "commit": old.commit}
+                if run in brought and run not in known and isinstance(self._place, Hub):
                     whose = review.whose(self._place, run, brought[run], self._status.spaces)
-                else:
-                    whose = {"submitter": old.submitter, "member": old.member, "commit": old.commit}
                 known[run] = msgspec.structs.replace(found, **whose)
                 self.report.new.append(known[run])
         self.report.dropped = {run: why for run, why in left_out.items() if run not in there}

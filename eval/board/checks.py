@@ -59,28 +59,22 @@ def check(folder: Path, record: RunRecord, data: Rows) -> tuple[RunRecord, tuple
 
 
 def public(record: _Record) -> _Record:
-    """A run's record without what it says of places: paths, addresses, names of headers. What was found by
-    scoring it is left out too; how many requests all sessions made stays."""
+    """What of a run's record everybody may see, so no paths, addresses and names of headers: how it was
+    asked, its totals, and how many requests all sessions made together."""
     made, again = (sum(getattr(one, name) for one in record.sessions) for name in ("requests", "retries"))
     session = Session(
         started="", endpoint="", package_version="", concurrency=0, requests=made, retries=again
     )
-    model = public_model(record.settings.model)
-    changed: dict[str, Json] = {
-        "dataset": record.dataset if HUB_ID.fullmatch(record.dataset) else Path(record.dataset).name,
-        "dataset_revision": None,
-        "settings": msgspec.structs.replace(record.settings, headers=(), model=model),
-        "sessions": [session] if 0 <= again <= made <= 10**12 and made else [],
-        "served_models": [],
-        "left_out": {},
-        "also": (),
-        "reused": {},
-        "flagged": {},
-        "needs_no_reading": (),
-        "reader": None,
-    }
-    there = type(record).__struct_fields__
-    return msgspec.structs.replace(record, **{name: new for name, new in changed.items() if name in there})
+    kept = ("format", "dataset_version", "expected", "totals")
+    return type(record)(
+        dataset=record.dataset if HUB_ID.fullmatch(record.dataset) else Path(record.dataset).name,
+        dataset_revision=None,
+        settings=msgspec.structs.replace(
+            record.settings, headers=(), model=public_model(record.settings.model)
+        ),
+        sessions=[session] if 0 <= again <= made <= 10**12 and made else [],
+        **{name: getattr(record, name) for name in kept},
+    )
 
 
 def public_model(name: str) -> str:

@@ -15,8 +15,7 @@ from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Sample
-from robustbench_tc.worlds.find import BUNDLED, find
-from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.find import BUNDLED
 
 from . import flags
 from .entry import Kind
@@ -83,15 +82,6 @@ class LiveRows(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def by_id(self) -> dict[str, LiveRow]:
         return {row.id: row for row in self.data.rows}
-
-    @cached_property
-    def clean(self) -> dict[str, LiveRow]:
-        return self.data.clean()
-
-    @cached_property
-    def worlds(self) -> dict[str, WorldType]:
-        """The world of each name in the rows."""
-        return {name: find(name) for name in sorted({row.world for row in self.data.rows})}
 
 
 class Datasets(msgspec.Struct, frozen=True, kw_only=True):

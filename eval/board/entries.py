@@ -19,7 +19,8 @@ from .status import Status
 ALL, INDEX = "entries.parquet", "entries.json"
 
 _KEYS = ("run", "kind", "fingerprint", "checker")
-_SCHEMA = pa.schema([*((name, pa.string()) for name in _KEYS), ("entry", pa.binary())])
+_TYPES: dict[str, pa.DataType] = {**dict.fromkeys(_KEYS, pa.string()), "entry": pa.binary()}
+_SCHEMA = pa.schema(_TYPES)
 
 
 def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
@@ -42,7 +43,7 @@ def stored(place: Place, listed: Files, revision: str | None = None) -> list[Ent
         return []
     try:
         table = pq.read_table(io.BytesIO(place.read(ALL, revision)), schema=_SCHEMA)
-        return [decode(data) for data in table["entry"].to_pylist()]
+        return [decode(data or b"") for data in table["entry"].to_pylist()]
     except (pa.ArrowException, ValueError) as error:
         why = str(error).splitlines()[0]
         raise UserError(f"{place.name}/{ALL}: {why}: put it back from the history") from None

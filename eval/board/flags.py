@@ -12,11 +12,10 @@ is found between entries, when a board is made (`copies`).
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import agents
@@ -95,25 +94,18 @@ class Known(NamedTuple):
 
     letters: dict[str, frozenset[str]]
     """Row id → its golden answers to the letter; rows where calling nothing is right have none."""
-    probed: tuple[str, ...]
-    agents: dict[str, NDArray[np.bool_]]
-    """Reference agent → its verdicts on the probed rows; of agents with equal ones the first."""
+    agents: dict[str, dict[str, bool]]
+    """Reference agent → its verdicts on the probed rows."""
 
 
 def known(data: "Rows") -> Known:
     """Works it out: seconds for the paper's 3,994 rows."""
     anchors = data.anchors()
-    step = -(-len(data.rows) // PROBED)
-    probed = data.rows[::step]
-    found: dict[str, NDArray[np.bool_]] = {}
-    seen: set[bytes] = set()
-    for name in AGENTS:
-        verdicts = np.array([agents.is_right(name, row, anchors[row.id]) for row in probed], dtype=bool)
-        if verdicts.tobytes() not in seen:
-            seen.add(verdicts.tobytes())
-            found[name] = verdicts
-    letters = {row.id: _letters(row, anchors[row.id]) for row in data.rows}
-    return Known(letters, tuple(row.id for row in probed), found)
+    probed = data.rows[:: -(-len(data.rows) // PROBED)]
+    return Known(
+        {row.id: _letters(row, anchors[row.id]) for row in data.rows},
+        {name: {row.id: agents.is_right(name, row, anchors[row.id]) for row in probed} for name in AGENTS},
+    )
 
 
 def _letters(row: Sample, clean: Sample) -> frozenset[str]:
@@ -170,13 +162,11 @@ def _knows_unsaid(judged: Judged, data: "Rows") -> Flag | None:
 
 
 def _reference(judged: Judged, facts: Known) -> Flag | None:
-    """The agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
+    """The first agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
     count."""
-    at = {row_id: place for place, row_id in enumerate(facts.probed)}
-    rows = [(at[one.id], verdict.correct) for one, verdict in judged if one.id in at]
-    places = np.array([place for place, _ in rows], dtype=np.int64)
-    right = np.array([correct for _, correct in rows], dtype=bool)
-    shares = {name: float((verdicts[places] == right).mean()) for name, verdicts in facts.agents.items()}
+    probed = next(iter(facts.agents.values()))
+    rows = [(one.id, verdict.correct) for one, verdict in judged if one.id in probed]
+    shares = {name: fmean(of[row] == right for row, right in rows) for name, of in facts.agents.items()}
     best = max(shares, key=lambda name: shares[name])
     if shares[best] < SAME_VERDICTS:
         return None

@@ -104,7 +104,7 @@ def replayed(episodes: Sequence[Episode], data: LiveRows) -> list[LiveScore]:
     """Plays every episode again and scores it: the figures are these, whatever the run says. Raises Refused
     where a call is answered otherwise than the run says."""
     try:
-        return asyncio.run(score_episodes(episodes, data.by_id, Worlds(), world_of=data.worlds.__getitem__))
+        return asyncio.run(score_episodes(episodes, data.by_id, Worlds()))
     except UserError as error:
         raise Refused("replay", shown(str(error), 300)) from None
     except RecursionError:
@@ -128,11 +128,9 @@ def flags(episodes: Sequence[Episode], settings: Settings, data: LiveRows) -> tu
     What a scripted agent calls follows from what it was shown, so nothing is played; most runs differ from
     all of them at once.
     """
-    spared = int(len(episodes) * (1 - SAME_VERDICTS))
+    clean, spared = data.data.clean(), int(len(episodes) * (1 - SAME_VERDICTS))
     for name in AGENTS:
-        others = (
-            one for one in episodes if not plays_as(name, one, data.by_id[one.id], data.clean[one.clean_id])
-        )
+        others = (one for one in episodes if not plays_as(name, one, data.by_id[one.id], clean[one.clean_id]))
         missed = len(list(islice(others, spared + 1)))
         if missed <= spared:
             share = 1 - missed / len(episodes)

@@ -9,17 +9,21 @@ from .entry import Refused, Submission
 
 _ORG = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
 _MODEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,94}[A-Za-z0-9+])?")
-_ID = re.compile(r"([0-9]{8})-[0-9a-f]{12}")
-_LICENCE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 .,+()/_-]{0,58}[A-Za-z0-9.+)])?")
-_CARD = re.compile(
-    r"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/?#-]*)?"
-)
-
+_ID = re.compile(r"[0-9]{8}-[0-9a-f]{12}")
 SUBMISSION_BYTES = 20_000
 """Of `submission.yaml`."""
 
 _LENGTHS = {"card": 300, "agent": 200, "defences": 200, "contact": 200, "note": 2_000}
 _NUMBERS = {"params_b": (0.001, 100_000), "price_in": (0, 100_000), "price_out": (0, 100_000)}
+_FORMS = {
+    "licence": (re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 .,+()/_-]{0,58}[A-Za-z0-9.+)])?"), "apache-2.0"),
+    "card": (
+        re.compile(
+            r"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/?#-]*)?"
+        ),
+        "an https address",
+    ),
+}
 
 
 def shown(text: str, length: int = 60) -> str:
@@ -34,20 +38,17 @@ def of_run(run: str) -> tuple[str, str, str]:
     if len(parts) != 3 or ".." in run:
         raise Refused("name", f"{shown(run)} is no run: runs lie in runs/ORG/MODEL/ID")
     org, model, identity = parts
-    for what, part, allowed in (("organisation", org, _ORG), ("model", model, _MODEL)):
+    for what, part, allowed in (("organisation", org, _ORG), ("model", model, _MODEL), ("id", identity, _ID)):
         if not allowed.fullmatch(part):
             raise Refused(
                 "name",
                 f"the {what} {shown(part)} cannot be listed: ASCII letters, digits, '.', '_' and '-' only, "
-                "at most 96 of them",
+                "at most 96 of them; an id is a day as YYYYMMDD, '-' and 12 hex digits",
             )
-    found = _ID.fullmatch(identity)
     try:
-        datetime.strptime(found[1] if found else "", "%Y%m%d")
+        datetime.strptime(identity[:8], "%Y%m%d")
     except ValueError:
-        raise Refused(
-            "name", f"the run id {shown(identity)} is none: a day as YYYYMMDD, '-' and 12 hex digits"
-        ) from None
+        raise Refused("name", f"the id {identity} begins with no day (YYYYMMDD)") from None
     return org, model, identity
 
 
@@ -77,10 +78,8 @@ def submission(yaml: bytes, model: str) -> Submission:
         number = getattr(found, name)
         if number is not None and not least <= number <= most:  # also refuses NaN
             raise Refused("form", f"{name}: a number between {least} and {most:,}")
-    if found.card is not None and not _CARD.fullmatch(found.card):
-        raise Refused("form", f"the model card {shown(found.card)} is no https address")
-    if found.licence is not None and not _LICENCE.fullmatch(found.licence):
-        raise Refused(
-            "form", f"the licence {shown(found.licence)} cannot be listed: a short name such as apache-2.0"
-        )
+    for name, (allowed, example) in _FORMS.items():
+        text = getattr(found, name)
+        if text is not None and not allowed.fullmatch(text):
+            raise Refused("form", f"{name}: {shown(text)} cannot be listed, {example} can")
     return found

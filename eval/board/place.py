@@ -224,7 +224,7 @@ class Hub:
         try:
             yield
         except Exception as error:  # huggingface_hub's, its HTTP library's, the system's
-            status = getattr(getattr(error, "response", None), "status_code", None)
+            status = getattr(getattr(error, "response", None), "status_code", 0)
             why = _WHY.get(status, f"the Hub answered {status}" if status else type(error).__name__)
             raise UserError(f"{self.name}: {what}: {why}") from None
 

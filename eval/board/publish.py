@@ -1,5 +1,6 @@
 """What becomes public of a run on this machine: its record and replies, without names of places."""
 
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -8,9 +9,8 @@ from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import exchange, predictions
-from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import record as live_record
-from robustbench_tc.eval.record import Mode, RunRecord, Settings, open_run
+from robustbench_tc.eval.record import Mode, open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.live import Episode
 
@@ -48,49 +48,26 @@ def publish(run: Path, into: Path) -> None:
             msgspec.structs.replace(one, **scrubbed) for one in reading.predictions(replies, found.expected)
         ]
         predictions.write(into / checker.PREDICTIONS, answers)
-    _write(public(found), into)
+    text = msgspec.json.format(msgspec.json.encode(public(found)), indent=1) + b"\n"
+    (into / checker.RECORD).write_bytes(text)
 
 
 def from_json(upload: Path, into: Path, rows: Rows, *, model: str, mode: Mode) -> None:
-    """Makes a run folder of an uploaded JSON file, read in a child: an array or lines of predictions, as
-    `rbtc export` writes them or in the layout of the paper's release. Raises Refused."""
+    """Makes the run folder `into` of an uploaded JSON file, read in a child: an array or lines of
+    predictions, as `rbtc export` writes them or in the layout of the paper's release. Raises Refused."""
+    with tempfile.TemporaryDirectory() as scratch:
+        lines = Path(scratch, upload.name).with_suffix(".jsonl")
 
-    def work() -> bytes:
-        text, lines = reading.regular(upload, reading.FILE_BYTES), into / "predictions.jsonl"
-        try:
-            if text.lstrip()[:1] == b"[":
-                text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
-            lines.write_bytes(text)
-            found, _ = exchange.read_predictions(lines, rows, model=model, mode=mode)
-        except (UserError, ValueError, AttributeError, RecursionError) as error:
-            raise Refused("format", shown(str(error).replace(str(lines), upload.name), 300)) from None
-        finally:
-            lines.unlink(missing_ok=True)
-        predictions.write(into / checker.PREDICTIONS, found)
-        settings = Settings(
-            fingerprint=rows.digest,
-            model=model,
-            mode=mode,
-            backend="import",
-            decoding={},
-            prompt_version="unknown",
-            selection=Selection(),
-            repeat=1 + max(one.repeat for one in found),
-        )
-        record = RunRecord(
-            dataset=rows.title,
-            dataset_version=rows.version,
-            dataset_revision=None,
-            settings=settings,
-            expected=len(found),
-            totals=predictions.totals(found),
-        )
-        _write(record, into)
-        return b""
+        def work() -> bytes:
+            try:
+                text = reading.regular(upload, reading.FILE_BYTES)
+                if text.lstrip()[:1] == b"[":
+                    text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
+                lines.write_bytes(text)
+                exchange.import_run(lines, rows, model=model, mode=mode, out=into)
+            except (UserError, ValueError, AttributeError, RecursionError) as error:
+                said = str(error).replace(f"{scratch}/", "").replace(rows.name, rows.title)
+                raise Refused("format", shown(said, 300)) from None
+            return b""
 
-    in_child(work)
-
-
-def _write(record: RunRecord | live_record.LiveRecord, into: Path) -> None:
-    text = msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
-    (into / checker.RECORD).write_bytes(text)
+        in_child(work)

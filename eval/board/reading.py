@@ -5,7 +5,6 @@ bounded by looking first (a small page that unpacks to gigabytes) the process's 
 """
 
 import math
-import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -61,21 +60,17 @@ _replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
 
 def regular(path: Path, most: int) -> bytes:
     """The bytes of a file of the run. Raises Refused for one that is missing, no plain file, or too long."""
-    try:
-        found = path.lstat()
-    except OSError:
-        raise Refused("format", f"there is no {path.name}: {MAKE}") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused("format", f"{path.name} is a link or no plain file")
-    if found.st_size > most:
-        raise Refused("size", f"{path.name} has {found.st_size:,} bytes: at most {most:,} are read")
+    if path.is_symlink() or not path.is_file():
+        raise Refused("format", f"{path.name} is missing, a link, or no plain file: {MAKE}")
+    if (size := path.stat().st_size) > most:
+        raise Refused("size", f"{path.name} has {size:,} bytes: at most {most:,} are read")
     return path.read_bytes()
 
 
 def record(path: Path, kind: type[_Record]) -> _Record:
     """`run.json`. Raises Refused."""
     text = regular(path, RECORD_BYTES)
-    found = _fits(text, "run.json", partial(msgspec.json.decode, type=kind), "record")
+    found = _fits(text, "run.json", msgspec.json.Decoder(kind).decode, "record")
     if found.format != kind.__struct_defaults__[0]:
         raise Refused("record", f"run.json is of format {found.format}: ask again with this version")
     if len(schema.dumps(found.settings)) > SETTINGS_CHARS:

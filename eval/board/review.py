@@ -117,7 +117,7 @@ class Merged:
                 restored[path] = self._place.read(path, base)
         said = f"{why}: its new files get no entry"
         if others:
-            said += f", and what it changed of {', '.join(others)} is put back"
+            said += f", and what it changed of {', '.join(others[:5])} ({len(others):,} files) is put back"
         if restored:
             message = f"Put back what pull request {pull.number} changed"
             self.main = self._place.commit(restored, message, onto=self.main)

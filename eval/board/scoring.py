@@ -40,13 +40,15 @@ def score(
     # No row is missing; own tools have not every type, and then those that are there count.
     summary, rest = summarise(outcomes, allow_missing=True), breakdown(of_scored, allow_missing=True)
     of_stages = stages.stages(of_scored, outcomes, allow_missing=True)
-    packs: Counter[str] = Counter()
-    for code, line in summary.lines.items():
-        if code not in HEADS and line.n:
-            packs[taxonomy.get(code).pack] += line.n
+    packs = Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code != taxonomy.CLEAN)
+    perturbed = [pair for pair in zip(answers, judged, strict=True) if pair[0].type_code in CONDITIONS[1:]]
+    sources = {
+        source: tuple(verdict.correct for one, verdict in perturbed if one.source == source)
+        for source in sorted({one.source for one, _ in perturbed})
+    }
     made = _figures(
         summary,
-        sources=_by_source(answers, judged),
+        sources={source: (sum(right), len(right)) for source, right in sources.items()},
         verified=beside(outcomes, unstated(of_scored), summary.lines) if data.kind == "core" else {},
         error_modes={
             name: rest.error_modes[name]
@@ -108,16 +110,6 @@ def verdicts_of(answers: Sequence[Prediction], judged: Sequence[Verdict]) -> Ver
         np.packbits(there[0]).tobytes(),
         tuple(np.packbits(of_repeat).tobytes() for of_repeat in right),
     )
-
-
-def _by_source(answers: Sequence[Prediction], judged: Sequence[Verdict]) -> dict[str, tuple[int, int]]:
-    right: Counter[str] = Counter()
-    n: Counter[str] = Counter()
-    for one, verdict in zip(answers, judged, strict=True):
-        if one.type_code in CONDITIONS[1:]:
-            n[one.source] += 1
-            right[one.source] += verdict.correct
-    return {source: (right[source], n[source]) for source in sorted(n)}
 
 
 def _figures(found: Summary, **rest: Json) -> Figures:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -107,7 +108,7 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, scratc
     again = scratch / "again"
     again.mkdir()
     org, _, name = entry.run.split("/")
-    kind = LiveRecord if entry.kind == "live" else RunRecord
+    kind: type[Any] = LiveRecord if entry.kind == "live" else RunRecord
     try:
         made = prepare(repeated, entry.submission, data, org=org, day=name[:8], into=again).entry
         before, after = (reading.record(one / checker.RECORD, kind) for one in (folder, again))

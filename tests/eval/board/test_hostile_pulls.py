@@ -10,6 +10,7 @@ import pytest
 from robustbench_tc.eval.board import checker, entries
 from robustbench_tc.eval.board.entry import Entry
 from robustbench_tc.eval.board.place import Hub as Place
+from tests.hub import ADA
 
 from . import made
 from .conftest import RunOf
@@ -180,10 +181,24 @@ def test_what_was_refused_and_merged_gets_no_entry(listed: Results, attacker: At
 def test_a_copy_of_an_honest_run_takes_its_entry_from_nobody(listed: Results, attacker: Attacker) -> None:
     """A pull request from before it was merged adds the very files, and then more."""
     number = listed.push(attacker.files())
-    same = listed.push(attacker.files(), token="hf_ada_of_lab_0123456789")
+    same = listed.push(attacker.files(), token=ADA)
     listed.check()
     listed.merge(same)
     listed.push({"x.txt": b"x"}, onto=number)
     listed.merge(number)
     report = listed.check()
     assert [(entry.run, entry.submitter) for entry in report.new] == [(attacker.run, "ada")]
+
+
+def test_a_run_stays_with_whoever_brought_it_first(listed: Results, attacker: Attacker) -> None:
+    """The attacker has an earlier pull request, and puts the very files into it."""
+    theirs = listed.push({"x.txt": b"x"})
+    ours = listed.push(attacker.files(), token=ADA)
+    listed.check()
+    listed.merge(ours)
+    assert [entry.submitter for entry in listed.check().new] == ["ada"]
+    listed.push({"x.txt": None, **attacker.files()}, onto=theirs)
+    listed.check()
+    listed.merge(theirs)
+    found = listed.check(everything=True).new
+    assert {entry.submitter for entry in found} == {"ada"} and len(found) == 2

@@ -44,7 +44,7 @@ def replaced(one: Entry, run: str, **fields: Any) -> Entry:
 @given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=12), st.randoms())
 def test_who_has_a_rank_and_that_nobody_else_moves_one(kinds: list[tuple[bool, ...]], draw: Any) -> None:
     entries, vouched = [], []
-    for number, (trusted, flagged, cleared, behind) in enumerate(kinds):
+    for number, (trusted, flagged, _, behind) in enumerate(kinds):
         fields = {"flags": (NEAR,) if flagged else (), "defend": ("retry",) if behind else ()}
         one = entry(number, 12, samples=8, **fields)
         entries.append(one)
@@ -53,7 +53,9 @@ def test_who_has_a_rank_and_that_nobody_else_moves_one(kinds: list[tuple[bool, .
         one.run: trusted and not behind and (cleared or not flagged)
         for one, (trusted, flagged, cleared, behind) in zip(entries, kinds, strict=True)
     }
-    clear = {one.run: {"near-gold": Reasoned("read")} for one, kind in zip(entries, kinds, strict=True) if kind[2]}
+    clear = {
+        one.run: {"near-gold": Reasoned("read")} for one, kind in zip(entries, kinds, strict=True) if kind[2]
+    }
     status = status_of(*vouched, cleared=clear)
     draw.shuffle(entries)
     board = board_of(entries, status)
@@ -78,7 +80,9 @@ def test_kinds_and_fingerprints_are_never_on_one_board() -> None:
     assert found[-1].fingerprint == "paper"
     for board in found[:-1]:
         assert len(board.rows) == 1
-        assert {(row.entry.kind, row.entry.fingerprint) for row in board.rows} == {(board.kind, board.fingerprint)}
+        assert {(row.entry.kind, row.entry.fingerprint) for row in board.rows} == {
+            (board.kind, board.fingerprint)
+        }
 
 
 def test_the_newest_run_of_the_same_counts_and_the_others_are_its_history() -> None:
@@ -122,7 +126,9 @@ def test_p_is_the_exact_paired_test_over_samples_or_fishers_over_counts() -> Non
 
     def with_bits(one: Entry, *bits: Any) -> Entry:
         assert one.core
-        said = Verdicts(9, np.packbits(np.ones_like(grid)).tobytes(), tuple(np.packbits(x).tobytes() for x in bits))
+        said = Verdicts(
+            9, np.packbits(np.ones_like(grid)).tobytes(), tuple(np.packbits(x).tobytes() for x in bits)
+        )
         core = msgspec.structs.replace(one.core, verdicts=said)
         return msgspec.structs.replace(one, core=core, repeats=len(bits))
 

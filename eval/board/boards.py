@@ -1,4 +1,4 @@
-"""Entries into boards: one per kind and dataset fingerprint, ranked, with a mark for who is not surely behind.
+"""Entries into boards: one per kind and dataset, ranked, with a mark for who is not surely behind.
 
 Who has a rank: a run that somebody vouches for, without a flag that counts, and without defences. All others
 are listed below them, and none of them moves a rank.

@@ -10,6 +10,7 @@ from robustbench_tc.eval import figures
 from robustbench_tc.eval.dots import thinned
 from robustbench_tc.eval.figures import Axis, Dot, Path
 from robustbench_tc.io import numbers
+from robustbench_tc.safe_text import safe
 
 from .boards import Board, Row
 
@@ -42,11 +43,13 @@ def progress(board: Board) -> Markup:
             days[at],
             values[at],
             "ours" if at in leading else "past",
-            f"{there[at].entry.submission.model}, {there[at].day}: {numbers.number(values[at])}",
+            f"{safe(there[at].entry.submission.model)}, {there[at].day}: {numbers.number(values[at])}",
         )
         for at in thinned(places, SIZE, leading[::-1], DOTS)
     ]
-    path = Path([*steps, (days[-1], best[-1])], "ours", there[leading[-1]].entry.submission.model[:NAME])
+    path = Path(
+        [*steps, (days[-1], best[-1])], "ours", safe(there[leading[-1]].entry.submission.model)[:NAME]
+    )
     said = "perturbed accuracy of every run that is vouched for over time, and the best so far as a line"
     return figures.chart(x, y, dots, [path], said, size=SIZE, right=200, kind="progress")
 

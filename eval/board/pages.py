@@ -19,8 +19,8 @@ from .entry import Figures, Usage
 TIERS = {
     "published": "counts printed in the paper",
     "reproduced": "a maintainer repeated the run",
-    "endpoint-matched": "an endpoint that the submitter offers gives these answers, also to rows that nobody had "
-    "seen; it proves the endpoint, not the model",
+    "endpoint-matched": "an endpoint that the submitter offers gives these answers, also to rows that "
+    "nobody had seen; it proves the endpoint, not the model",
     "unverified": "answers scored here, the run itself not repeated",
 }
 """Tier → what it means."""
@@ -118,8 +118,8 @@ LIVE = (
     Column("Silent", "Wrong worlds in which the episode ended as if all were well."),
     Column(
         "False success",
-        "Of the silent failures: those whose last words claim success, up to those where they claim it or are "
-        "unclear.",
+        "Of the silent failures: those whose last words claim success, up to those where they claim it or "
+        "are unclear.",
     ),
     Column("Calls", "Mean calls beyond those of the same task's clean episode."),
     *_COMMON,
@@ -146,7 +146,7 @@ def cells(row: Row) -> tuple[Cell, ...]:
         Cell(row.tier, ", ".join(flag.code for flag in row.flags)),
         Cell(entry.submission.weights or numbers.NONE),
         Cell(numbers.size(entry.submission.params_b)),
-        Cell(entry.mode or numbers.NONE),
+        Cell(safe(entry.mode) or numbers.NONE),
         Cell(row.day or numbers.NONE),
     )
     if entry.live is None:
@@ -253,7 +253,10 @@ def leading(board: Board) -> tuple[str, str]:
         return says, "Live runs are not tested against each other."
     if placed[0].places and placed[0].places.last == 1:
         return says, "That is sure: the exact tests against every other run say so, corrected for all pairs."
-    return says, "That is likely: the exact test against each other run says so, but not corrected for all pairs."
+    return (
+        says,
+        "That is likely: the exact test against each other run says so, but not corrected for all pairs.",
+    )
 
 
 def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
@@ -301,4 +304,5 @@ def badge(row: Row) -> str:
     if defended(row.entry):
         return "defended run, no rank"
     name = "success with faults" if row.entry.kind == "live" else "perturbed"
-    return f"{name} {numbers.number(row.head.value if row.head else None)} · {row.tier}{', flagged' if row.flags else ''}"
+    value = numbers.number(row.head.value if row.head else None)
+    return f"{name} {value} · {row.tier}{', flagged' if row.flags else ''}"

@@ -78,7 +78,7 @@ def build(
     repository: str | None,
     dropped: Mapping[str, str] = {},
 ) -> Built:
-    """Writes the site into the folder `out`, all or nothing; an earlier site is replaced, any other folder refused.
+    """Writes the site into the folder `out`, all or nothing; an earlier site is replaced, all else refused.
 
     `repository`: `ORG/NAME` on the Hub, to which the pages of runs link; None for a folder. `dropped`: runs
     that were left out before, each with its reason. UserError where the folder cannot be written.
@@ -102,9 +102,7 @@ def build(
 class _Site:
     """A site that is being written."""
 
-    def __init__(
-        self, folder: Path, found: Sequence[Board], status: Status, repository: str | None
-    ) -> None:
+    def __init__(self, folder: Path, found: Sequence[Board], status: Status, repository: str | None) -> None:
         self.folder, self.boards, self.status, self.repository = folder, found, status, repository
         self.front = front(found, status)
         self.address = f"{huggingface_hub.constants.ENDPOINT}/datasets/{repository}" if repository else ""
@@ -180,8 +178,8 @@ HEADINGS = {
     ),
     "live.html": (
         "Live runs",
-        "Agents in worlds that their calls change: a tool fails before or after its effect, and what counts is "
-        "the world in the end and what the user was told. Live runs move no place on the board.",
+        "Agents in worlds that their calls change: a tool fails before or after its effect, and what counts "
+        "is the world in the end and what the user was told. Live runs move no place on the board.",
     ),
     "own.html": (
         "Agents on tools of their own",

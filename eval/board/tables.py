@@ -18,14 +18,16 @@ from .pages import page_of
 
 _TEXTS = ("run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
           "defended", "weights", "licence", "day", "superseded_by")  # fmt: skip
-_VALUES = (*METRICS, *(f"success_{name}" for name in groups()), *(f"accuracy_{one}" for one in taxonomy.codes()))
+_VALUES = (
+    *METRICS,
+    *(f"success_{name}" for name in groups()),
+    *(f"accuracy_{one}" for one in taxonomy.codes()),
+)
 _FLOATS = ("p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
            *(f"{name}{end}" for name in _VALUES for end in ("", "_low", "_high")))  # fmt: skip
 _WHOLE = ("rank", *(f"{kind}_{name}" for name in (*HEADS, *taxonomy.codes()) for kind in ("right", "n")))
-SCHEMA = pa.schema(
-    [pa.field(name, kind) for names, kind in ((_TEXTS, pa.string()), (_WHOLE, pa.int32()), (_FLOATS, pa.float64()))
-     for name in names]
-)  # fmt: skip
+_TYPES = {pa.string(): _TEXTS, pa.int32(): _WHOLE, pa.float64(): _FLOATS}
+SCHEMA = pa.schema([pa.field(name, kind) for kind, names in _TYPES.items() for name in names])
 """The columns of `data.parquet`: one row a run, superseded ones included."""
 
 

@@ -44,7 +44,7 @@ def replaced(one: Entry, run: str, **fields: Any) -> Entry:
 @given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=12), st.randoms())
 def test_who_has_a_rank_and_that_nobody_else_moves_one(kinds: list[tuple[bool, ...]], draw: Any) -> None:
     entries, vouched = [], []
-    for number, (trusted, flagged, cleared, behind) in enumerate(kinds):
+    for number, (trusted, flagged, _, behind) in enumerate(kinds):
         fields = {"flags": (NEAR,) if flagged else (), "defend": ("retry",) if behind else ()}
         one = entry(number, 12, samples=8, **fields)
         entries.append(one)

@@ -1,4 +1,4 @@
-"""The pages: what they say, that every link leads somewhere, that texts are inert, and what a build replaces."""
+"""The pages: what they say, where links lead, that texts are inert, and what a build replaces."""
 
 import gzip
 import json
@@ -38,23 +38,35 @@ def live_entry(number: int) -> Entry:
         for name in ("timeout_before", "explicit", "all")
     )  # fmt: skip
     return Entry(
-        kind="live", run=f"lab/live-{number}/20260301-{number:012x}", submission=Submission(model=f"live-{number}"),
+        kind="live", run=f"lab/live-{number}/20260301-{number:012x}",
+        submission=Submission(model=f"live-{number}"),
         mode="fc", dataset="live", version="1.0.0", fingerprint="e" * 32, checker="0.1",
         live=LiveFigures(episodes=80, clean=Interval(0.75, 0.6, 0.87, 40, "hull"), lines=lines,
                          effects={"live_timeout_before": {"omitted": 2}}),
     )  # fmt: skip
 
 
+def again(number: int, day: str) -> str:
+    """Another run of the same model."""
+    return f"{entry(number, samples=20).run.rpartition('/')[0]}/{day}-aaaaaaaaaaaa"
+
+
 def some_of_all() -> list[Entry]:
     """Runs of every kind, of two dataset versions; some flagged, some of them superseded."""
     core = [
         msgspec.structs.replace(one, flags=(NEAR,)) if number % 9 == 4 else one
-        for number, one in enumerate(entries_of(130, samples=8))
+        for number, one in enumerate(entries_of(160, samples=20))
     ]
-    newer = msgspec.structs.replace(core[0], run=f"{core[0].run.rpartition('/')[0]}/20270101-aaaaaaaaaaaa")
-    older = [entry(number, 8, samples=8, version="0.9.0", fingerprint="d" * 32) for number in range(4)]
+    newer = msgspec.structs.replace(core[0], run=again(0, "20270101"))
+    older = [
+        entry(number, 8, samples=20, run=again(number, "20250101"), version="0.9.0", fingerprint="d" * 32)
+        for number in range(4)
+    ]
     own = [
-        entry(number, 8, samples=6, kind="own", fingerprint=str(number % 2) * 32) for number in range(20, 25)
+        entry(
+            number, 8, samples=20, run=again(number, "20260202"), kind="own", fingerprint=str(number % 2) * 32
+        )
+        for number in range(20, 25)
     ]
     return [*core, newer, *older, *own, *map(live_entry, range(3))]
 
@@ -172,6 +184,10 @@ def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: lis
                 f"https://huggingface.co/datasets/lab/results/tree/main/runs/{row.run}"
                 in Read(made / f"model/{row.run}.html").links
             )
+    history = Read(made / f"model/{again(0, '20270101')}.html")
+    assert "2025-01-01" in history.text
+    assert "version 0.9.0" in history.text
+    assert f"{Path(entries[0].run).name}.html" in " ".join(history.links)
     cleared = Read(made / f"model/{entries[13].run}.html").text
     assert "Cleared by a maintainer: the maintainers read its replies" in cleared
     index = Read(made / "index.html").text
@@ -220,8 +236,8 @@ def test_the_same_entries_in_any_order_make_the_same_bytes(
 def test_a_build_replaces_a_site_and_nothing_else(tmp_path: Path) -> None:
     status = Status(dataset="x")
     out = tmp_path / "site"
-    site.build(entries_of(3, samples=6), status, out, repository=None)
-    site.build(entries_of(1, samples=6), status, out, repository=None)
+    site.build(entries_of(3, samples=20), status, out, repository=None)
+    site.build(entries_of(1, samples=20), status, out, repository=None)
     assert len(list(out.glob("model/*/*/*.html"))) == 1
     (out / "mine.txt").write_text("kept")
     with pytest.raises(UserError, match=r"holds what rbtc did not write there: mine\.txt"):
@@ -240,7 +256,7 @@ def test_an_empty_board_says_so_and_a_folder_has_no_links_to_the_hub(tmp_path: P
     text = Read(tmp_path / "none/index.html").text
     assert "Qwen3-14B" in text
     assert "No run yet" in Read(tmp_path / "none/live.html").text
-    site.build(entries_of(2, samples=6), Status(dataset="x"), tmp_path / "two", repository=None)
+    site.build(entries_of(2, samples=20), Status(dataset="x"), tmp_path / "two", repository=None)
     assert "No run has a rank yet" in Read(tmp_path / "two/index.html").text
     links = {link for page in html_of(tmp_path / "two") for link in Read(page).links}
     assert not [link for link in links if "/tree/main/" in link]
@@ -254,7 +270,7 @@ def hostile(number: int = 1) -> Entry:
     return entry(
         number,
         8,
-        samples=6,
+        samples=20,
         submission=stated,
         submitter=EVIL,
         mode=EVIL,
@@ -284,14 +300,11 @@ def test_no_text_of_a_run_is_ever_markup(tmp_path: Path) -> None:
     assert "javascript:" in Read(tmp_path / "site/model" / f"{one.run}.html").text, "shown as what it is"
     for drawing in (tmp_path / "site").rglob("*.svg"):
         assert "<script" not in drawing.read_text()
-    assert (
-        "</script" not in "".join(path.read_text() for path in (tmp_path / "site").glob("*-rows.js")) or True
-    )
 
 
 def test_only_a_web_address_becomes_a_link_and_one_that_search_engines_do_not_follow(tmp_path: Path) -> None:
     def card(address: str) -> Any:
-        one = entry(1, 8, samples=6, submission=Submission(model="m", card=address))
+        one = entry(1, 8, samples=20, submission=Submission(model="m", card=address))
         site.build([one], Status(dataset="x"), tmp_path / "site", repository=None)
         return re.findall(
             r'<a href="([^"]*)" rel="nofollow noopener">',

@@ -1,8 +1,8 @@
 """The Space's app, and `rbtc leaderboard serve`: the pages, a form, the Hub's webhook.
 
 The app carries files to the commands, and their answers back: every check, pull request and build is an
-`rbtc leaderboard …` in a process of its own, as on any other machine. It keeps nothing. Needs gradio (the extra
-`leaderboard`): import it only where that is there.
+`rbtc leaderboard …` in a process of its own, as on any other machine. It keeps nothing. It can
+be imported only where gradio is there (the extra `leaderboard`).
 """
 
 import hmac
@@ -40,11 +40,14 @@ WAITING = 20
 """Uploads that wait for their check; whoever comes then is told to try again."""
 
 INTRO = """# Submit a run
-The files of its folder: run.json and predictions.parquet, or live_run.json and episodes.parquet. They are scored here
-first. Only after the second button they are public, raw replies included. [The board](/)"""
+The files of its folder: run.json and predictions.parquet, or live_run.json and episodes.parquet; or its
+predictions as one .jsonl file, ours or the paper's. They are scored here first; only the second button makes
+them public, raw replies included. [The board](/)"""
 
-OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has merged it, \
-the run stands on the board as unverified."""
+SIGN_FIRST = "Sign in, and choose your account or an organisation of yours."
+
+OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has \
+merged it, the run stands on the board as unverified."""
 
 NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
 
@@ -53,6 +56,7 @@ SIGNED_IN = 'Signed in as {}. <a href="/logout?_target_url=/submit/">Sign out</a
 
 FIELDS = {
     "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
+    "mode": ("Mode", "Of a .jsonl file: prompt or fc."),
     "params": ("Parameters in billions", ""),
     "weights": ("Weights", "open or closed"),
     "licence": ("Licence", "SPDX id, such as apache-2.0."),
@@ -109,7 +113,8 @@ class Board:
         with tempfile.TemporaryDirectory(prefix="rbtc-run-") as folder:
             for file in files:
                 shutil.copyfile(file, Path(folder) / Path(file).name)
-            return json.loads(command("submit", folder, f"--to={self.place}", "--json", *words, *more))
+            replies = next((file for file in files if file.endswith(".jsonl")), folder)
+            return json.loads(command("submit", replies, f"--to={self.place}", "--json", *words, *more))
 
 
 def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
@@ -174,18 +179,11 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
 
     def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
         """Answer, table, what may be submitted, whether the second button is there."""
-        words = [
-            f"--org={org}",
-            *(f"--{name}={text}" for name, text in zip(FIELDS, stated, strict=True) if text),
-        ]
+        words = [f"--{name}={text}" for name, text in zip(FIELDS, stated, strict=True) if text]
+        words.append(f"--org={org}")
         if sign_in:
             if profile is None or org not in accounts(profile):
-                return (
-                    "Sign in, and choose your account or an organisation of yours.",
-                    "",
-                    None,
-                    gr.Button(visible=False),
-                )
+                return SIGN_FIRST, "", None, gr.Button(visible=False)
             words.append(f"--by={profile.username}")
         try:
             found = board.submit((files or (), words), "--dry-run")

@@ -1,6 +1,7 @@
 """`rbtc leaderboard`: a results repository, its checker, its pages, and the form of a Space."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
@@ -51,7 +52,12 @@ def init(
 
 @app.command()
 def submit(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="Run folder; or predictions in a .jsonl file, ours or the paper's."
+        ),
+    ],
     to: Annotated[
         str, typer.Option("--to", metavar="ORG/NAME|DIR", help="Results repository on the Hub, or a folder.")
     ],
@@ -61,6 +67,7 @@ def submit(
     model: Annotated[
         str | None, typer.Option(help="Its id on the Hub, or a free name; default: the run's.")
     ] = None,
+    mode: Annotated[str | None, typer.Option(help="Of a .jsonl file: prompt, the default, or fc.")] = None,
     weights: Annotated[
         Literal["open", "closed"] | None,
         one_of("kind of weights", "open", "closed", help="open: anybody can download them; or closed."),
@@ -91,8 +98,11 @@ def submit(
     Example: rbtc leaderboard submit runs/qwen3-8b-fc --to acme/results --licence apache-2.0 --weights open
     """
     from ..eval.board import checker
+    from ..eval.board.entries import read_status
     from ..eval.board.entry import Submission
+    from ..eval.board.place import open_place
     from ..eval.board.submit import submit as send
+    from .runs import import_
 
     price_in, price_out = price_of(price) if price else (None, None)
     submission = Submission(
@@ -108,7 +118,13 @@ def submit(
         contact=contact,
         note=note,
     )
-    with _console.keeping("the same command finds what it has sent"):
+    with _console.keeping("the same command finds what it has sent"), TemporaryDirectory() as work:
+        if run.is_file():
+            asked, revision = dataset or read_status(open_place(to)).dataset, ""
+            if not Path(asked).is_dir():
+                asked, _, revision = asked.partition("@")
+            run, lines = Path(work) / "run", run
+            import_(lines, asked, submission.model, mode or "prompt", revision or None, run)
         done = send(run, to, submission, org=org, by=by, dataset=dataset, dry_run=dry_run, said=_console.note)
     table = checker.table(done.entry)
     if as_json:
@@ -131,7 +147,7 @@ def _model_of(run: Path) -> str:
 
     record = next((run / name for name in ("run.json", "live_run.json") if (run / name).is_file()), None)
     if record is None:
-        raise UserError(f"{run} is no run: name the folder of `rbtc eval` or `rbtc live run`")
+        raise UserError(f"{run} is no run folder of `rbtc eval` or `rbtc live run`: name one, or say --model")
     try:
         return str(msgspec.json.decode(record.read_bytes())["settings"]["model"])
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):

@@ -57,18 +57,30 @@ def test_a_run_goes_from_a_folder_to_a_page(
     assert status.read((results / "status.yaml").read_bytes(), "").tiers[name].by == "ann"
 
 
+@pytest.mark.parametrize("layout", ["ours", "paper"])
+def test_predictions_in_one_file_are_a_run(
+    layout: str, rbtc: Rbtc, results: Path, local_run_of: RunOf, tmp_path: Path
+) -> None:
+    run, lines = local_run_of("name-biased"), tmp_path / "lines.jsonl"
+    assert rbtc("export", run, "--layout", layout, "--out", lines).code == 0
+    send = ("leaderboard", "submit", "--to", results, "--model", "acme/Alpha-3B", "--dry-run", "--json")
+    whole, imported = (json.loads(rbtc(*send, one).out)["entry"]["core"] for one in (run, lines))
+    assert imported["counts"] == whole["counts"] and imported["metrics"] == whole["metrics"]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         ("init {results} --dataset {release}", "is a results repository already"),
         ("init {new} --dataset {release} --live", "requires an argument"),
         ("submit {run} --to {new}", "has no status.yaml: is it a results repository?"),
-        ("submit {results} --to {results}", "is no run: name the folder of `rbtc eval`"),
+        ("submit {results} --to {results}", "is no run folder of `rbtc eval`"),
         ("submit {broken} --to {results}", "names no model: say --model"),
         ("submit {run} --to {results} --weights ajar", "unknown kind of weights 'ajar'"),
         ("submit {run} --to {results} --price 3", "write IN,OUT"),
         ("submit {run} --to {results} --org ../..", "is not taken: "),
         ("submit {run} --to {results} --dataset {new}", "no dataset at"),
+        ("submit {broken}/run.json --to {results} --model a/b", "not a row of the paper's layout"),
         ("check {new}", "has no status.yaml"),
         ("check {results} --pr 3", "is a folder, and has no pull requests"),
         ("check {results} --watch 60 --all", "--watch looks at all that is new"),

@@ -174,13 +174,16 @@ def test_an_event_names_the_pull_request_that_it_is_about(event: dict[str, Any],
 
 
 def test_a_good_and_a_bad_run_get_their_answers_in_a_browser(
-    release: Path, run_of: RunOf, url: str, browser: Any, tmp_path: Path
+    release: Path, run_of: RunOf, local_run_of: RunOf, url: str, browser: Any, tmp_path: Path
 ) -> None:
     """Over a folder, without any network: nobody signs in, and what is submitted is on the page."""
     results, run = tmp_path / "results", run_of("name-biased")
     rbtc("init", results, "--dataset", release)
     bad = tmp_path / "predictions.parquet"
     bad.write_bytes((run / "predictions.parquet").read_bytes()[:-100])
+    lines = tmp_path / "lines.jsonl"
+    exported = ["export", str(local_run_of("name-biased")), "--layout", "paper", "--out", str(lines)]
+    subprocess.run([sys.executable, "-m", "robustbench_tc", *exported], check=True, capture_output=True)
     env = {name: text for name, text in os.environ.items() if name != "HF_ENDPOINT"} | {"HF_HUB_OFFLINE": "1"}
     with running(serve(results, url), url, tmp_path / "log", env=env):
         page = browser.new_context(base_url=url).new_page()
@@ -193,6 +196,7 @@ def test_a_good_and_a_bad_run_get_their_answers_in_a_browser(
         assert said.startswith("Not accepted: ") and not page.is_visible("#submit")
         said = check(page, run / "run.json", run / "predictions.parquet", model="Alpha-3B", params="x")
         assert "--params" in said
+        assert check(page, lines, model="Alpha-3B", mode="prompt").startswith("Accepted"), "the paper's JSON"
         said = check(page, run / "run.json", run / "predictions.parquet", model="Alpha-3B", params="3")
         assert said.startswith("Accepted") and "perturbed" in page.inner_text("#table")
         assert not list(results.glob("runs/*")), "nothing was submitted yet"

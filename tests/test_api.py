@@ -197,7 +197,7 @@ def test_the_leaderboard_is_served_and_stopped(place: Path, answers: dict[str, A
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     code = f"import sys; from robustbench_tc import api; api.serve(sys.argv[1], port={port})"
-    words = [sys.executable, "-c", code, tmp_path / "results"]
+    words = [sys.executable, "-c", code, str(tmp_path / "results")]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         assert any("running on" in line for line in server.stderr)

@@ -103,7 +103,7 @@ class Board:
                 command("check", self.place, f"--pr={pull}")
             else:
                 command("check", self.place)
-                command("build", self.place, f"--out={self.site}")
+                command("build", self.place, f"--out={self.site}", "--form=submit/")
         except UserError as error:
             logging.getLogger("uvicorn.error").error("%s", error)
 
@@ -130,7 +130,6 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=catching_up)
 
-    @app.post("/webhook", status_code=202)
     async def webhook(request: Request, later: BackgroundTasks) -> None:
         given = request.headers.get("X-Webhook-Secret", "")
         if not secret or not hmac.compare_digest(given.encode(), secret.encode()):
@@ -139,10 +138,11 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
         if event.repo.name == board.place and event.event.scope != "discussion.comment":
             later.add_task(check, pull_of(event))
 
-    @app.exception_handler(404)
-    async def missing(request: Request, error: HTTPException) -> HTMLResponse:
+    async def missing(request: Request, error: Exception) -> HTMLResponse:
         return HTMLResponse(NOT_THERE, 404)
 
+    app.add_api_route("/webhook", webhook, methods=["POST"], status_code=202)
+    app.add_exception_handler(404, missing)
     if sign_in:
         attach_oauth(app)
     page = form_page(board, sign_in)

@@ -77,17 +77,19 @@ def build(
     *,
     repository: str | None,
     dropped: Mapping[str, str] = {},
+    form: str | None = None,
 ) -> Built:
     """Writes the site into the folder `out`, all or nothing; an earlier site is replaced, all else refused.
 
     `repository`: `ORG/NAME` on the Hub, to which the pages of runs link; None for a folder. `dropped`: runs
-    that were left out before, each with its reason. UserError where the folder cannot be written.
+    that were left out before, each with its reason. `form`: where a form to submit with is served, from the
+    front page. UserError where the folder cannot be written.
     """
     found = boards(entries, status)
     withdrawn = {run: f"withdrawn: {one.reason}" for run, one in status.withdrawn.items()}
     left_out = sorted({**dropped, **withdrawn}.items())
     with atomic_dir(out, kind="site", force=True) as made:
-        site = _Site(made, found, status, repository)
+        site = _Site(made, found, status, repository, form)
         site.write_boards(left_out)
         site.write_runs()
         tables.write(found, left_out, site.page_of, made)
@@ -102,8 +104,16 @@ def build(
 class _Site:
     """A site that is being written."""
 
-    def __init__(self, folder: Path, found: Sequence[Board], status: Status, repository: str | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        found: Sequence[Board],
+        status: Status,
+        repository: str | None,
+        form: str | None,
+    ) -> None:
         self.folder, self.boards, self.status, self.repository = folder, found, status, repository
+        self.tabs = (*TABS, ("Submit a run", form)) if form else TABS
         self.front = front(found, status)
         self.address = f"{huggingface_hub.constants.ENDPOINT}/datasets/{repository}" if repository else ""
 
@@ -115,7 +125,7 @@ class _Site:
     def render(self, name: str, template: str, here: str, **values: object) -> None:
         """A page. `here`: the tab that it belongs to."""
         root = "../" * name.count("/")
-        self.write(name, _template(template).render(root=root, here=here, tabs=TABS, **values))
+        self.write(name, _template(template).render(root=root, here=here, tabs=self.tabs, **values))
 
     def page_of(self, board: Board) -> str:
         """The page that a board is first seen on."""

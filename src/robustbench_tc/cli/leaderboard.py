@@ -206,6 +206,9 @@ def check(
 def build(
     place: Place,
     out: Annotated[Path, typer.Option(help="Folder for the pages.")] = Path("site"),
+    form: Annotated[
+        str | None, typer.Option(help="Where a form to submit with is served, from the front page.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the pages: static files for any host, readable without script.
@@ -220,7 +223,7 @@ def build(
     with _console.status("building", f"the files in {out} are those of before; run the same command again"):
         status, entries, dropped = read_entries(there)
         repository = place if isinstance(there, Hub) else None
-        made = site.build(entries, status, out, repository=repository, dropped=dropped)
+        made = site.build(entries, status, out, repository=repository, dropped=dropped, form=form)
     if as_json:
         _console.json(made._asdict() | {"folder": str(out)})
     else:

@@ -116,16 +116,16 @@ def test_the_card_says_what_a_space_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("results", "title", "line"),
     [
-        ({"results": "../results"}, "--results '../results' is no dataset of the Hub"),
-        ({"results": 'a/b"); evil("'}, "is no dataset of the Hub"),
-        ({"title": "a\nsdk: docker"}, "one line"),
+        ("../results", "A board", "--results '../results' is no dataset of the Hub"),
+        ('a/b"); evil("', "A board", "is no dataset of the Hub"),
+        (RESULTS, "a\nsdk: docker", "one line"),
     ],
 )
-def test_what_no_space_can_use_is_refused(given: dict[str, str], line: str, tmp_path: Path) -> None:
+def test_what_no_space_can_use_is_refused(results: str, title: str, line: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=re.escape(line)):
-        space(tmp_path / "space", **{"results": RESULTS, "title": "A board", **given})
+        space(tmp_path / "space", results=results, title=title)
     assert not (tmp_path / "space").exists()
 
 
@@ -271,6 +271,8 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
             api.merge_pull_request(RESULTS, pull.num, repo_type="dataset")
             assert post(url, pushed("refs/heads/main")) == 202
             until(page, "/", lambda text: "Alpha-3B" in text)
+            page.click("nav >> text=Submit a run")
+            page.wait_for_selector("text=Signed in as ada")
             [entry] = [path for path in hub.tree(f"datasets/{RESULTS}") if path.endswith("/entry.json")]
             assert entry.startswith("runs/ada/Alpha-3B/")
             for path in ("/", "/submit/", "/data.json", "/submit/config"):

@@ -4,7 +4,6 @@ Everything that is written follows from what lies in the repository, so a check 
 by the next one. What is wrong with one run or pull request costs no other its entry.
 """
 
-import hashlib
 import shutil
 import tempfile
 import time
@@ -19,8 +18,8 @@ from robustbench_tc.errors import UserError
 from . import entries, pulls, review
 from .checker import CHECKER, ENTRY, encode
 from .datasets import Datasets
-from .entry import Entry, Refused
-from .place import File, Files, Folder, Hub, Pull, git_blob, open_place, run_path
+from .entry import Digest, Entry, Refused
+from .place import Files, Folder, Hub, Pull, open_place, run_path
 
 Said = Callable[[str], None]
 
@@ -154,7 +153,11 @@ class _Check:
         self.report.entries = len(known)
         files = {f"{run_path(run)}/{ENTRY}": encode(entry) for run, entry in sorted(known.items())}
         files |= entries.write_entries(known.values())
-        new = {path: data for path, data in files.items() if not _lies(data, listed.get(path))}
+        new = {
+            path: data
+            for path, data in files.items()
+            if path not in listed or not entries.same(Digest.of(data), listed[path])
+        }
         if new:
             self._place.commit(new, f"Entries: {len(self.report.new)} new", onto=self._main)
 
@@ -185,13 +188,6 @@ class _Check:
             for run, found in map_ordered(scored, fetched(), Workers(num_proc=jobs)):
                 shutil.rmtree(folder / run_path(run), ignore_errors=True)
                 yield run, found
-
-
-def _lies(data: bytes, file: File | None) -> bool:
-    """Whether a listed file has these bytes."""
-    if file is None:
-        return False
-    return file.sha256 == hashlib.sha256(data).hexdigest() if file.sha256 else file.git == git_blob(data)
 
 
 def watch(place: str, seconds: float, *, jobs: int = 1, said: Said = lambda line: None) -> None:

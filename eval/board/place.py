@@ -4,8 +4,6 @@ Both list their files with what identifies them, give files at a revision, and t
 pull requests only the Hub knows.
 """
 
-import hashlib
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file, is_ours, locked
+from robustbench_tc.io.resolve import HUB_ID
+
+from .entry import Digest
 
 if TYPE_CHECKING:
     from huggingface_hub import Discussion
 
 STATUS = "status.yaml"
-
-HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
-
 
 _TOKEN = "the token may not do this: a role `write` may, of an account that may write discussions there"
 _WHY = {
@@ -66,11 +64,6 @@ def run_path(run: str) -> str:
     return f"runs/{run}"
 
 
-def git_blob(data: bytes) -> str:
-    """The id that git gives a file."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
 class Folder:
     """A folder on this machine. It has no history: every revision is what lies there."""
 
@@ -83,7 +76,7 @@ class Folder:
         for path in sorted(self._folder.rglob("*")):
             if path.is_file() and not path.is_symlink() and not is_ours(path.name):
                 data = path.read_bytes()
-                found[path.relative_to(self._folder).as_posix()] = File(len(data), None, git_blob(data))
+                found[path.relative_to(self._folder).as_posix()] = File(len(data), None, Digest.of(data).git)
         return found
 
     def read(self, path: str, revision: str | None = None) -> bytes:

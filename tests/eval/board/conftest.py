@@ -13,7 +13,7 @@ from tests.hub import Hub
 
 from .. import small
 from . import live_runs, made
-from .hubs import Results
+from .hubs import Results, asked_here
 
 RunOf = Callable[..., Path]
 
@@ -78,18 +78,16 @@ def _once(make: Callable[..., Path], places: pytest.TempPathFactory) -> RunOf:
 
 
 @pytest.fixture(scope="session")
-def hub() -> Iterator[Hub]:
-    """The tests' Hub, which this process's client asks as well."""
-    from huggingface_hub import constants
-
-    with Hub() as hub, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(constants, "ENDPOINT", hub.url)
-        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        patch.setattr(constants, "HF_HUB_OFFLINE", False)
-        template = "/{repo_id}/resolve/{revision}/{filename}"
-        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + template)
-        patch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+def _hub() -> Iterator[Hub]:
+    with Hub() as hub:
         yield hub
+
+
+@pytest.fixture
+def hub(_hub: Hub) -> Iterator[Hub]:
+    """The tests' Hub, which this process's client asks as well."""
+    with asked_here(_hub):
+        yield _hub
 
 
 @pytest.fixture
@@ -99,17 +97,18 @@ def results(hub: Hub, data: Datasets, request: pytest.FixtureRequest) -> Results
 
 
 @pytest.fixture(scope="session")
-def _listed(hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
-    made = Results(hub, "acme/listed", data).begin()
-    made.submit(local_run_of("gives-up-on-error"))
-    made.check()
-    made.merge(1)
-    made.check()
+def _listed(_hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
+    with asked_here(_hub):
+        made = Results(_hub, "acme/listed", data).begin()
+        made.submit(local_run_of("gives-up-on-error"))
+        made.check()
+        made.merge(1)
+        made.check()
     return made
 
 
 @pytest.fixture
-def listed(_listed: Results, request: pytest.FixtureRequest) -> Results:
+def listed(hub: Hub, _listed: Results, request: pytest.FixtureRequest) -> Results:
     """One with the entry of a run of ada's, which came as pull request 1."""
     return _listed.copy(_own_name(request))
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 from robustbench_tc.eval.board import check, entries, submit
 from robustbench_tc.eval.board.datasets import Datasets
 from robustbench_tc.eval.board.entry import Entry, Submission
@@ -13,6 +15,20 @@ from robustbench_tc.eval.board.place import Hub as Place
 from tests.hub import ADA, MALLORY, WRITER, Hub
 
 SUBMISSION = Submission(model="lab/Alpha-3B", weights="open", licence="apache-2.0")
+
+
+@contextmanager
+def asked_here(hub: Hub) -> Iterator[None]:
+    """The client of this process, which has read its environment long ago, asks the tests' Hub."""
+    from huggingface_hub import constants
+
+    with pytest.MonkeyPatch.context() as patch:
+        template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+        patch.setattr(constants, "ENDPOINT", hub.url)
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        patch.setattr(constants, "HF_HUB_OFFLINE", False)
+        yield
 
 
 @contextmanager

@@ -178,8 +178,8 @@ def _row(entry: Entry, status: Status, latest: str, flags: Sequence[Flag]) -> Ro
 
 
 def ranked(rows: Iterable[Row]) -> list[Row]:
-    """Those that have a rank by what their kind is ranked by, ties by right answers and name; then the
-    others in the same order."""
+    """Those that have a rank by what their kind is ranked by, ties by name; then the others in the
+    same order."""
     in_order = sorted(rows, key=_order)
     placed = [row for row in in_order if row.may_rank and row.head is not None]
     allowed = _places(placed)
@@ -195,9 +195,8 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
     return [*with_rank, *(row for row in in_order if not row.may_rank or row.head is None)]
 
 
-def _order(row: Row) -> tuple[float, int, str, str]:
-    value, n = (row.head.value, row.head.n) if row.head else (-1.0, 0)
-    return -value, -n, row.entry.submission.model.casefold(), row.run
+def _order(row: Row) -> tuple[float, str, str]:
+    return -row.head.value if row.head else 1.0, row.entry.submission.model.casefold(), row.run
 
 
 def _places(placed: Sequence[Row]) -> dict[str, Places]:

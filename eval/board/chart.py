@@ -1,7 +1,6 @@
 """The board over time as one figure: every run that is vouched for, and the best of them so far."""
 
 import math
-from datetime import date
 from itertools import accumulate
 
 from markupsafe import Markup
@@ -30,7 +29,7 @@ def progress(board: Board) -> Markup:
     values = [row.head.value for row in there if row.head is not None]
     if not values:
         return Markup("")
-    days = [float(_day(row).toordinal()) for row in there]
+    days = [_when(row) for row in there]
     best = [-1.0, *accumulate(values, max)]
     leading = [at for at, value in enumerate(values) if value > best[at]]
     steps = [(days[at], level) for at in leading for level in (max(best[at], values[leading[0]]), values[at])]
@@ -54,9 +53,6 @@ def progress(board: Board) -> Markup:
     return figures.chart(x, y, dots, [path], said, size=SIZE, right=200, kind="progress")
 
 
-def _day(row: Row) -> date:
-    """What is no day of the calendar is the first of all days."""
-    try:
-        return date.fromisoformat(row.day)
-    except ValueError:
-        return date.min
+def _when(row: Row) -> float:
+    """Its day as a number of years, also where it is no day of the calendar: ids are drawn by submitters."""
+    return int(row.day[:4]) + int(row.day[5:7]) / 12 + int(row.day[8:]) / 372

@@ -135,8 +135,8 @@ def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cel
     """A share or a difference with its interval."""
     if found is None:
         return Cell(numbers.NONE, small)
-    said = numbers.number(found.value, sign=sign), small, numbers.interval(found, sign=sign)
-    return Cell(*map(numbers.typeset, said))
+    value, span = numbers.number(found.value, sign=sign), numbers.interval(found, sign=sign)
+    return Cell(*map(numbers.typeset, (value, small, span)))
 
 
 def cells(row: Row) -> tuple[Cell, ...]:
@@ -208,13 +208,11 @@ def page_of(row: Row) -> str:
 
 def by(row: Row) -> str:
     """Who stands behind a run, and what it ran behind. An organisation's name is believed of its members."""
-    entry = row.entry
-    org = entry.run.partition("/")[0]
-    who = "the paper" if row.tier == "published" else org
+    entry, behind = row.entry, defended(row.entry)
+    who = "the paper" if row.tier == "published" else entry.run.partition("/")[0]
     if entry.submitter is not None and not entry.member:
         who = f"submitted by {entry.submitter}"
-    parts = (who, entry.submission.agent, defended(row.entry) and f"behind {defended(row.entry)}")
-    return safe(" · ".join(filter(None, parts)))
+    return safe(" · ".join(filter(None, (who, entry.submission.agent, behind and f"behind {behind}"))))
 
 
 def label(board: Board) -> str:
@@ -226,37 +224,33 @@ def label(board: Board) -> str:
 
 def title(board: Board) -> str:
     """A board's heading."""
-    if board.fingerprint == PAPER:
-        return "The paper's 21 models"
     of = {"live": "Live dataset", "own": safe(board.dataset), "core": "Dataset"}
-    return f"{of[board.kind]}, {label(board)}"
+    return "The paper's 21 models" if board.fingerprint == PAPER else f"{of[board.kind]}, {label(board)}"
 
 
 def leading(board: Board) -> tuple[str, str]:
     """Who leads and by how much, and how sure that is: two sentences."""
     placed = board.ranked
-    heads = [row.head for row in placed if row.head is not None]
-    if not heads:
-        below = f"All {len(board.rows):,} below stand without one." if board.rows else ""
-        return "No run has a rank yet: nobody has vouched for one.", below
-    name, *others = (safe(row.entry.submission.model) for row in placed[:2])
+    values = [row.head.value for row in placed if row.head is not None]
+    if not values:
+        return "No run has a rank yet: nobody has vouched for one.", ""
+    names = [safe(row.entry.submission.model) for row in placed[:2]]
     what = "faulted episodes" if board.kind == "live" else "perturbed rows"
-    says = f"{name} leads: {share(heads[0]).text} {share(heads[0]).span} of the {what} right"
-    if not others:
+    says = f"{names[0]} leads: {share(placed[0].head).text} {share(placed[0].head).span} of the {what} right"
+    if len(values) == 1:
         return f"{says}.", "It is the only run with a rank."
-    says += f", {numbers.number(heads[0].value - heads[1].value)} ahead of {others[0]}."
     near = sum(row.not_behind for row in placed)
-    if near:
-        are = "run is" if near == 1 else "runs are"
-        return says, f"That is not sure: {near:,} other {are} not significantly behind it (≈ leader)."
     if board.kind == "live":
-        return says, "Live runs are not tested against each other."
-    if placed[0].places and placed[0].places.last == 1:
-        return says, "That is sure: the exact tests against every other run say so, corrected for all pairs."
-    return (
-        says,
-        "That is likely: the exact test against each other run says so, but not corrected for all pairs.",
-    )
+        surely = "Live runs are not tested against each other."
+    elif near:
+        surely = f"That is not sure: {near:,} others are not significantly behind it (≈ leader)."
+    elif placed[0].places and placed[0].places.last == 1:
+        surely = "That is sure: the exact tests against every other run say so, corrected for all pairs."
+    else:
+        surely = (
+            "That is likely: the exact test against each other run says so, but not corrected for all pairs."
+        )
+    return f"{says}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
 
 
 def facts(row: Row, ranked: int) -> list[tuple[str, str]]:

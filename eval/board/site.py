@@ -47,9 +47,6 @@ ENOUGH = 3
 HISTORY = 50
 """Runs of one model that its pages list, the newest."""
 
-LINKS = 120
-"""Pages of a board that each page links to."""
-
 MOST_LEFT_OUT = 100
 """Runs that the front page names as left out; `data.json` names all."""
 
@@ -64,7 +61,6 @@ TABS = (
 class Built(NamedTuple):
     """What a build made."""
 
-    folder: Path
     runs: int
     """With a page."""
     left_out: int
@@ -98,7 +94,7 @@ def build(
         site.write("site.css", "\n".join(styles))
         site.write("site.js", (of_report / "page.js").read_text() + (own / "board.js").read_text())
     runs = sum(len(board.rows) + len(board.past) for board in found)
-    return Built(out, runs, len(left_out))
+    return Built(runs, len(left_out))
 
 
 class _Site:
@@ -136,20 +132,21 @@ class _Site:
     def write_boards(self, left_out: Sequence[tuple[str, str]]) -> None:
         """The pages of all boards, and their rows for the script."""
         shown: dict[str, list[dict[str, Any]]] = {name: [] for name in HEADINGS}
-        others: list[Board] = []
         for board in sorted(self.boards, key=lambda one: one is not self.front):
             page, lines = self.page_of(board), [pages.shown(row) for row in board.rows]
             rows = msgspec.json.encode(lines).decode()
             self.write(f"{stem(board)}-rows.js", f'boardRows("{stem(board)}", {rows});\n')
             of_page = _parts(board, lines, page)
-            if page in HEADINGS:
+            if page in shown:
                 shown[page].append(of_page.pop(0))
-            else:
-                others.append(board)
             heading = f"Leaderboard, {pages.label(board)}", ""
             for part in of_page:
                 self.render(part["page"], "boards.html.j2", page, heading=heading, parts=[part], **NO_MORE)
-        older = [(f"{pages.label(one)}, {len(one.rows):,} runs", self.page_of(one)) for one in others]
+        older = [
+            (f"{pages.label(one)}, {len(one.rows):,} runs", self.page_of(one))
+            for one in self.boards
+            if self.page_of(one) not in shown
+        ]
         front_page = {
             "older": older, "left_out": left_out, "progress": progress(self.front) if self.front else "",
         }  # fmt: skip
@@ -263,6 +260,5 @@ def _template(name: str) -> jinja2.Template:
         "citation": citation,
         "per_page": PAGE,
         "most_left_out": MOST_LEFT_OUT,
-        "most_links": LINKS,
     }
     return made.get_template(name)

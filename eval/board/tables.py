@@ -16,6 +16,9 @@ from robustbench_tc.io import parquet
 from .boards import Board, Row, defended
 from .pages import page_of
 
+HEADLINE = ("run", "model", "rank", "tier", "flags", "perturbed", "success_all", "clean")
+"""What `data.json` says of a run."""
+
 _TEXTS = ("run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
           "defended", "weights", "licence", "day", "superseded_by")  # fmt: skip
 _VALUES = (
@@ -35,10 +38,9 @@ def write(
     boards: Sequence[Board], left_out: Sequence[tuple[str, str]], page: Callable[[Board], str], folder: Path
 ) -> None:
     """Both files into `folder`. `page`: where a board is first seen."""
-    rows = [row for board in boards for row in (*board.rows, *board.past)]
-    flat = [_flat(row) for row in rows]
-    table = parquet.table({name: [one.get(name) for one in flat] for name in SCHEMA.names}, SCHEMA)
-    pq.write_table(table, folder / "data.parquet", compression="zstd")
+    flat = {row.run: _flat(row) for board in boards for row in (*board.rows, *board.past)}
+    columns = {name: [one.get(name) for one in flat.values()] for name in SCHEMA.names}
+    pq.write_table(parquet.table(columns, SCHEMA), folder / "data.parquet", compression="zstd")
     said = {
         "boards": [
             {
@@ -47,27 +49,16 @@ def write(
                 "version": board.version,
                 "fingerprint": board.fingerprint,
                 "page": page(board),
-                "runs": [_headline(row) for row in board.rows],
+                "runs": [
+                    {name: flat[row.run].get(name) for name in HEADLINE} | {"page": page_of(row)}
+                    for row in board.rows
+                ],
             }
             for board in boards
         ],
         "left_out": dict(left_out),
     }
     folder.joinpath("data.json").write_bytes(msgspec.json.encode(said) + b"\n")
-
-
-def _headline(row: Row) -> dict[str, Any]:
-    clean = row.value(taxonomy.CLEAN)
-    return {
-        "run": row.run,
-        "model": row.entry.submission.model,
-        "rank": row.rank or None,
-        "tier": row.tier,
-        "flags": [flag.code for flag in row.flags],
-        "perturbed" if row.entry.core else "success": row.head and row.head.value,
-        "clean": clean and clean.value,
-        "page": page_of(row),
-    }
 
 
 def _flat(row: Row) -> dict[str, Any]:

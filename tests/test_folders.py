@@ -748,7 +748,6 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "eval/board/check.py": {"rmtree"},  # a run that it has fetched and scored
-        "eval/board/publish.py": {"unlink"},  # its scratch file, in a new folder
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

@@ -260,7 +260,9 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
             assert check(page, *files, model="lab/Alpha-3B").startswith("Accepted")
             assert "pull request is open" in (line := press(page, "submit"))
             api = HfApi(hub.url, token=WRITER)
-            [pull] = api.get_repo_discussions(RESULTS, repo_type="dataset")
+            [pull] = api.get_repo_discussions(
+                RESULTS, repo_type="dataset", discussion_type="pull_request", discussion_status="open"
+            )
             assert f"/discussions/{pull.num}" in line and "ada" in said_in(api, pull.num)
 
             assert post(url, discussion(pull.num), secret="wrong") == 403

@@ -191,7 +191,7 @@ def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch:
         submit.init(str(local), three.data.core.name)
         shutil.copytree(three.folder / "runs" / "a", local / "runs" / "a")
 
-    monkeypatch.setattr(check.time, "sleep", sleep)
+    monkeypatch.setattr("time.sleep", sleep)
     with pytest.raises(KeyboardInterrupt):
         check.watch(str(local), 7, said=said.append)
     assert "has no status.yaml" in said[0] and said[-1] == "1 entries, 1 new"

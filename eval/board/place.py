@@ -31,6 +31,9 @@ _WHY = {
 }
 
 
+_UNKNOWN = 1 << 62
+
+
 class File(NamedTuple):
     """What a listing says of a file."""
 
@@ -118,7 +121,10 @@ class Hub:
         with self._asking("listing its files"):
             found = self._api.dataset_info(self.name, revision=revision, files_metadata=True)
         return {
-            one.rfilename: File(one.size or 0, one.lfs.sha256 if one.lfs else None, one.blob_id)
+            # A file of no known size is one that is too large.
+            one.rfilename: File(
+                _UNKNOWN if one.size is None else one.size, one.lfs.sha256 if one.lfs else None, one.blob_id
+            )
             for one in found.siblings or ()
         }
 

@@ -16,7 +16,7 @@ from robustbench_tc.eval.board import check, entries, place, submit
 from robustbench_tc.eval.board.datasets import Datasets
 from robustbench_tc.eval.board.entry import Submission
 from robustbench_tc.eval.board.place import Folder, Hub
-from tests.hub import ADA
+from tests.hub import ADA, WRITER
 
 from . import made
 from .conftest import RunOf
@@ -166,17 +166,35 @@ def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_p
     assert len(report.refused) == 1 and (whole / "entry.json").is_file()
 
 
-def test_reading_ten_thousand_entries_takes_few_requests(results: Results) -> None:
-    found = made.entries_of(120)
+@pytest.mark.parametrize("number", [3, 120])
+def test_entries_are_read_in_five_requests_however_many_there_are(results: Results, number: int) -> None:
+    found = made.entries_of(number)
     files: dict[str, bytes | None] = dict(entries.write_entries(found))
-    for number, entry in enumerate(found):
-        for name in entry.inputs:
-            files[f"runs/{entry.run}/{name}"] = str(number).encode()
-    results.push(files, main=True, token="hf_writer_of_acme_0123456789")
+    for entry in found:
+        files |= {f"runs/{entry.run}/{name}": entry.run.encode() for name in entry.inputs}
+    results.push(files, main=True, token=WRITER)
     results.hub.log()
     fitting, dropped = results.read()
-    asked = [line for line in results.hub.log() if line[1] != "control"]
-    assert len(fitting) + len(dropped) == 120 and len(asked) <= 5, asked
+    asked = [route for _, route, _, _ in results.hub.log()]
+    assert len(fitting) + len(dropped) == number
+    assert sorted(asked) == ["info", *["resolve"] * 4]  # a listing; of two files the head and the bytes
+
+
+def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local, said = tmp_path / "later", list[str]()
+
+    def sleep(seconds: float) -> None:
+        if seconds != 7:  # the wait for a child
+            return
+        if local.is_dir():
+            raise KeyboardInterrupt
+        submit.init(str(local), three.data.core.name)
+        shutil.copytree(three.folder / "runs" / "a", local / "runs" / "a")
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        check.watch(str(local), 7, said=said.append)
+    assert "has no status.yaml" in said[0] and said[-1] == "1 entries, 1 new"
 
 
 def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, tmp_path: Path) -> None:

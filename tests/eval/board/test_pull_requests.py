@@ -63,6 +63,11 @@ def test_who_submitted_is_the_author_of_the_pull_request(listed: Results, local_
     listed.merge(2)
     [entry] = listed.check().new
     assert (entry.run.split("/")[0], entry.submitter, entry.member) == ("lab", "mallory", False)
+    space = Place(listed.name).read("status.yaml").replace(b"spaces: []", b"spaces: [mallory]")
+    listed.push({"status.yaml": space}, token=WRITER, main=True)
+    listed.submit(local_run_of("oracle"), MALLORY)
+    listed.merge(3)
+    assert [entry.member for entry in listed.check().new] == [True]
 
 
 def test_a_push_is_checked_anew_and_only_comments_of_the_checkers_account_count(

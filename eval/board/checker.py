@@ -7,6 +7,7 @@ The folder holds `run.json`, `predictions.parquet` or `episodes.parquet`, and `s
 """
 
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 
@@ -21,60 +22,28 @@ from robustbench_tc.io import numbers
 
 from . import checks, flags, live, names, reading, scoring
 from .child import Limits, in_child
-from .datasets import Datasets
-from .entry import Digest, Entry, Refused, Submission
+from .datasets import Datasets, LiveRows, Rows
+from .entry import Digest, Entry, Figures, LiveFigures, Refused
 
-RECORD, PREDICTIONS, EPISODES, SUBMISSION = (
-    "run.json",
-    "predictions.parquet",
-    "episodes.parquet",
-    "submission.yaml",
-)
-ENTRY = "entry.json"
+RECORD, SUBMISSION, ENTRY = "run.json", "submission.yaml", "entry.json"
+PREDICTIONS, EPISODES = "predictions.parquet", "episodes.parquet"
 
 SCORES = 1
 """Raise it when scorers, worlds or statistics change what an entry says of the same replies."""
 
 
-def _shape(of: object) -> object:
-    """A JSON schema without its words."""
-    if isinstance(of, dict):
-        return {key: _shape(value) for key, value in of.items() if key != "description"}
-    return [_shape(value) for value in of] if isinstance(of, list) else of
+_UNSAID = re.sub(rb'"description":"(?:[^"\\]|\\.)*",?', b"", msgspec.json.encode(msgspec.json.schema(Entry)))
 
-
-_SHAPE = hashlib.sha256(msgspec.json.encode(_shape(msgspec.json.schema(Entry)), order="sorted")).hexdigest()[
-    :8
-]
-
-CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{_SHAPE}"
+_FORM = hashlib.sha256(_UNSAID).hexdigest()[:8]
+CHECKER = f"{robustbench_tc.__version__}-reader{READER_VERSION}-scores{SCORES}-{_FORM}"
 """Entries of another one are made again."""
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """What a child says."""
-
-    entry: Entry | None = None
-    step: str = ""
-    text: str = ""
-    details: tuple[str, ...] = ()
 
 
 def checked(folder: Path, run: str, data: Datasets, limits: Limits = Limits()) -> Entry:
     """`check_run` in a child with limits, which is killed where it exceeds them. Raises Refused."""
-    data.warm()
+    data.core.known  # noqa: B018 (worked out once, for all children)
     with tempfile.TemporaryDirectory() as scratch:
-
-        def work() -> bytes:
-            try:
-                return msgspec.json.encode(_Answer(_entry(folder, run, data, Path(scratch))))
-            except Refused as refused:
-                return msgspec.json.encode(_Answer(None, refused.step, str(refused), refused.details))
-
-        answer = msgspec.json.decode(in_child(work, limits), type=_Answer)
-    if answer.entry is None:
-        raise Refused(answer.step, answer.text, answer.details)
-    return answer.entry
+        return decode(in_child(lambda: encode(_entry(folder, run, data, Path(scratch))), limits))
 
 
 def check_run(folder: Path, run: str, data: Datasets) -> Entry:
@@ -85,20 +54,30 @@ def check_run(folder: Path, run: str, data: Datasets) -> Entry:
 
 
 def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
-    name = names.of_run(run)
-    replies = replies_of(folder)
-    found = digests(folder)
-    if name.id != run_id(folder, name.id[:8]):
-        raise Refused(
-            "name", f"the run id {name.id} does not fit the files: {run_id(folder, name.id[:8])} does"
-        )
-    submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES, "form"), name)
+    _, model, identity = names.of_run(run)
+    replies, inputs = replies_of(folder), digests(folder)
+    if identity != (fits := run_id(folder, identity[:8])):
+        raise Refused("name", f"the run id {identity} does not fit the files: {fits} does")
+    submission = names.submission(reading.regular(folder / SUBMISSION, names.SUBMISSION_BYTES), model)
+    record: RunRecord | LiveRecord
+    rows: Rows | LiveRows
+    core: Figures | None = None
+    lived: LiveFigures | None = None
     if replies == EPISODES:
-        return _live_entry(folder, run, data, submission, found)
-    record = reading.record(folder / RECORD, RunRecord)
-    rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
-    accepted = checks.check(folder, record, rows)
-    figures, judged = scoring.score(accepted, rows, scratch / "run")
+        if data.live is None:
+            raise Refused("dataset", "this is a live run, and no live runs are taken here")
+        rows = data.live
+        record = reading.record(folder / RECORD, LiveRecord)
+        episodes = live.check(folder, record, rows)
+        lived = live.figures(live.replayed(episodes, rows))
+        raised = live.flags(episodes, record.settings, rows)
+    else:
+        said = reading.record(folder / RECORD, RunRecord)
+        rows = next((one for one in data.rows if one.digest == said.settings.fingerprint), data.core)
+        record, answers = checks.check(folder, said, rows)
+        core, verdicts = scoring.score(record, answers, rows, scratch)
+        # On tools of one's own it is nothing strange to be right everywhere.
+        raised = flags.of_run(answers, verdicts, rows) if rows.kind == "core" else ()
     settings = record.settings
     return Entry(
         kind=rows.kind,
@@ -110,36 +89,11 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
         dataset=rows.title,
         version=rows.label,
         fingerprint=rows.digest,
-        inputs=found,
+        inputs=inputs,
         checker=CHECKER,
-        # On tools of one's own to be right everywhere is nothing strange.
-        flags=flags.of_run(accepted.predictions, judged, rows) if rows.kind == "core" else (),
-        core=figures,
-    )
-
-
-def _live_entry(
-    folder: Path, run: str, data: Datasets, submission: Submission, found: dict[str, Digest]
-) -> Entry:
-    if data.live is None:
-        raise Refused("dataset", "this is a live run, and no live runs are taken here")
-    record = reading.record(folder / RECORD, LiveRecord)
-    episodes = live.check(folder, record, data.live)
-    settings = record.settings
-    return Entry(
-        kind="live",
-        run=run,
-        submission=submission,
-        mode=settings.mode,
-        defend=settings.defend,
-        repeats=settings.repeat,
-        dataset=data.live.title,
-        version=data.live.label,
-        fingerprint=data.live.digest,
-        inputs=found,
-        checker=CHECKER,
-        flags=live.flags(episodes, settings, data.live),
-        live=live.figures(live.replayed(episodes, data.live)),
+        flags=raised,
+        core=core,
+        live=lived,
     )
 
 
@@ -169,11 +123,8 @@ def digests(folder: Path) -> dict[str, Digest]:
 
 def run_id(folder: Path, day: str) -> str:
     """`day` (YYYYMMDD) and 12 hex digits over the record and the replies: equal runs have equal ids."""
-    over = hashlib.sha256()
-    for name, digest in digests(folder).items():
-        if name != SUBMISSION:
-            over.update(f"{name} {digest.sha256}\n".encode())
-    return f"{day}-{over.hexdigest()[:12]}"
+    lines = (f"{name} {one.sha256}\n" for name, one in digests(folder).items() if name != SUBMISSION)
+    return f"{day}-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:12]}"
 
 
 def encode(entry: Entry) -> bytes:

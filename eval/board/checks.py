@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.inputs import Selection
@@ -20,7 +19,8 @@ from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord, Session
 from robustbench_tc.io.resolve import HUB_ID
-from robustbench_tc.schema import Prediction, Sample
+from robustbench_tc.live import Episode
+from robustbench_tc.schema import Json, Prediction, Sample
 
 from . import reading
 from .datasets import LiveRows, Rows
@@ -30,72 +30,51 @@ from .names import shown
 LISTED = 10
 """Ids of each kind that a refusal names."""
 
-_Record = TypeVar("_Record", RunRecord, LiveRecord)
+_Record = TypeVar("_Record", bound=RunRecord | LiveRecord)
+_One = TypeVar("_One", Prediction, Episode)
 
 
-class Accepted(msgspec.Struct, frozen=True):
-    """A run that passed: its answers under the dataset's own identity fields, in the dataset's order."""
-
-    record: RunRecord
-    predictions: tuple[Prediction, ...]
-
-
-def check(folder: Path, record: RunRecord, data: Rows) -> Accepted:
-    """A run folder as the answers to score. Raises Refused by the first check that fails."""
+def check(folder: Path, record: RunRecord, data: Rows) -> tuple[RunRecord, tuple[Prediction, ...]]:
+    """The public record of a run folder, and its answers under the dataset's own identity fields, in the
+    dataset's order. Raises Refused by the first check that fails."""
     same_dataset(record, data)
-    found = reading.predictions(folder / "predictions.parquet", len(data.rows) * record.settings.repeat)
-    hashes = data.hashes()
-    if other := [one.id for one in found if one.id in hashes and one.sample_hash != hashes[one.id]]:
-        raise Refused(
-            "dataset",
-            f"{len(other):,} of {len(found):,} rows were asked in other words than version {data.label} has: "
-            "evaluate on that version",
-            _ids("other words", other),
-        )
-    wanted = [(row.id, at) for row in data.rows for at in range(record.settings.repeat)]
-    every_one_once([(one.id, one.repeat) for one in found], wanted, "rbtc eval")
-    unanswered = [one.id for one in found if one.status == "request_error"]
-    refuse("ids", "not every row was answered", {"request_error": unanswered}, "run `rbtc eval` again")
-    at_place = {(one.id, one.repeat): one for one in found}
-    ordered = [at_place[key] for key in wanted]
-    same_settings(record, len(ordered))
     settings = record.settings
-    for one in ordered:
-        if (one.model, one.mode) != (settings.model, settings.mode):
-            raise Refused(
-                "record",
-                f"the file has answers of {shown(one.model)} in mode {one.mode}, run.json is of "
-                f"{shown(settings.model)} in mode {settings.mode}: add the run.json that lies beside it",
-            )
+    found = reading.predictions(folder / "predictions.parquet", len(data.rows) * settings.repeat)
+    hashes = data.hashes()
+    other = [one.id for one in found if one.sample_hash != hashes.get(one.id, one.sample_hash)]
+    refuse("dataset", "these are not the dataset's", {"other words": other}, "evaluate on that version")
+    unanswered = [one.id for one in found if one.status == "request_error"]
+    ordered = in_order(found, list(data.by_id), settings.repeat, unanswered, "rbtc eval")
+    same_settings(record, len(ordered))
+    asked = {(one.model, one.mode) for one in ordered}
+    if asked != {(settings.model, settings.mode)}:
+        raise Refused(
+            "record",
+            f"the answers are of {', '.join(sorted(shown(model) for model, _ in asked)[:3])}, run.json is of "
+            f"{shown(settings.model)} in mode {settings.mode}: add the one that lies beside the file",
+        )
     taken = tuple(_identified(one, data.by_id[one.id]) for one in ordered)
     _protocol(taken, data, stated=settings.backend == "import")
-    totals = predictions.totals(taken)
-    return Accepted(msgspec.structs.replace(public(record), totals=totals), taken)
+    return msgspec.structs.replace(public(record), totals=predictions.totals(taken)), taken
 
 
 def public(record: _Record) -> _Record:
-    """A run's record without what it says of places: paths, addresses, names of headers. What was found by
-    scoring it is left out too; how many requests all sessions made stays."""
+    """What of a run's record everybody may see, so no paths, addresses and names of headers: how it was
+    asked, its totals, and how many requests all sessions made together."""
     made, again = (sum(getattr(one, name) for one in record.sessions) for name in ("requests", "retries"))
     session = Session(
         started="", endpoint="", package_version="", concurrency=0, requests=made, retries=again
     )
-    model = public_model(record.settings.model)
-    changed = {
-        "dataset": record.dataset if HUB_ID.fullmatch(record.dataset) else Path(record.dataset).name,
-        "dataset_revision": None,
-        "settings": msgspec.structs.replace(record.settings, headers=(), model=model),
-        "sessions": [session] if 0 <= again <= made <= 10**12 and made else [],
-        "served_models": [],
-        "left_out": {},
-        "also": (),
-        "reused": {},
-        "flagged": {},
-        "needs_no_reading": (),
-        "reader": None,
-    }
-    there = type(record).__struct_fields__
-    return msgspec.structs.replace(record, **{name: new for name, new in changed.items() if name in there})
+    kept = ("format", "dataset_version", "expected", "totals")
+    return type(record)(
+        dataset=record.dataset if HUB_ID.fullmatch(record.dataset) else Path(record.dataset).name,
+        dataset_revision=None,
+        settings=msgspec.structs.replace(
+            record.settings, headers=(), model=public_model(record.settings.model)
+        ),
+        sessions=[session] if 0 <= again <= made <= 10**12 and made else [],
+        **{name: getattr(record, name) for name in kept},
+    )
 
 
 def public_model(name: str) -> str:
@@ -136,28 +115,31 @@ def same_settings(record: RunRecord | LiveRecord, expected: int) -> None:
         raise Refused("record", f"the run's defences are not written as `--defend` does: {', '.join(known)}")
 
 
-def every_one_once(found: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]], command: str) -> None:
-    """Raises Refused where (id, repeat) pairs are not the dataset's. `command` asks what is missing."""
-    counted, asked = Counter(found), set(wanted)
+def in_order(
+    found: Sequence[_One], ids: Sequence[str], repeats: int, unanswered: Sequence[str], command: str
+) -> list[_One]:
+    """Answers or episodes in the dataset's order. Raises Refused unless each is there once and answered.
+    `command` asks what is missing."""
+    at = {(one.id, one.repeat): one for one in found}
+    wanted = dict.fromkeys((row, repeat) for row in ids for repeat in range(repeats))
+    counted = Counter((one.id, one.repeat) for one in found)
     problems = {
-        "missing": [row for row, at in wanted if (row, at) not in counted],
-        "unknown": [row for row, at in counted if (row, at) not in asked],
-        "duplicate": [row for (row, at), times in counted.items() if times > 1],
+        "missing": [row for row, repeat in wanted if (row, repeat) not in at],
+        "unknown": [row for row, repeat in at if (row, repeat) not in wanted],
+        "duplicate": [row for (row, _), times in counted.items() if times > 1],
+        "without an answer": unanswered,
     }
     refuse("ids", "these are not the dataset's", problems, f"the same `{command}` asks what is missing")
+    return [at[key] for key in wanted]
 
 
 def refuse(step: str, what: str, problems: Mapping[str, Sequence[str]], then: str) -> None:
     """Raises Refused where one of the problems has ids."""
     if there := {problem: ids for problem, ids in problems.items() if ids}:
         counts = ", ".join(f"{len(ids):,} {problem}" for problem, ids in there.items())
-        details = tuple(line for problem, ids in there.items() for line in _ids(problem, ids))
+        named = [(problem, one) for problem, ids in there.items() for one in ids[:LISTED]]
+        details = tuple(f"{problem}: {shown(one, 120)}" for problem, one in named)
         raise Refused(step, f"{what}: {counts}; {then}", details)
-
-
-def _ids(what: str, ids: Sequence[str]) -> tuple[str, ...]:
-    more = (f"{what}: … and {len(ids) - LISTED:,} more",) if len(ids) > LISTED else ()
-    return tuple(f"{what}: {shown(one, 120)}" for one in ids[:LISTED]) + more
 
 
 def _identified(one: Prediction, row: Sample) -> Prediction:
@@ -178,7 +160,7 @@ def _protocol(taken: Iterable[Prediction], data: Rows, *, stated: bool) -> None:
     imported predictions the first reply may not be there; then what they state of it counts."""
     problems: dict[str, list[str]] = {}
 
-    def has_call(text: str | None, calls: schema.Json, row: Sample, one: Prediction) -> bool:
+    def has_call(text: str | None, calls: Json, row: Sample, one: Prediction) -> bool:
         return bool(read_reply(row, text, calls, model=one.model, mode=one.mode).calls)
 
     for one in taken:

@@ -7,18 +7,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, NoReturn
+
+import msgspec
 
 from .entry import Refused
 
-_FAILED, _MEMORY = 3, 4
+_FAILED, _MEMORY, _REFUSED = 3, 4, 5
 """Exit codes of a child."""
 
-_REASONS = {
-    "memory": ("size", "reading it needs more memory than a run may take"),
-    "time": ("score", "reading and scoring it took longer than a run may take"),
-    "crash": ("format", "it could not be read to its end"),
-}
+_SPACE = ("size", "reading it needs more memory than a run may take")
+_TIME = ("score", "reading and scoring it took longer than a run may take")
+_CRASH = ("format", "it could not be read to its end")
+_REASONS = {_MEMORY: _SPACE, -signal.SIGABRT: _SPACE, -signal.SIGXCPU: _TIME, -signal.SIGKILL: _TIME}
 
 
 class Limits(NamedTuple):
@@ -34,49 +35,46 @@ class Limits(NamedTuple):
 
 
 def in_child(work: Callable[[], bytes], limits: Limits = Limits()) -> bytes:
-    """What `work` returns, from a process of its own. Raises Refused where the process does not get there."""
+    """What `work` returns, from a process of its own. Raises Refused where it raises that, or does not get to
+    its end."""
     with tempfile.TemporaryFile() as answer:
         child = os.fork()
         if child == 0:
-            code = _FAILED
-            try:
-                _bound(limits)
-                answer.write(work())
-                answer.flush()
-                code = 0
-            except MemoryError:
-                code = _MEMORY
-            finally:
-                os._exit(code)
+            _work(work, limits, answer)
         os.setpgid(child, child)
-        ending = "time"
-        ends, status = time.monotonic() + limits.wall_s, None
+        done = status = 0
+        ends = time.monotonic() + limits.wall_s
         try:
-            while status is None and time.monotonic() < ends:
-                done, found = os.waitpid(child, os.WNOHANG)
-                if done:
-                    status = found
-                else:
-                    time.sleep(0.01)
+            while not done and time.monotonic() < ends:
+                time.sleep(0.005)
+                done, status = os.waitpid(child, os.WNOHANG)
         finally:
-            if status is None:
+            if not done:
                 os.killpg(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-        if status is not None:
-            ending = _ending(status)
-        if ending != "done":
-            raise Refused(*_REASONS[ending])
+                _, status = os.waitpid(child, 0)
         answer.seek(0)
-        return answer.read()
+        said, code = answer.read(), os.waitstatus_to_exitcode(status)
+    if code == _REFUSED:
+        raise Refused(*msgspec.json.decode(said, type=tuple[str, str, tuple[str, ...]]))
+    if code != 0:
+        raise Refused(*_REASONS.get(code, _CRASH))
+    return said
 
 
-def _ending(status: int) -> str:
-    if not os.WIFSIGNALED(status):
-        return {0: "done", _MEMORY: "memory"}.get(os.WEXITSTATUS(status), "crash")
-    by = os.WTERMSIG(status)
-    if by in (signal.SIGXCPU, signal.SIGKILL):
-        return "time"
-    return "memory" if by == signal.SIGABRT else "crash"
+def _work(work: Callable[[], bytes], limits: Limits, answer: IO[bytes]) -> NoReturn:
+    code = _FAILED
+    try:
+        _bound(limits)
+        answer.write(work())
+        code = 0
+    except Refused as refused:
+        answer.write(msgspec.json.encode((refused.step, str(refused), refused.details)))
+        code = _REFUSED
+    except MemoryError:
+        code = _MEMORY
+    finally:
+        answer.flush()
+        os._exit(code)
 
 
 def _bound(limits: Limits) -> None:

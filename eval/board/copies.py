@@ -52,36 +52,11 @@ def _bare(calls: object) -> list[object]:
     return [[call["name"], call["arguments"]] for call in (calls if isinstance(calls, list) else ())]
 
 
-class _Known:
-    """Runs by their replies, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, int, bytes], str] = {}
-        self._replies: dict[str, NDArray[np.uint16]] = {}
-
-    def meet(self, one: Entry, replies: NDArray[np.uint16]) -> Flag | None:
-        """The flag of a run that says what an earlier one said in almost all rows."""
-        others = dict.fromkeys(self._first[key] for key in _keys(one, replies) if key in self._first)
-        shares = {other: float((self._replies[other] == replies).mean()) for other in others}
-        best = max(shares, key=lambda other: shares[other], default="")
-        if not best or shares[best] < SAME_REPLIES:
-            return None
-        return Flag(code=COPY, value=shares[best], n=len(replies), of=best)
-
-    def add(self, one: Entry, replies: NDArray[np.uint16]) -> None:
-        for key in _keys(one, replies):
-            self._first.setdefault(key, one.run)
-        self._replies[one.run] = replies
-
-
-def _keys(one: Entry, replies: NDArray[np.uint16]) -> list[tuple[str, int, bytes]]:
-    """(Dataset, number of the group, its replies.)"""
-    return [(one.fingerprint, at, replies[band].tobytes()) for at, band in enumerate(_bands(len(replies)))]
-
-
 @lru_cache(maxsize=8)
 def _bands(rows: int) -> NDArray[np.int64]:
-    """[BANDS, BAND] rows, the same for every run of so many."""
+    """[BANDS, BAND] rows, the same for every run of so many; nothing of a run without replies."""
+    if not rows:
+        return np.empty((0, BAND), np.int64)
     draw = seeding.rng(0, "bands of replies")
     return np.array([draw.choices(range(rows), k=BAND) for _ in range(BANDS)])
 
@@ -92,16 +67,21 @@ def equal(entries: Iterable[Entry], trusted: Collection[str] = ()) -> dict[str, 
     A run of `trusted` (those that would have a rank) is held against earlier ones of these alone, so that no
     upload can take a rank from anybody; any other run against all.
     """
-    every, ranked = _Known(), _Known()
+    first: dict[tuple[bool, str, int, int, bytes], str] = {}
+    known: dict[str, NDArray[np.uint16]] = {}
     found: dict[str, Flag] = {}
     for one in sorted(entries, key=lambda one: (one.day, one.run)):
-        if one.core is None or not one.core.replies:
-            continue
-        replies = np.frombuffer(one.core.replies, np.uint16)
-        flag = (ranked if one.run in trusted else every).meet(one, replies)
-        every.add(one, replies)
-        if flag is not None:
-            found[one.run] = flag
-        elif one.run in trusted:
-            ranked.add(one, replies)
+        replies = np.frombuffer(b"" if one.core is None else one.core.replies, np.uint16)
+        n, among = len(replies), one.run in trusted
+        groups = [(one.fingerprint, n, at, replies[band].tobytes()) for at, band in enumerate(_bands(n))]
+        others = dict.fromkeys(first[among, *group] for group in groups if (among, *group) in first)
+        shares = {other: float((known[other] == replies).mean()) for other in others}
+        best = max(shares, key=lambda other: shares[other], default="")
+        if best and shares[best] >= SAME_REPLIES:
+            found[one.run] = Flag(code=COPY, value=shares[best], n=n, of=best)
+        known[one.run] = replies
+        for group in groups:
+            first.setdefault((False, *group), one.run)
+            if among and one.run not in found:
+                first.setdefault((True, *group), one.run)
     return found

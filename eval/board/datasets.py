@@ -1,8 +1,9 @@
 """The datasets that a results repository takes runs of: the core, live episodes, rows of own tools."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -14,12 +15,13 @@ from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Sample
-from robustbench_tc.worlds.find import BUNDLED, find
-from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.find import BUNDLED
 
 from . import flags
 from .entry import Kind
 from .status import Status
+
+_Loaded = TypeVar("_Loaded", Dataset, LiveData)
 
 
 class Rows(Dataset, frozen=True, kw_only=True, dict=True):
@@ -28,9 +30,13 @@ class Rows(Dataset, frozen=True, kw_only=True, dict=True):
     kind: Kind
     title: str
     """ORG/NAME, or the name of the folder."""
+    label: str
+    """The version as it is shown and stored."""
+    digest: str
+    """`fingerprint`, worked out once."""
 
     @classmethod
-    def of(cls, found: Dataset, kind: Kind, title: str) -> "Rows":
+    def of(cls, found: Dataset, title: str, kind: Kind) -> "Rows":
         """Raises UserError for a core dataset that lacks a type."""
         there = {row.type_code for row in found.rows}
         missing = [code for code in (taxonomy.CLEAN, *taxonomy.codes()) if code not in there]
@@ -38,19 +44,9 @@ class Rows(Dataset, frozen=True, kw_only=True, dict=True):
             raise UserError(
                 f"{title} has no rows of {', '.join(missing)}: a board needs a dataset with every type"
             )
-        return cls(
-            kind=kind, title=title, **{name: getattr(found, name) for name in Dataset.__struct_fields__}
-        )
-
-    @property
-    def label(self) -> str:
-        """The version as it is shown and stored."""
-        return self.version or "unversioned"
-
-    @cached_property
-    def digest(self) -> str:
-        """`fingerprint`, worked out once."""
-        return self.fingerprint()
+        same = {name: getattr(found, name) for name in Dataset.__struct_fields__}
+        label = found.version or "unversioned"
+        return cls(kind=kind, title=title, label=label, digest=found.fingerprint(), **same)
 
     @cached_property
     def by_id(self) -> dict[str, Sample]:
@@ -66,7 +62,10 @@ class LiveRows(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The rows that live runs have played. Their worlds are bundled: nobody's code is run here."""
 
     data: LiveData
+    kind: Kind = "live"
     title: str
+    label: str
+    digest: str
 
     @classmethod
     def of(cls, data: LiveData, title: str) -> "LiveRows":
@@ -78,28 +77,11 @@ class LiveRows(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             )
         if not any(row.fault is not None for row in data.rows):
             raise UserError(f"{title} has no row with a fault: a live board needs some")
-        return cls(data=data, title=title)
-
-    @property
-    def label(self) -> str:
-        return self.data.version or "unversioned"
-
-    @cached_property
-    def digest(self) -> str:
-        return self.data.fingerprint()
+        return cls(data=data, title=title, label=data.version or "unversioned", digest=data.fingerprint())
 
     @cached_property
     def by_id(self) -> dict[str, LiveRow]:
         return {row.id: row for row in self.data.rows}
-
-    @cached_property
-    def clean(self) -> dict[str, LiveRow]:
-        return self.data.clean()
-
-    @cached_property
-    def worlds(self) -> dict[str, WorldType]:
-        """The world of each name in the rows."""
-        return {name: find(name) for name in sorted({row.world for row in self.data.rows})}
 
 
 class Datasets(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,19 +94,15 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of_status(cls, status: Status, base: Path | None = None) -> "Datasets":
         """Loads what `status.yaml` names; folders lie relative to `base`. Raises UserError."""
-        name, revision, title = _named(status.dataset, base)
-        core = Rows.of(inputs.load(name, revision=revision), "core", title)
+        core = Rows.of(*_loaded(inputs.load, status.dataset, base), "core")
         live = None
         if status.live is not None:
-            name, revision, title = _named(status.live, base)
-            live = LiveRows.of(live_inputs.load(name, revision=revision), title)
-        published, own = {row.source for row in core.rows}, []
-        for one in status.own:
-            name, revision, title = _named(one, base)
-            found = inputs.load(name, revision=revision)
-            if both := sorted(published & {row.source for row in found.rows}):
-                raise UserError(f"{title} has rows of {both[0]}: `own` takes datasets of own tools alone")
-            own.append(Rows.of(found, "own", title))
+            live = LiveRows.of(*_loaded(live_inputs.load, status.live, base))
+        own = [Rows.of(*_loaded(inputs.load, one, base), "own") for one in status.own]
+        published = {row.source for row in core.rows}
+        for one in own:
+            if both := sorted(published & {row.source for row in one.rows}):
+                raise UserError(f"{one.title} has rows of {both[0]}: `own` takes datasets of own tools alone")
         return cls(core=core, live=live, own=tuple(own))
 
     @property
@@ -133,17 +111,11 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
         yield self.core
         yield from self.own
 
-    def warm(self) -> None:
-        """Works out what is the same for every run."""
-        for one in self.rows:
-            one.digest, one.by_id  # noqa: B018
-        self.core.known  # noqa: B018
 
-
-def _named(word: str, base: Path | None) -> tuple[str, str | None, str]:
-    """Place, revision and title of `ORG/NAME@VERSION`, or of a folder."""
+def _loaded(load: Callable[..., _Loaded], word: str, base: Path | None) -> tuple[_Loaded, str]:
+    """What `ORG/NAME@VERSION` or a folder names, and its title."""
     folder = (base or Path()) / Path(word).expanduser()
     if folder.is_dir():
-        return str(folder), None, folder.resolve().name
+        return load(str(folder)), folder.resolve().name
     name, _, revision = word.partition("@")
-    return name, revision or None, name
+    return load(name, revision=revision or None), name

@@ -12,11 +12,10 @@ is found between entries, when a board is made (`copies`).
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import agents
@@ -68,20 +67,23 @@ PROBED = 4_000
 AGENTS = (*SCRIPTED, *NULL_MODELS, *BLIND, "always-calls", "never-calls")
 
 
+_SAYS = {
+    "letter": "replies equal the golden answer to the letter",
+    "right": "rows are right",
+    KNOWS_UNSAID: "rows are right whose golden answer nobody could know",
+    REFERENCE: "rows or episodes are those of the reference agent",
+    COPY: "rows have the replies of the run",
+}
+
+
 def says(flag: Flag) -> str:
     """The flag in words, with its figure."""
-    share = f"{number(flag.value)} of {flag.n:,}"
-    if flag.code == NEAR_GOLD and flag.of == "letter":
-        return f"{share} replies equal the golden answer to the letter"
-    if flag.code == NEAR_GOLD:
-        return f"{share} rows are right"
-    if flag.code == KNOWS_UNSAID:
-        return (
-            f"{share} rows are right whose golden answer nobody could know; {number(flag.rest)} of the others"
-        )
-    if flag.code == REFERENCE:
-        return f"{share} rows have the verdict of the reference agent {flag.of}"
-    return f"{share} rows have the replies of run {flag.of}"
+    if flag.code == REFERENCE and not flag.value:
+        return "its own record says that a scripted agent played it"
+    near = flag.code == NEAR_GOLD
+    rest = "" if flag.rest is None else f"; {number(flag.rest)} of the others"
+    whose = "" if near or not flag.of else f" {flag.of}"
+    return f"{number(flag.value)} of {flag.n:,} {_SAYS[flag.of if near else flag.code]}{whose}{rest}"
 
 
 # --- what a dataset is held against ---------------------------------------------------------------------
@@ -92,25 +94,18 @@ class Known(NamedTuple):
 
     letters: dict[str, frozenset[str]]
     """Row id → its golden answers to the letter; rows where calling nothing is right have none."""
-    probed: tuple[str, ...]
-    agents: dict[str, NDArray[np.bool_]]
-    """Reference agent → its verdicts on the probed rows; of agents with equal ones the first."""
+    agents: dict[str, dict[str, bool]]
+    """Reference agent → its verdicts on the probed rows."""
 
 
 def known(data: "Rows") -> Known:
     """Works it out: seconds for the paper's 3,994 rows."""
     anchors = data.anchors()
-    step = -(-len(data.rows) // PROBED)
-    probed = data.rows[::step]
-    found: dict[str, NDArray[np.bool_]] = {}
-    seen: set[bytes] = set()
-    for name in AGENTS:
-        verdicts = np.array([agents.is_right(name, row, anchors[row.id]) for row in probed], dtype=bool)
-        if verdicts.tobytes() not in seen:
-            seen.add(verdicts.tobytes())
-            found[name] = verdicts
-    letters = {row.id: _letters(row, anchors[row.id]) for row in data.rows}
-    return Known(letters, tuple(row.id for row in probed), found)
+    probed = data.rows[:: -(-len(data.rows) // PROBED)]
+    return Known(
+        {row.id: _letters(row, anchors[row.id]) for row in data.rows},
+        {name: {row.id: agents.is_right(name, row, anchors[row.id]) for row in probed} for name in AGENTS},
+    )
 
 
 def _letters(row: Sample, clean: Sample) -> frozenset[str]:
@@ -167,13 +162,11 @@ def _knows_unsaid(judged: Judged, data: "Rows") -> Flag | None:
 
 
 def _reference(judged: Judged, facts: Known) -> Flag | None:
-    """The agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
+    """The first agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
     count."""
-    at = {row_id: place for place, row_id in enumerate(facts.probed)}
-    rows = [(at[one.id], verdict.correct) for one, verdict in judged if one.id in at]
-    places = np.array([place for place, _ in rows], dtype=np.int64)
-    right = np.array([correct for _, correct in rows], dtype=bool)
-    shares = {name: float((verdicts[places] == right).mean()) for name, verdicts in facts.agents.items()}
+    probed = next(iter(facts.agents.values()))
+    rows = [(one.id, verdict.correct) for one, verdict in judged if one.id in probed]
+    shares = {name: fmean(of[row] == right for row, right in rows) for name, of in facts.agents.items()}
     best = max(shares, key=lambda name: shares[name])
     if shares[best] < SAME_VERDICTS:
         return None

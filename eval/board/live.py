@@ -7,6 +7,7 @@ what comes out. Which world answers, who speaks next and how an episode ends is 
 
 import asyncio
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -30,6 +31,7 @@ from . import checks, reading
 from .datasets import LiveRows
 from .entry import Flag, LiveFigures, Refused
 from .flags import REFERENCE, SAME_VERDICTS
+from .names import shown
 
 
 class _Uploaded(Place, frozen=True):
@@ -56,22 +58,17 @@ def check(folder: Path, record: LiveRecord, data: LiveRows) -> tuple[Episode, ..
     """The episodes of a run folder, in the dataset's order, each as its replies make it. Raises Refused."""
     checks.same_dataset(record, data)
     settings = record.settings
-    wanted = [(row, repeat) for row in data.data.rows for repeat in range(settings.repeat)]
-    found = reading.episodes(folder / "episodes.parquet", len(wanted))
-    checks.same_settings(record, len(wanted))
+    found = reading.episodes(folder / "episodes.parquet", len(data.by_id) * settings.repeat)
+    unanswered = [one.id for one in found if one.ended == "request_error"]
+    ordered = checks.in_order(found, list(data.by_id), settings.repeat, unanswered, "rbtc live run")
+    checks.same_settings(record, len(ordered))
     if settings.prompt_version != prompts.version():
         raise Refused(
             "record",
             f"the run was asked in other words than this version of robustbench-tc asks in "
             f"({prompts.version()}): play it with that version",
         )
-    checks.every_one_once(
-        [(one.id, one.repeat) for one in found], [(row.id, repeat) for row, repeat in wanted], "rbtc live run"
-    )
-    unanswered = [one.id for one in found if one.ended == "request_error"]
-    checks.refuse("ids", "not every episode was played", {"request_error": unanswered}, "run it again")
-    at = {(one.id, one.repeat): one for one in found}
-    return tuple(_as_played(at[row.id, repeat], row, settings) for row, repeat in wanted)
+    return tuple(_as_played(one, data.by_id[one.id], settings) for one in ordered)
 
 
 def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
@@ -86,9 +83,7 @@ def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
     try:
         made = kept(place, results)
     except Exception as error:  # whatever hostile replies make a reader raise
-        raise Refused(
-            "journal", f"{row.id} cannot be read: {plain(str(error) or type(error).__name__)}"
-        ) from None
+        raise Refused("journal", f"{row.id} cannot be read: {shown(str(error), 300)}") from None
     if made != one:
         raise Refused(
             "journal",
@@ -105,19 +100,13 @@ def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
     return one
 
 
-def plain(text: str) -> str:
-    """A line whose words may be hostile: everything beyond printable ASCII escaped, bounded."""
-    found = ascii(text)[1:-1]
-    return found if len(found) <= 400 else f"{found[:400]}…"
-
-
 def replayed(episodes: Sequence[Episode], data: LiveRows) -> list[LiveScore]:
     """Plays every episode again and scores it: the figures are these, whatever the run says. Raises Refused
     where a call is answered otherwise than the run says."""
     try:
-        return asyncio.run(score_episodes(episodes, data.by_id, Worlds(), world_of=data.worlds.__getitem__))
+        return asyncio.run(score_episodes(episodes, data.by_id, Worlds()))
     except UserError as error:
-        raise Refused("replay", plain(str(error))) from None
+        raise Refused("replay", shown(str(error), 300)) from None
     except RecursionError:
         raise Refused("replay", "a call is nested too deeply to be made again") from None
 
@@ -139,14 +128,11 @@ def flags(episodes: Sequence[Episode], settings: Settings, data: LiveRows) -> tu
     What a scripted agent calls follows from what it was shown, so nothing is played; most runs differ from
     all of them at once.
     """
-    spared = int(len(episodes) * (1 - SAME_VERDICTS))
+    clean, spared = data.data.clean(), int(len(episodes) * (1 - SAME_VERDICTS))
     for name in AGENTS:
-        missed = 0
-        for one in episodes:
-            missed += not plays_as(name, one, data.by_id[one.id], data.clean[one.clean_id])
-            if missed > spared:
-                break
-        else:
+        others = (one for one in episodes if not plays_as(name, one, data.by_id[one.id], clean[one.clean_id]))
+        missed = len(list(islice(others, spared + 1)))
+        if missed <= spared:
             share = 1 - missed / len(episodes)
             return (Flag(code=REFERENCE, value=share, n=len(episodes), of=name),)
     if settings.backend == "agent":

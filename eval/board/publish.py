@@ -1,5 +1,6 @@
-"""What becomes public of a run folder on this machine: its record and replies, without names of places."""
+"""What becomes public of a run on this machine: its record and replies, without names of places."""
 
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -7,21 +8,25 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import predictions
+from robustbench_tc.eval import exchange, predictions
 from robustbench_tc.eval.live import record as live_record
-from robustbench_tc.eval.record import open_run
+from robustbench_tc.eval.record import Mode, open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.live import Episode
 
 from . import checker, reading
 from .checks import public, public_model
+from .child import in_child
+from .datasets import Rows
+from .entry import Refused
+from .names import shown
 
 
 def publish(run: Path, into: Path) -> None:
     """Writes `run.json` and the replies of the run folder `run` into the folder `into`, as everybody may see
     them: without paths, addresses, names of headers, texts of errors and log probabilities.
 
-    Takes a live run too, and a run of a results repository, which it copies. Raises UserError and Refused.
+    Takes a live run too. Raises UserError and Refused.
     """
     is_live = (run / live_record.RECORD).is_file()
     found = live_record.open_run(run).record if is_live else open_run(run).record
@@ -43,5 +48,26 @@ def publish(run: Path, into: Path) -> None:
             msgspec.structs.replace(one, **scrubbed) for one in reading.predictions(replies, found.expected)
         ]
         predictions.write(into / checker.PREDICTIONS, answers)
-    record = msgspec.json.format(msgspec.json.encode(public(found)), indent=1) + b"\n"
-    (into / checker.RECORD).write_bytes(record)
+    text = msgspec.json.format(msgspec.json.encode(public(found)), indent=1) + b"\n"
+    (into / checker.RECORD).write_bytes(text)
+
+
+def from_json(upload: Path, into: Path, rows: Rows, *, model: str, mode: Mode) -> None:
+    """Makes the run folder `into` of an uploaded JSON file, read in a child: an array or lines of
+    predictions, as `rbtc export` writes them or in the layout of the paper's release. Raises Refused."""
+    with tempfile.TemporaryDirectory() as scratch:
+        lines = Path(scratch, upload.name).with_suffix(".jsonl")
+
+        def work() -> bytes:
+            try:
+                text = reading.regular(upload, reading.FILE_BYTES)
+                if text.lstrip()[:1] == b"[":
+                    text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
+                lines.write_bytes(text)
+                exchange.import_run(lines, rows, model=model, mode=mode, out=into)
+            except (UserError, ValueError, AttributeError, RecursionError) as error:
+                said = str(error).replace(f"{scratch}/", "").replace(rows.name, rows.title)
+                raise Refused("format", shown(said, 300)) from None
+            return b""
+
+        in_child(work)

@@ -5,10 +5,10 @@ bounded by looking first (a small page that unpacks to gigabytes) the process's 
 """
 
 import math
-import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -39,48 +39,42 @@ REPLY_CHARS, FIELD_CHARS, CALLS = 200_000, 2_000, 128
 """Of a reply's text and of a call's arguments; of any other text; native calls of a reply."""
 
 _INTEGERS = 2**31
-_LONG = ("raw_output", "first_output", "text", "arguments")
+_LONG = ("raw_output", "first_output", "text")
 
 _Record = TypeVar("_Record", RunRecord, LiveRecord)
+_Read = TypeVar("_Read")
+_Field = Annotated[str, msgspec.Meta(max_length=FIELD_CHARS)]
 
 
 class NativeCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A native call as the harness keeps it; the arguments are the raw text, whatever it holds."""
 
-    name: str
-    arguments: str
-    id: str = ""
+    name: _Field
+    arguments: Annotated[str, msgspec.Meta(max_length=REPLY_CHARS)]
+    id: _Field = ""
 
 
-_calls = msgspec.json.Decoder(list[NativeCall] | None).decode
+_calls = msgspec.json.Decoder(Annotated[list[NativeCall], msgspec.Meta(max_length=CALLS)] | None).decode
 _replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
 
 
-def regular(path: Path, most: int, step: str = "size") -> bytes:
+def regular(path: Path, most: int) -> bytes:
     """The bytes of a file of the run. Raises Refused for one that is missing, no plain file, or too long."""
-    try:
-        found = path.lstat()
-    except OSError:
-        raise Refused("format", f"there is no {path.name}: {MAKE}") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused("format", f"{path.name} is a link or no plain file")
-    if found.st_size > most:
-        raise Refused(step, f"{path.name} has {found.st_size:,} bytes: at most {most:,} are read")
+    if path.is_symlink() or not path.is_file():
+        raise Refused("format", f"{path.name} is missing, a link, or no plain file: {MAKE}")
+    if (size := path.stat().st_size) > most:
+        raise Refused("size", f"{path.name} has {size:,} bytes: at most {most:,} are read")
     return path.read_bytes()
 
 
 def record(path: Path, kind: type[_Record]) -> _Record:
     """`run.json`. Raises Refused."""
     text = regular(path, RECORD_BYTES)
-    try:
-        found = msgspec.json.decode(text, type=kind)
-        if len(schema.dumps(found.settings)) > SETTINGS_CHARS:
-            raise ValueError("its settings are longer than any run's")
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise Refused("record", f"run.json cannot be read ({shown(str(error), 160)}): {MAKE}") from None
+    found = _fits(text, "run.json", msgspec.json.Decoder(kind).decode, "record")
     if found.format != kind.__struct_defaults__[0]:
         raise Refused("record", f"run.json is of format {found.format}: ask again with this version")
-    _check_sizes(found.settings, "run.json", FIELD_CHARS)
+    if len(schema.dumps(found.settings)) > SETTINGS_CHARS:
+        raise Refused("record", f"the settings in run.json are longer than any run's: {MAKE}")
     return found
 
 
@@ -89,9 +83,10 @@ def predictions(path: Path, most: int) -> list[Prediction]:
     found = []
     for number, row in enumerate(_rows(path, Prediction, most, without=("logprobs",)), 1):
         for name in ("tool_calls", "first_tool_calls"):
-            row[name] = _decoded(row.get(name) or "null", f"row {number}, {name}", _calls)
-            _check_calls(row[name], f"row {number}, {name}")
-        found.append(_converted(row, Prediction, f"row {number}"))
+            calls = _fits(row.get(name) or "null", f"row {number}, {name}", _calls)
+            row[name] = msgspec.to_builtins(calls)
+        found.append(_fits(row, f"row {number}", partial(msgspec.convert, type=Prediction)))
+        _check_sizes(found[-1], f"row {number}", REPLY_CHARS)
     return found
 
 
@@ -100,37 +95,21 @@ def episodes(path: Path, most: int) -> list[Episode]:
     found = []
     for number, row in enumerate(_rows(path, Episode, most), 1):
         where = f"episode {number}"
-        row["replies"] = _decoded(row["replies"] or "[]", where, _replies)
-        for reply in row["replies"]:
+        row["replies"] = _fits(row["replies"] or "[]", where, _replies)
+        found.append(_fits(row, where, partial(msgspec.convert, type=Episode)))
+        for reply in found[-1].replies:
+            _fits(schema.dumps(reply.tool_calls), where, _calls)
             _check_sizes(reply, where, MAX_TEXT + 100)
-            _check_calls(_decoded(schema.dumps(reply.tool_calls), where, _calls), where)
-        found.append(_converted(row, Episode, where))
+        _check_sizes(found[-1], where, FIELD_CHARS)
     return found
 
 
-def _check_calls(calls: list[NativeCall] | None, where: str) -> None:
-    if calls is not None and len(calls) > CALLS:
-        raise Refused("size", f"{where}: {len(calls):,} calls, at most {CALLS} are read")
-    for call in calls or ():
-        _check_sizes(call, where, REPLY_CHARS)
-
-
-def _decoded(text: str, where: str, decode: Callable[[str], Any]) -> Any:
+def _fits(value: Any, where: str, read: Callable[[Any], _Read], step: str = "format") -> _Read:
+    """The value as what it is meant to be. Raises Refused."""
     try:
-        return decode(text)
-    except RecursionError:
-        raise Refused("format", f"{where}: nested too deeply") from None
-    except (ValueError, OverflowError) as error:
-        raise Refused("format", f"{where}: {shown(str(error), 200)}") from None
-
-
-def _converted(row: dict[str, Any], kind: type[Any], where: str) -> Any:
-    try:
-        made = msgspec.convert(msgspec.to_builtins(row), kind)
+        return read(value)
     except (ValueError, RecursionError, OverflowError) as error:
-        raise Refused("format", f"{where} is none ({shown(str(error), 200)}): {MAKE}") from None
-    _check_sizes(made, where, REPLY_CHARS)
-    return made
+        raise Refused(step, f"{where} cannot be read ({shown(str(error), 200)}): {MAKE}") from None
 
 
 def _check_sizes(of: msgspec.Struct, where: str, longest: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, predictions, verdicts
-from robustbench_tc.eval.record import RunFolder
+from robustbench_tc.eval.record import RunFolder, RunRecord
 from robustbench_tc.eval.stats import blind, defences, levels, stages
 from robustbench_tc.eval.stats.breakdown import breakdown
 from robustbench_tc.eval.stats.packs import Given
@@ -21,7 +21,6 @@ from robustbench_tc.eval.stats.verified import beside
 from robustbench_tc.schema import Json, Prediction, Verdict
 
 from . import copies
-from .checks import Accepted
 from .datasets import Rows
 from .entry import Figures, TypeLine, Usage, Verdicts
 
@@ -29,31 +28,34 @@ CONDITIONS = (taxonomy.CLEAN, *taxonomy.codes())
 """The first axis of `Verdicts`."""
 
 
-def score(accepted: Accepted, data: Rows, folder: Path) -> tuple[Figures, list[Verdict]]:
-    """Scores the answers in the run folder `folder`, which is made; their figures and verdicts."""
-    run = RunFolder(folder, accepted.record)
-    folder.mkdir()
-    predictions.write(run.predictions_path, accepted.predictions)
-    judged = [one for one in verdicts.score_run(run, data, accepted.predictions) if one is not None]
+def score(
+    record: RunRecord, answers: Sequence[Prediction], data: Rows, folder: Path
+) -> tuple[Figures, list[Verdict]]:
+    """Scores answers in the folder `folder`; their figures and verdicts."""
+    run = RunFolder(folder, record)
+    predictions.write(run.predictions_path, answers)
+    judged = [one for one in verdicts.score_run(run, data, answers) if one is not None]
     of_scored = read(folder)
     [outcomes] = align([of_scored])
     # No row is missing; own tools have not every type, and then those that are there count.
     summary, rest = summarise(outcomes, allow_missing=True), breakdown(of_scored, allow_missing=True)
     of_stages = stages.stages(of_scored, outcomes, allow_missing=True)
-    packs: Counter[str] = Counter()
-    for code, line in summary.lines.items():
-        if code not in HEADS and line.n:
-            packs[taxonomy.get(code).pack] += line.n
+    packs = Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code != taxonomy.CLEAN)
+    perturbed = [pair for pair in zip(answers, judged, strict=True) if pair[0].type_code in CONDITIONS[1:]]
+    sources = {
+        source: tuple(verdict.correct for one, verdict in perturbed if one.source == source)
+        for source in sorted({one.source for one, _ in perturbed})
+    }
     made = _figures(
         summary,
-        sources=_by_source(accepted.predictions, judged),
+        sources={source: (sum(right), len(right)) for source, right in sources.items()},
         verified=beside(outcomes, unstated(of_scored), summary.lines) if data.kind == "core" else {},
         error_modes={
             name: rest.error_modes[name]
             for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS)
             if name in rest.error_modes
         },
-        usage=usage_of(accepted.predictions),
+        usage=usage_of(answers),
         cost=defences.cost(of_scored),
         packs={name: n for name, n in packs.items() if name != "core"},
         tables=(
@@ -62,8 +64,8 @@ def score(accepted: Accepted, data: Rows, folder: Path) -> tuple[Figures, list[V
             *pack_tables(Given(of_scored, outcomes, summary, True)),
         ),
         needs_no_reading=blind.read(of_scored.record.get("needs_no_reading", ())),
-        verdicts=verdicts_of(accepted.predictions, judged),
-        replies=copies.sketch(accepted.predictions),
+        verdicts=verdicts_of(answers, judged),
+        replies=copies.sketch(answers),
     )
     return made, judged
 
@@ -108,16 +110,6 @@ def verdicts_of(answers: Sequence[Prediction], judged: Sequence[Verdict]) -> Ver
         np.packbits(there[0]).tobytes(),
         tuple(np.packbits(of_repeat).tobytes() for of_repeat in right),
     )
-
-
-def _by_source(answers: Sequence[Prediction], judged: Sequence[Verdict]) -> dict[str, tuple[int, int]]:
-    right: Counter[str] = Counter()
-    n: Counter[str] = Counter()
-    for one, verdict in zip(answers, judged, strict=True):
-        if one.type_code in CONDITIONS[1:]:
-            n[one.source] += 1
-            right[one.source] += verdict.correct
-    return {source: (right[source], n[source]) for source in sorted(n)}
 
 
 def _figures(found: Summary, **rest: Json) -> Figures:

@@ -63,6 +63,7 @@ KINDS = (
     Kind("live", "liar", {"mode": "prompt"}),
     Kind("live", "blind-retrier", {"repeat": 2}),
     Kind("live", "blind-retrier", {"defend": ("retry", "schema")}),
+    Kind("live", "liar", {"defend": ("vote:3", "hint"), "repeat": 2}),
     Kind("live", "mixed"),
 )
 

@@ -7,6 +7,7 @@ are listed below them, and none of them moves a rank.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -92,7 +93,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return next((line.success for line in live.lines if line.name == name), None)
 
 
-class Board(msgspec.Struct, frozen=True, kw_only=True):
+class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The runs of one kind on one dataset."""
 
     kind: Kind
@@ -106,7 +107,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     reference: tuple[BlindLine, ...] = ()
     """What needs no reading: lines without a place."""
 
-    @property
+    @cached_property
     def ranked(self) -> tuple[Row, ...]:
         return tuple(row for row in self.rows if row.rank)
 

@@ -48,7 +48,7 @@ def of_run(run: str) -> tuple[str, str, str]:
     try:
         datetime.strptime(identity[:8], "%Y%m%d")
     except ValueError:
-        raise Refused("name", f"the id {identity} begins with no day (YYYYMMDD)") from None
+        raise Refused("name", f"the id {identity} is none: a day as YYYYMMDD begins it") from None
     return org, model, identity
 
 

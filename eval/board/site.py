@@ -232,11 +232,11 @@ def _parts(board: Board, lines: Sequence[pages.ShownRow], page: str) -> list[dic
             "board": board,
             "lines": group[at : at + PAGE],
             "fold": fold,
-            "shown": f"{links.get(name, '')} of {len(group):,}",
+            "shown": f"{at + 1:,} to {min(at + PAGE, len(group)):,} of {len(group):,}{said}",
             "choices": choices,
             "links": links,
         }
-        for name, (_, at, group) in zip(names, chunks or [("", 0, lines)], strict=True)
+        for name, (said, at, group) in zip(names, chunks or [("", 0, lines)], strict=True)
     ]
 
 

@@ -45,7 +45,7 @@ def replaced(one: Entry, run: str, **fields: Any) -> Entry:
 def test_who_has_a_rank_and_that_nobody_else_moves_one(kinds: list[tuple[bool, ...]], draw: Any) -> None:
     entries, vouched = [], []
     for number, (trusted, flagged, _, behind) in enumerate(kinds):
-        fields = {"flags": (NEAR,) if flagged else (), "defend": ("retry",) if behind else ()}
+        fields: dict[str, Any] = {"flags": (NEAR,) if flagged else (), "defend": ("retry",) if behind else ()}
         one = entry(number, 12, samples=8, **fields)
         entries.append(one)
         vouched += [one] if trusted else []

@@ -18,9 +18,10 @@ from string import Template
 import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.io.folders import atomic_dir
+from robustbench_tc.io.resolve import HUB_ID
 
 from .entries import read_status
-from .place import HUB_ID, open_place
+from .place import open_place
 
 ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
 """What of the package a board runs on, beside the modules at its top."""

@@ -43,6 +43,7 @@ PLAN: dict[str, list[str]] = {
     "leaderboard_scale": [],
     "leaderboard_attack": [],
     "leaderboard_space": [],
+    "board": [],
     "report": ["--sources", str(SHARED / "sources")],
     "doors": [],
 }

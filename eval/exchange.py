@@ -18,23 +18,24 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Call, Json, Prediction, Sample
 
-from .inputs import Dataset
+from . import predictions
+from .inputs import Dataset, Selection
 from .paper_layout import decoded, identity
-from .record import Mode, Status
+from .record import Mode, RunFolder, Settings, Status, start
 from .render import concrete
 from .score import answered_with_success
 
 
 def write_predictions(
     path: Path,
-    predictions: Iterable[Prediction],
+    answers: Iterable[Prediction],
     rows: dict[str, Sample],
     calls: Callable[[Prediction, Sample], tuple[Call, ...]],
 ) -> int:
     """Predictions as JSON lines in the paper's layout; how many. `calls` parses a reply."""
     count = 0
     with atomic_file(path) as beside, beside.open("wb") as file:
-        for one in predictions:
+        for one in answers:
             row = rows[one.id]
             metadata = {} if one.injected is None else {"pass1_had_tool_calls": one.injected}
             said = None if one.status == "ok" else f"{one.status}: {one.error or ''}"
@@ -115,6 +116,29 @@ def read_predictions(
         raise UserError(f"no prediction in {path} belongs to {dataset.name}: {reasons}")
     order = {row.id: index for index, row in enumerate(dataset.rows)}
     return sorted(found.values(), key=lambda p: (order[p.id], p.repeat)), dict(left_out)
+
+
+def import_run(
+    path: Path, dataset: Dataset, *, model: str, mode: Mode, out: Path
+) -> tuple[RunFolder, list[Prediction]]:
+    """A run folder of `read_predictions`, not scored yet; what was left out is in its record."""
+    found, left_out = read_predictions(path, dataset, model=model, mode=mode)
+    settings = Settings(
+        fingerprint=dataset.fingerprint(),
+        model=model,
+        mode=mode,
+        backend="import",
+        decoding={},
+        prompt_version="unknown",
+        selection=Selection(),
+        repeat=1 + max(one.repeat for one in found),
+    )
+    folder = start(out, dataset, settings, len(found))
+    folder.record.left_out = dataset.left_out | left_out
+    folder.record.totals = predictions.totals(found)
+    predictions.write(folder.predictions_path, found)
+    folder.save()
+    return folder, found
 
 
 def _good_lines(file: Path, left_out: Counter[str]) -> Iterator[tuple[str, dict[str, Json]]]:

@@ -23,6 +23,10 @@ READER = "hf_reader_of_acme_0123456789"
 FINE = "hf_fine_grained_acme_0123456789"
 NARROW = "hf_fine_grained_elsewhere_0123456789"
 STRANGER = "hf_stranger_to_acme_0123456789"
+ADA = "hf_ada_of_lab_0123456789"
+"""Of another organisation, `lab`."""
+MALLORY = "hf_mallory_0123456789"
+"""Of none."""
 
 ROUTES = (
     *("whoami", "create", "validate", "refs", "preupload", "batch", "upload", "complete", "commit", "tag"),
@@ -35,15 +39,18 @@ _SCOPES = {
     NARROW: [{"entity": {"type": "org", "name": "acme"}, "permissions": ["repo.content.read"]}],
 }
 TOKENS = {WRITER: "write", READER: "read", FINE: "fineGrained", NARROW: "fineGrained", STRANGER: "write"}
+TOKENS |= {ADA: "write", MALLORY: "write"}
+_ACCOUNTS = {STRANGER: ("stranger", None), ADA: ("ada", "lab"), MALLORY: ("mallory", None)}
+"""Name and organisation of accounts; of the other tokens `maintainer`, of acme."""
 
 
 def identity(token: str) -> Json:
     """The answer of whoami-v2 for one of the tokens above."""
-    orgs = [] if token == STRANGER else [{"name": "acme", "roleInOrg": "admin"}]
+    name, org = _ACCOUNTS.get(token, ("maintainer", "acme"))
+    orgs = [{"name": org, "roleInOrg": "admin"}] if org else []
     access: dict[str, Json] = {"displayName": "test", "role": TOKENS[token]}
     if token in _SCOPES:
         access["fineGrained"] = {"scoped": _SCOPES[token], "global": []}
-    name = "stranger" if token == STRANGER else "maintainer"
     return {
         "type": "user",
         "name": name,
@@ -129,6 +136,11 @@ class Hub:
         kind, _, name = repo.partition("/")
         self._ask("change", [kind, name, path, at])
 
+    def copy(self, repo: str, name: str) -> None:
+        """Makes `name` of `datasets/org/name`, with its history and pull requests."""
+        kind, _, there = repo.partition("/")
+        self._ask("copy", [kind, there, name])
+
     def tree(self, repo: str) -> dict[str, str]:
         """Path → sha256 of the files at the head of `datasets/org/name`."""
         found: dict[str, str] = self._ask("repos")[repo]["tree"]
@@ -138,6 +150,10 @@ class Hub:
         """Tag → commit of `datasets/org/name`; empty where there is no such repository."""
         found: dict[str, str] = self._ask("repos").get(repo, {}).get("tags", {})
         return found
+
+    def pull(self, repo: str, number: int) -> str:
+        """The newest commit of a pull request."""
+        return str(self._ask("repos")[repo]["pulls"][str(number)])
 
     def commits(self, repo: str) -> int:
         return int(self._ask("repos").get(repo, {}).get("commits", 0))

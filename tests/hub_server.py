@@ -1,5 +1,5 @@
 """The hub's server: one-commit uploads with LFS (whole or in parts) and Xet, refs, trees in pages, downloads
-with ranges, whoami.
+with ranges, whoami, pull requests with their comments.
 
 `python -m tests.hub_server` prints its address and serves until its standard input ends. State is in memory.
 """
@@ -12,13 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-from .hub import NARROW, READER, STRANGER, TOKENS, Fault, Json, identity
-from .hub_store import Blob, Repo, Xet, listing
+from .hub import FINE, TOKENS, WRITER, Fault, Json, identity
+from .hub_store import NOW, Blob, Pull, Repo, Xet, listing
 
 
 class State:
@@ -80,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
         self.query = parse_qs(url.query)
         self.payload = self._read()
         path = unquote(url.path)
-        route, act = self._route(self.command, path)
+        route, act = self._route(self.command, url.path)
         fault = self.state.strike(route, path)
         if fault and fault.seconds:
             time.sleep(fault.seconds)
@@ -141,6 +142,7 @@ class Handler(BaseHTTPRequestHandler):
     # --- who asks for what ----------------------------------------------------------------------------
 
     def _route(self, method: str, path: str) -> tuple[str, Callable[[], Answer]]:
+        # The path as it came: `refs%2Fpr%2F1` is one part of it.
         if path.startswith("/_hub/"):
             return "control", lambda: self._control(path.removeprefix("/_hub/"))
         if path == "/api/whoami-v2":
@@ -158,13 +160,17 @@ class Handler(BaseHTTPRequestHandler):
         if match := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)\.git/info/lfs/objects/batch", path):
             return "batch", lambda: self._batch(f"{match[1] or 'models'}/{match[2]}")
         if match := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            return "resolve", lambda: self._resolve(match[1] or "models", match[2], match[3], match[4])
+            return "resolve", lambda: self._resolve(
+                match[1] or "models", match[2], unquote(match[3]), unquote(match[4])
+            )
+        if match := re.fullmatch(r"/api/organizations/([^/]+)/members", path):
+            return "members", lambda: self._members(match[1])
         if match := re.fullmatch(
             r"/api/(datasets|models)/([^/]+/[^/]+)(?:/([\w-]+)(?:/([^/]+)(?:/(.+))?)?)?", path
         ):
             what = match[3] or "info"
             return what, lambda: self._repository(
-                match[1], match[2], what, match[4] or "main", match[5] or ""
+                match[1], match[2], what, unquote(match[4] or "main"), unquote(match[5] or "")
             )
         return "unknown", lambda: refusal(404, f"no route {method} {path}")
 
@@ -175,7 +181,16 @@ class Handler(BaseHTTPRequestHandler):
         token = self._token()
         if token not in TOKENS:
             return refusal(401, "Invalid credentials in Authorization header")
-        if token in (READER, NARROW, STRANGER) or owner != "acme":
+        if token not in (WRITER, FINE) or owner != "acme":
+            return refusal(403, "You don't have the rights to do this")
+        return None
+
+    def _may_propose(self, pull: Pull | None = None) -> Answer | None:
+        """Whoever may write anywhere opens pull requests and comments; into one pushes its author."""
+        token = self._token()
+        if token not in TOKENS:
+            return refusal(401, "Invalid credentials in Authorization header")
+        if TOKENS[token] != "write" or (pull and pull.author != identity(token)["name"]):
             return refusal(403, "You don't have the rights to do this")
         return None
 
@@ -184,6 +199,11 @@ class Handler(BaseHTTPRequestHandler):
         if token not in TOKENS:
             return refusal(401, "Invalid credentials in Authorization header")
         return Answer(body=identity(token))
+
+    def _members(self, organisation: str) -> Answer:
+        known = [identity(token) for token in TOKENS]
+        names = {one["name"] for one in known if organisation in [org["name"] for org in one["orgs"]]}
+        return Answer(body=[{"user": name, "fullname": name} for name in sorted(names)])
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -245,12 +265,19 @@ class Handler(BaseHTTPRequestHandler):
             return refusal(404, "Repository not found", "RepoNotFound")
         if what == "refs":
             return Answer(body=repo.refs())
+        if what == "discussions":
+            with self.state.lock:
+                return self._discussions(repo, name, revision, rest)
+        proposed = "create_pr" in self.query or repo.pull(revision) is not None
+        refused = self._may_propose(repo.pull(revision)) if proposed else None
+        if refused or not proposed:
+            refused = self._may_write(name.split("/")[0])
         if what in ("xet-write-token", "xet-read-token"):
-            if what == "xet-write-token" and (refused := self._may_write(name.split("/")[0])):
+            if what == "xet-write-token" and refused:
                 return refused
             return self._xet_token()
         if self.command == "POST" and what in ("preupload", "commit", "tag"):
-            if refused := self._may_write(name.split("/")[0]):
+            if refused:
                 return refused
             with self.state.lock:
                 act = {"preupload": self._preupload, "commit": self._commit, "tag": self._tag}[what]
@@ -259,7 +286,13 @@ class Handler(BaseHTTPRequestHandler):
         if commit is None:
             return refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         if what in ("info", "revision"):
-            return Answer(body=_info(name, commit, repo.commits[commit]))
+            return Answer(body=_info(name, commit, repo.commits[commit], blobs="blobs" in self.query))
+        if what == "commits":
+            listed = [
+                {"id": one, "authors": [], "date": NOW, "title": "", "message": ""}
+                for one in repo.history(commit)
+            ]
+            return Answer(body=listed)
         if what == "tree":
             return self._tree(repo.commits[commit], rest)
         return refusal(404, f"no route {what}")
@@ -282,15 +315,18 @@ class Handler(BaseHTTPRequestHandler):
         return Answer(body={"files": files})
 
     def _commit(self, repo: Repo, revision: str, address: str) -> Answer:
-        if revision != "main":
-            return refusal(400, "only main takes commits here")
-        tree = dict(repo.commits[repo.head])
+        pull = repo.pull(revision)
+        if revision != "main" and pull is None:
+            return refusal(400, "only main and pull requests take commits here")
+        head = pull.head if pull else repo.head
+        tree, header = dict(repo.commits[head]), {"summary": "", "description": ""}
         store = address if address.startswith("datasets/") else f"models/{address}"
         for line in self.payload.splitlines():
             operation = json.loads(line)
             value = operation["value"]
             if operation["key"] == "header":
-                if value.get("parentCommit") not in (None, repo.head):
+                header |= value
+                if value.get("parentCommit") not in (None, head):
                     return refusal(412, "A commit has happened since. Please refresh and try again.")
             elif operation["key"] == "file":
                 tree[value["path"]] = Blob(base64.b64decode(value["content"]), lfs=False)
@@ -302,9 +338,56 @@ class Handler(BaseHTTPRequestHandler):
                 tree[value["path"]] = blob
             elif operation["key"] == "deletedFile":
                 del tree[value["path"]]
-        commit = repo.commit(tree)
+        more = {}
+        if "create_pr" in self.query:
+            pull = repo.propose(self._name(), header["summary"], header["description"], tree)
+            commit, more = (
+                pull.head,
+                {"pullRequestUrl": f"{self._base()}/{address}/discussions/{pull.number}"},
+            )
+        elif pull:
+            commit = repo.add(tree, pull.head)
+            pull.push(self._name(), commit, header["summary"])
+        else:
+            commit = repo.commit(tree)
         url = f"{self._base()}/{address}/commit/{commit}"
-        return Answer(body={"commitUrl": url, "commitOid": commit, "success": True})
+        return Answer(body={"commitUrl": url, "commitOid": commit, "success": True, **more})
+
+    def _name(self) -> str:
+        """The account that asks."""
+        return str(identity(self._token() or "")["name"])
+
+    def _discussions(self, repo: Repo, name: str, number: str, act: str) -> Answer:
+        """The list of pull requests in pages, the page of one, and what is done to one."""
+        if not number.isdecimal():
+            kinds = {"open": ["open"], "closed": ["closed", "merged"]}
+            wanted = kinds[self.query["status"][0]]
+            there = [
+                pull
+                for pull in reversed(repo.pulls.values())
+                if pull.status in wanted and pull.author in self.query.get("author", [pull.author])
+            ]
+            start = int(self.query.get("p", ["0"])[0]) * 10
+            page = [pull.shown(name, []) for pull in there[start : start + 10]]
+            return Answer(body={"discussions": page, "count": len(there), "start": start})
+        pull = repo.pulls.get(int(number))
+        if pull is None:
+            return refusal(404, f"no discussion {number}")
+        conflicts = repo.conflicts(pull) if pull.status == "open" else []
+        if not act:
+            return Answer(body=pull.shown(name, conflicts))
+        theirs = act != "merge" and (act == "comment" or pull.author == self._name())
+        if refused := self._may_propose() if theirs else self._may_write(name.split("/")[0]):
+            return refused
+        said = json.loads(self.payload or b"null") or {}
+        if act == "merge":
+            if conflicts or pull.status != "open":
+                return refusal(409, f"conflicts in {', '.join(conflicts)}, or not open")
+            repo.merge(pull)
+        if act == "comment":
+            return Answer(body={"newMessage": pull.comment(self._name(), said["comment"])})
+        pull.status = said.get("status", "merged")
+        return Answer(body={"newStatus": pull.tell("status-change", self._name(), {"status": pull.status})})
 
     def _tag(self, repo: Repo, revision: str, address: str) -> Answer:
         name, commit = json.loads(self.payload)["tag"], repo.resolve(revision)
@@ -382,12 +465,16 @@ class Handler(BaseHTTPRequestHandler):
                 held = bytearray(tree[path].content)
                 held[at] ^= 1
                 tree[path] = Blob(bytes(held), tree[path].lfs)
+            elif what == "copy":
+                kind, name, copy = json.loads(self.payload)
+                self.state.repos[kind, copy] = deepcopy(self.state.repos[kind, name])
             elif what == "repos":
                 found = {
                     f"{kind}/{name}": {
                         "head": repo.head,
                         "tags": repo.tags,
                         "commits": len(repo.commits),
+                        "pulls": {number: pull.head for number, pull in repo.pulls.items()},
                         "tree": {path: blob.sha256 for path, blob in repo.commits[repo.head].items()},
                     }
                     for (kind, name), repo in self.state.repos.items()
@@ -402,12 +489,12 @@ class Handler(BaseHTTPRequestHandler):
         return f"http://{self.headers['Host']}"
 
 
-def _info(name: str, commit: str, tree: dict[str, Blob]) -> Json:
+def _info(name: str, commit: str, tree: dict[str, Blob], *, blobs: bool = False) -> Json:
     return {
         "id": name,
         "sha": commit,
-        "siblings": [{"rfilename": path} for path in sorted(tree)],
-        "lastModified": "2026-11-20T00:00:00.000Z",
+        "siblings": [tree[path].sibling(path) if blobs else {"rfilename": path} for path in sorted(tree)],
+        "lastModified": NOW,
         "private": False,
         "tags": [],
     }

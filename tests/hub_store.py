@@ -11,6 +11,9 @@ from pathlib import Path
 
 from .hub import Json
 
+NOW = "2026-11-20T00:00:00.000Z"
+"""When everything was done here."""
+
 
 @dataclass(frozen=True)
 class Blob:
@@ -39,6 +42,13 @@ class Blob:
         """What the client compares before it uploads."""
         return self.sha256 if self.lfs else self.git
 
+    def sibling(self, path: str) -> Json:
+        """A line of a repository's description with the files' metadata."""
+        line = {"rfilename": path, "size": len(self.content), "blobId": self.git}
+        if self.lfs:
+            line["lfs"] = {"sha256": self.sha256, "size": len(self.content), "pointerSize": 134}
+        return line
+
     def entry(self, path: str) -> Json:
         """A line of the tree listing."""
         entry = {"type": "file", "oid": self.git, "size": len(self.content), "path": path}
@@ -53,20 +63,111 @@ Tree = dict[str, Blob]
 
 
 @dataclass
+class Pull:
+    """A pull request."""
+
+    number: int
+    author: str
+    title: str
+    base: str
+    """The commit of main that it came from."""
+    head: str
+    status: str = "open"
+    merged_as: str | None = None
+    events: list[Json] = field(default_factory=list)
+
+    def tell(self, kind: str, author: str, data: Json) -> Json:
+        """Adds an event to its page."""
+        event = {"id": f"{len(self.events):040x}", "type": kind, "createdAt": NOW, "data": data}
+        self.events.append(event | {"author": {"name": author}})
+        return self.events[-1]
+
+    def comment(self, author: str, text: str) -> Json:
+        return self.tell("comment", author, {"edited": False, "hidden": False, "latest": {"raw": text}})
+
+    def push(self, author: str, commit: str, title: str) -> None:
+        self.head = commit
+        self.tell("commit", author, {"subject": title, "oid": commit})
+
+    def shown(self, name: str, conflicts: list[str]) -> Json:
+        """Its page, and its line in the list."""
+        return {
+            "title": self.title,
+            "num": self.number,
+            "author": {"name": self.author},
+            "createdAt": NOW,
+            "status": self.status,
+            "repo": {"name": name, "type": "dataset"},
+            "isPullRequest": True,
+            "changes": {"base": "refs/heads/main", "mergeCommitId": self.merged_as},
+            "filesWithConflicts": conflicts,
+            "events": self.events,
+            "diff": "",
+        }
+
+
+@dataclass
 class Repo:
-    """A repository with one branch, `main`."""
+    """A repository with one branch, `main`, and pull requests onto it."""
 
     commits: dict[str, Tree] = field(default_factory=dict)
     head: str = ""
     tags: dict[str, str] = field(default_factory=dict)
+    parents: dict[str, str] = field(default_factory=dict)
+    pulls: dict[int, Pull] = field(default_factory=dict)
+
+    def add(self, tree: Tree, parent: str) -> str:
+        """A commit that no branch has yet."""
+        text = json.dumps([parent, {path: blob.oid for path, blob in sorted(tree.items())}])
+        commit = hashlib.sha1(text.encode()).hexdigest()
+        self.commits[commit] = tree
+        self.parents[commit] = parent
+        return commit
 
     def commit(self, tree: Tree) -> str:
-        text = json.dumps([self.head, {path: blob.oid for path, blob in sorted(tree.items())}])
-        self.head = hashlib.sha1(text.encode()).hexdigest()
-        self.commits[self.head] = tree
+        self.head = self.add(tree, self.head)
         return self.head
 
+    def history(self, commit: str) -> list[str]:
+        """The commit and those before it."""
+        found = [commit]
+        while parent := self.parents[found[-1]]:
+            found.append(parent)
+        return found
+
+    def pull(self, revision: str) -> Pull | None:
+        """The pull request whose branch `revision` is."""
+        number = revision.removeprefix("refs/pr/")
+        return self.pulls.get(int(number)) if number.isdecimal() else None
+
+    def propose(self, author: str, title: str, text: str, tree: Tree) -> Pull:
+        number = 1 + len(self.pulls)
+        pull = self.pulls[number] = Pull(number, author, title, self.head, "")
+        pull.comment(author, text)
+        pull.push(author, self.add(tree, self.head), title)
+        return pull
+
+    def conflicts(self, pull: Pull) -> list[str]:
+        """Files that main and the pull request have both changed, and not alike."""
+        base, theirs, ours = (self.commits[commit] for commit in (pull.base, pull.head, self.head))
+        return [
+            path
+            for path in sorted(base.keys() | theirs.keys() | ours.keys())
+            if theirs.get(path) != base.get(path) != ours.get(path) != theirs.get(path)
+        ]
+
+    def merge(self, pull: Pull) -> None:
+        """What the pull request changed, as one commit onto main."""
+        base, theirs, ours = (self.commits[commit] for commit in (pull.base, pull.head, self.head))
+        both = {
+            path: ours.get(path) if theirs.get(path) == base.get(path) else theirs.get(path)
+            for path in theirs.keys() | ours.keys()
+        }
+        pull.merged_as = self.commit({path: blob for path, blob in both.items() if blob is not None})
+
     def resolve(self, revision: str) -> str | None:
+        if pull := self.pull(revision):
+            return pull.head
         revision = self.head if revision == "main" else self.tags.get(revision, revision)
         return revision if revision in self.commits else None
 
@@ -78,6 +179,10 @@ class Repo:
             "branches": [ref("heads", "main", self.head)],
             "tags": [ref("tags", name, commit) for name, commit in self.tags.items()],
             "converts": [],
+            "pullRequests": [
+                {"name": str(number), "ref": f"refs/pr/{number}", "targetCommit": pull.head}
+                for number, pull in self.pulls.items()
+            ],
         }
 
 

@@ -3,9 +3,10 @@
 import asyncio
 import inspect
 import re
+import signal
+import socket
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.eval.leaderboard.serve import serve
+from robustbench_tc.eval.board.submit import init
 from robustbench_tc.eval.run import Progress
 
 from .conftest import ROOT
@@ -189,30 +190,23 @@ def test_a_release_is_published(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-2:] == ["tagging v1.0.0", "v1.0.0 True"]
 
 
-def test_the_leaderboard_is_served_and_stopped(place: Path, answers: dict[str, Any]) -> None:
+def test_the_leaderboard_is_served_and_stopped(place: Path, answers: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("gradio", reason="needs the extra leaderboard (make env-leaderboard)")
-    stop, listening, found = threading.Event(), threading.Event(), list[str]()
-
-    def started(url: str) -> None:
-        found.append(url)
-        listening.set()
-
-    options = {"store": place / "results", "port": 0, "workers": 1, "stop": stop, "started": started}
-    server = threading.Thread(target=api.serve, args=(place / "robustbench-tc",), kwargs=options)
-    server.start()
-    try:
-        assert listening.wait(120)
-        with urllib.request.urlopen(found[0], timeout=30) as page:
-            assert b"RobustBench-TC" in page.read()
-    finally:
-        stop.set()
-        server.join(60)
-    assert not server.is_alive()
-    with pytest.raises(OSError):
-        urllib.request.urlopen(found[0], timeout=5)
+    init(str(tmp_path / "results"), str(place / "robustbench-tc"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    code = f"import sys; from robustbench_tc import api; api.serve(sys.argv[1], port={port})"
+    words = [sys.executable, "-c", code, str(tmp_path / "results")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        assert any("running on" in line for line in server.stderr)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/submit/", timeout=60) as page:
+            assert b"Submit a run" in page.read()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
 
 
 def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
-    wrong: Any = "hff"
-    with pytest.raises(api.UserError, match="did you mean hf"):
-        serve(login=wrong, store=tmp_path / "results", port=0)
+    with pytest.raises(api.UserError, match="nowhere"):
+        api.serve(tmp_path / "nowhere")

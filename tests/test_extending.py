@@ -132,7 +132,8 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
         "sql by_source --run run --format json",
         "failures run --type reversed_tools",
         "audit predictions run/scores.parquet --dataset released",
-        "leaderboard submit-check run --dataset released --json",
+        "leaderboard init results --dataset released",
+        "leaderboard submit run --to results --model acme/first --dry-run --json",
     )
     done = python(copy, "trial.py", *commands)
     assert done.returncode == 0, done.stderr
@@ -154,7 +155,6 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
     assert "RevTools" in page and "errands" in page
     assert json.loads(found["sqlheatmap"])[0]["reversed_tools"] == 1.0
     assert {row["source"] for row in json.loads(found["sqlby_source"])} >= {"errands", "tooleyes"}
-    checked = json.loads(found["leaderboardsubmit-check"])
-    assert "reversed_tools" not in json.dumps(checked.get("types", {})), (
-        "an extension is in no headline number"
-    )
+    said = found["leaderboardsubmit"]
+    checked = json.loads(said[said.index("{") :])
+    assert "reversed_tools" not in checked["entry"]["core"]["types"], "an extension is in no headline number"

@@ -53,7 +53,8 @@ LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
 LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
 LIVE_REPORT = "live report {live_run} --world {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
-SPACE = "leaderboard export {out} --dataset acme/bench --results-repo acme/results"
+SPACE = "leaderboard space {out} --results acme/results"
+SITE = "leaderboard build {results} --out {out}"
 REPORT = "report {run} --out {out}"
 FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
 MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
@@ -146,27 +147,23 @@ OUTPUTS: dict[str, list[Output]] = {
     "proxy mcp --journal": [
         Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
-    "leaderboard serve --store": [Output("leaderboard serve --port {port} --store {out}")],
-    "leaderboard verify --store": [
-        Output("leaderboard verify 20261120-0 --run {run} --dataset {release} --store {out}")
+    "leaderboard init place": [Output("leaderboard init {out} --dataset {release}")],
+    "leaderboard submit --to": [
+        Output("leaderboard submit {run} --to {out} --dataset {release} --model acme/alpha")
+    ],
+    "leaderboard check place": [Output("leaderboard check {out} --dataset {release}")],
+    "leaderboard build --out": [Output(SITE, "site")],
+    "leaderboard serve folder": [Output("leaderboard serve {out} --port {port}")],
+    "leaderboard verify --in": [
+        Output("leaderboard verify acme/alpha/20261120-000000000000 --in {out} --run {run}")
     ],
     "leaderboard verify --work": [
         Output(
-            "leaderboard verify 20261120-0 --base-url http://127.0.0.1:9/v1 --dataset {release}"
-            " --store {new} --work {out}"
+            "leaderboard verify acme/alpha/20261120-000000000000 --in {results}"
+            " --base-url http://127.0.0.1:9/v1 --work {out}"
         )
     ],
-    "leaderboard hide --store": [Output("leaderboard hide 20261120-0 --reason none --store {out}")],
-    "leaderboard unhide --store": [Output("leaderboard unhide 20261120-0 --reason none --store {out}")],
-    "leaderboard withdraw --store": [Output("leaderboard withdraw 20261120-0 --reason none --store {out}")],
-    "leaderboard clear-flag --store": [
-        Output("leaderboard clear-flag 20261120-0 copy --reason none --store {out}")
-    ],
-    "leaderboard restore-flag --store": [
-        Output("leaderboard restore-flag 20261120-0 copy --reason none --store {out}")
-    ],
-    "leaderboard rebuild --store": [Output("leaderboard rebuild --dataset {release} --store {out}")],
-    "leaderboard export folder": [
+    "leaderboard space folder": [
         Output(SPACE, "space"),
         Output(f"{SPACE} --force", "space"),
         Output(f"{SPACE} --force --discard-changes", "space"),
@@ -184,8 +181,7 @@ audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
-leaderboard submit-check predictions, leaderboard submit-check --record, leaderboard verify --run,
-leaderboard submit run, leaderboard submit --record,
+leaderboard submit run, leaderboard build place, leaderboard verify --run,
 gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
 build --cases, sql --format, compare --log-key, report --log-key,
 live show run, live summary run, live report run, live check file
@@ -249,7 +245,10 @@ def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of everything that commands make, through the commands."""
     root = tmp_path_factory.mktemp("made")
-    names = "build training live live_run live_report run report space rlla release gated lines trial answers"
+    names = (
+        "build training live live_run live_report run report space rlla release gated lines trial answers"
+        " results site"
+    )
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
     rlla_rows.write_parquet(found["rlla"] / "test.parquet", [rlla_rows.ferry_row(1_000)])
@@ -280,6 +279,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.MonkeyPatch.context() as patch:
         without_gradio(patch)
         run(*SPACE.format(out=found["space"]).split(" "))
+    run("leaderboard", "init", found["results"], "--dataset", found["release"])
+    run(*SITE.format(**found, out=found["site"]).split(" "))
     return found
 
 
@@ -303,7 +304,7 @@ def run(*words: object) -> int:
 
 def without_gradio(patch: pytest.MonkeyPatch) -> None:
     """Lets a Space be exported where gradio is not installed."""
-    from robustbench_tc.eval.leaderboard import space
+    from robustbench_tc.eval.board import space
 
     version = metadata.version
     patch.setattr(space, "requirements", lambda: ["gradio==6.0.0"])
@@ -692,20 +693,6 @@ def test_a_build_of_another_kind_or_an_older_version_is_not_replaced(
     assert tree(old) == before
 
 
-def test_an_uploads_sweep_takes_uploads_only(tmp_path: Path) -> None:
-    from robustbench_tc.eval.leaderboard.store import Store
-
-    store = Store(tmp_path / "results")
-    (store.incoming() / "upload").write_text("x")
-    mixed = store.incoming()
-    write(mixed, {"upload": "x", "thesis.txt": "years"})
-    write(store.folder / "incoming", {"notes/upload": "mine", "a.txt": "mine"})
-    (store.folder / "incoming" / ("l" * 24)).symlink_to(tmp_path)
-    store.sweep(-1)
-    left = set(tree(store.folder / "incoming"))
-    assert left == {mixed.name, f"{mixed.name}/thesis.txt", "notes", "notes/upload", "a.txt", "l" * 24}
-
-
 def test_a_run_without_its_marker_is_thrown_away_by_hand_only(
     rbtc: Rbtc, quiet: pytest.MonkeyPatch, made: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -760,10 +747,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
-        "eval/leaderboard/store.py": {"unlink", "rmdir", "rename"},  # uploads; a submission into place
-        "eval/leaderboard/submit_gate.py": {"unlink"},  # gradio's copies of uploads, in the temporary folder
-        "eval/leaderboard/uploads.py": {"truncate"},  # bytes of an upload in parts, once they were read
-        "eval/leaderboard/desk.py": {"unlink"},  # the upload itself, after it was read
+        "eval/board/check.py": {"rmtree"},  # a run that it has fetched and scored
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

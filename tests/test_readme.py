@@ -29,13 +29,12 @@ MODEL = "http://localhost:8000/v1"
 NOT_RUN = {
     "source .venv/bin/activate": "the tests' own environment is the one",
     "uv tool install .": "tests/test_package.py installs the wheel",
-    "rbtc leaderboard serve": "serves until it is stopped; tests/eval/leaderboard",
-    "rbtc leaderboard submit ": "needs a board that is served; tests/eval/leaderboard/test_submit_client.py",
+    "rbtc leaderboard serve": "serves until it is stopped; tests/eval/board/test_space.py",
 }
 """Beginnings of the commands that are not run here, with the reason."""
 
 REFUSED = {
-    "rbtc leaderboard submit-check": "the README's run holds 20 samples, a submission every row",
+    "rbtc leaderboard submit ": "the README's run holds 20 samples, a submission every row",
     "rbtc gate runs/desk": "the agent of the example loses more than it may",
 }
 """Beginnings of the commands that end with 1, with the reason."""

@@ -1,5 +1,6 @@
 """What a results repository holds of a run beside its replies: what its submitter states, and its entry."""
 
+import hashlib
 from typing import Literal
 
 import msgspec
@@ -44,6 +45,12 @@ class Digest(msgspec.Struct, frozen=True):
     sha256: str
     git: str
     """Its id as a git blob: what the Hub lists of a file that is not in LFS."""
+
+    @classmethod
+    def of(cls, data: bytes) -> "Digest":
+        """That of a file's bytes."""
+        git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return cls(len(data), hashlib.sha256(data).hexdigest(), git)
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):

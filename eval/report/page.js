@@ -70,7 +70,9 @@ for (const button of document.querySelectorAll("button[data-file]")) {
   });
 }
 
-document.querySelectorAll("svg[role=img]").forEach((figure, at) => {
+const styles = document.getElementById("figures"); // a saved figure takes them with it
+
+(styles ? document.querySelectorAll("svg[role=img]") : []).forEach((figure, at) => {
   const label = figure.getAttribute("aria-label");
   const button = make("button", "save", "SVG");
   button.type = "button";
@@ -80,7 +82,7 @@ document.querySelectorAll("svg[role=img]").forEach((figure, at) => {
     const copy = figure.cloneNode(true);
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-    style.textContent = document.getElementById("figures").textContent;
+    style.textContent = styles.textContent;
     copy.prepend(style);
     const name = label.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 60);
     download(`${name || "figure"}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(copy));

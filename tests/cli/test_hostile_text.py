@@ -152,7 +152,7 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         ["sql", EVIL, "--run", one],
         ["validate", release],
         ["diff", release, release],
-        ["leaderboard", "submit-check", one, "--dataset", release],
+        ["leaderboard", "submit", one, "--to", EVIL, "--dataset", release, "--model", EVIL],
         ["audit", "predictions", one / "scores.parquet", "--dataset", release],
         ["eval", release, "--model", EVIL],
         ["eval", release, "--agent", EVIL],

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
+    from ..eval.board.entry import Submission
+    from ..eval.board.space import serve
+    from ..eval.board.submit import Submitted, submit
     from ..eval.callables.task import Reply, Task
     from ..eval.evaluate import Evaluated, evaluate
-    from ..eval.leaderboard.client import Submitted, submit
-    from ..eval.leaderboard.serve import serve
     from ..eval.live.after import score_live, show_episode
     from ..eval.live.evaluate import Played, run_live
     from ..eval.live.report import report_live
@@ -41,6 +42,7 @@ __all__ = [
     "Published",
     "Quickstart",
     "Reply",
+    "Submission",
     "Submitted",
     "Task",
     "UserError",
@@ -94,8 +96,9 @@ _HOMES = {
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.evaluate": "Evaluated evaluate",
-    "..eval.leaderboard.client": "Submitted submit",
-    "..eval.leaderboard.serve": "serve",
+    "..eval.board.space": "serve",
+    "..eval.board.entry": "Submission",
+    "..eval.board.submit": "Submitted submit",
     "..eval.live.after": "score_live show_episode",
     "..eval.live.evaluate": "Played run_live",
     "..eval.live.report": "report_live",

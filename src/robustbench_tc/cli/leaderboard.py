@@ -1,336 +1,317 @@
-"""`rbtc leaderboard`: serve the board, submit, check a submission, verify or hide one, rebuild, export."""
+"""`rbtc leaderboard`: a results repository, its checker, its pages, and the form of a Space."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from tempfile import TemporaryDirectory
+from typing import Annotated, Literal
 
 import typer
 
 from ..errors import UserError
-from ..io import numbers
 from . import _console
-from ._checked import print_checked
-from ._matching import match_endpoint
-from ._moderating import VERBS
 from ._replacing import DiscardChanges, Force
-from ._submit import submit
+from ._requests import price_of
 from ._words import one_of
 from ._workers import NumProc
 
-if TYPE_CHECKING:
-    from ..eval.leaderboard.records import Verification
-
 app = typer.Typer(
-    help="The leaderboard: serve it, check and verify submissions, rebuild it, export it as a Space.",
+    help="The leaderboard: a results repository on the Hub (or a folder), its checker, its pages.",
     no_args_is_help=True,
 )
 
-DEFAULT_STORE = "leaderboard-results"
-
-StoreOption = Annotated[str, typer.Option("--store", help="Results folder on this machine.")]
-RepoOption = Annotated[
-    str | None, typer.Option("--results-repo", help="Dataset org/name on the Hub that results go to as well.")
+Place = Annotated[
+    str, typer.Argument(metavar="ORG/NAME|DIR", help="Results repository on the Hub, or a folder.")
 ]
-DatasetOption = Annotated[str, typer.Option("--dataset", help="Release folder, or Hub id org/name.")]
-RevisionOption = Annotated[str | None, typer.Option("--revision", help="Of a Hub dataset.")]
-LiveOption = Annotated[
-    str | None, typer.Option("--live-dataset", help="Live dataset (rbtc build live): a folder or Hub id.")
+SameRows = Annotated[
+    str | None, typer.Option("--dataset", help="The repository's dataset, where it lies elsewhere.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
-app.command()(submit)
-for name, verb in VERBS.items():
-    app.command(name)(verb)
+
+@app.command()
+def init(
+    place: Place,
+    dataset: Annotated[
+        str, typer.Option("--dataset", help="What runs are measured on: org/name@version, or a folder.")
+    ],
+    live: Annotated[
+        str | None, typer.Option(help="The same for live runs; without it none are taken.")
+    ] = None,
+    own: Annotated[
+        list[str] | None, typer.Option(help="A dataset of own tools that runs are taken of; repeatable.")
+    ] = None,
+) -> None:
+    """Begin a results repository: status.yaml, and a card with how to submit, tokens and the webhook.
+
+    Example: rbtc leaderboard init acme/results --dataset acme/robustbench-tc@v1.0.0
+    """
+    from ..eval.board.submit import init as begin
+
+    files = begin(place, dataset, live=live, own=own or ())
+    _console.out.print(f"{place} has {', '.join(files)}; its README.md says what is left to do")
 
 
 @app.command()
-def serve(
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            "--dataset",
-            help="Release folder or Hub id that submissions are for; default robustbench-tc if there.",
+def submit(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="Run folder; or predictions in a .jsonl file, ours or the paper's."
         ),
-    ] = None,
-    revision: RevisionOption = None,
-    live_dataset: LiveOption = None,
-    live_revision: Annotated[str | None, typer.Option(help="Of a live dataset on the Hub.")] = None,
-    store: StoreOption = DEFAULT_STORE,
-    results_repo: RepoOption = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 for every interface.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 7860,
-    login: Annotated[
-        Literal["local", "hf"] | None,
-        one_of(
-            "login", "local", "hf", help="local, or hf: sign in with Hugging Face; default hf in a Space."
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Uploads that are scored at once.")] = 2,
-    quota: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--quota",
-            metavar="NAME=N",
-            help="Submissions a day of an account or organisation, if other than 10; repeatable.",
-        ),
-    ] = None,
-) -> None:
-    """Serve the board and the submit page.
-
-    Example: rbtc leaderboard serve --dataset robustbench-tc
-    """
-    from ..eval.leaderboard.limits import Limits
-    from ..eval.leaderboard.serve import serve as run
-
-    quotas = _quotas(quota or [])
-
-    def started(url: str) -> None:
-        _console.err.print(f"serving on {url} (stop with Ctrl-C)", markup=False)
-
-    with _console.keeping(f"the server has stopped; submissions are kept in {store}"):
-        run(
-            dataset or ("robustbench-tc" if Path("robustbench-tc").is_dir() else None),
-            revision=revision,
-            live_dataset=live_dataset,
-            live_revision=live_revision,
-            store=store,
-            results_repo=results_repo,
-            host=host,
-            port=port,
-            login=login,
-            workers=workers,
-            limits=Limits(quotas=quotas),
-            started=started,
-            progress=partial(_console.err.print, markup=False),
-        )
-        raise KeyboardInterrupt  # the server has taken it as its sign to end, in order
-
-
-def _quotas(given: list[str]) -> dict[str, int]:
-    """`NAME=N` of each option. Raises UserError."""
-    from ..eval.leaderboard import names
-
-    found: dict[str, int] = {}
-    for one in given:
-        name, _, number = one.partition("=")
-        if not number.isascii() or not number.isdigit() or len(number) > 6 or int(number) > 100_000:
-            raise UserError(
-                f"--quota {one!r} is not NAME=N with N from 0 to 100,000, such as --quota acme=50"
-            )
-        if names.check_user(name) in found:
-            raise UserError(f"--quota names {name} twice")
-        found[name] = int(number)
-    return found
-
-
-@app.command("submit-check")
-def submit_check(
-    predictions: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Run folder, or a predictions file beside its run.json.")
     ],
-    dataset: DatasetOption = "robustbench-tc",
-    revision: RevisionOption = None,
-    live_dataset: Annotated[
-        str | None, typer.Option("--live-dataset", help="Of a live run; default: the one it was played on.")
+    to: Annotated[
+        str, typer.Option("--to", metavar="ORG/NAME|DIR", help="Results repository on the Hub, or a folder.")
+    ],
+    org: Annotated[
+        str | None, typer.Option(help="Of the model: your account, the default, or an organisation of yours.")
     ] = None,
-    record: Annotated[Path | None, typer.Option("--record", help="run.json, if it lies elsewhere.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Name on the board, if another.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Its id on the Hub, or a free name; default: the run's.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="Of a .jsonl file: prompt, the default, or fc.")] = None,
+    weights: Annotated[
+        Literal["open", "closed"] | None,
+        one_of("kind of weights", "open", "closed", help="open: anybody can download them; or closed."),
+    ] = None,
+    params: Annotated[float | None, typer.Option(min=0, help="Parameters in billions.")] = None,
+    licence: Annotated[str | None, typer.Option(help="SPDX id, such as apache-2.0.")] = None,
+    card: Annotated[str | None, typer.Option(help="The address of the model's card.")] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="IN,OUT", help="USD per million prompt and completion tokens.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="What stood around the model.")] = None,
+    defences: Annotated[str | None, typer.Option(help="Those of that agent.")] = None,
+    contact: Annotated[str | None, typer.Option(help="Whom to ask. Public.")] = None,
+    note: Annotated[str | None, typer.Option(help="A line for the model's page.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who submits, where a form does it for somebody.")
+    ] = None,
+    dataset: SameRows = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; print every file that would become public.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check and score a run as the leaderboard would, without submitting it.
+    """Submit a run, also a live one: check it here as the board does, then open one pull request.
 
-    Example: rbtc leaderboard submit-check runs/qwen3-8b-fc
+    The same command finds a pull request that is open already. Into a folder the run is copied.
+
+    Example: rbtc leaderboard submit runs/qwen3-8b-fc --to acme/results --licence apache-2.0 --weights open
     """
-    import shutil
-    import tempfile
-    from datetime import UTC, datetime
+    from ..eval.board import checker
+    from ..eval.board.entries import read_status
+    from ..eval.board.entry import Submission
+    from ..eval.board.place import open_place
+    from ..eval.board.submit import submit as send
+    from .runs import import_
 
-    from ..eval.leaderboard import live_client, live_worker, worker
-    from ..eval.leaderboard.limits import Limits
-    from ..eval.leaderboard.serve import load_asked
-    from ..eval.leaderboard.submitting import Stated
-
-    live = live_client.files_of(predictions, record)
-    if live is not None:
-        upload, run = live
-    else:
-        upload = predictions / "predictions.parquet" if predictions.is_dir() else predictions
-        run = record or upload.with_name("run.json")
-    if not upload.is_file():
-        raise UserError(f"no predictions at {upload}: name a run folder, or a .parquet or .jsonl file")
-    with tempfile.TemporaryDirectory() as temporary:
-        shutil.copyfile(upload, Path(temporary) / worker.UPLOAD)
-        if run.is_file():
-            shutil.copyfile(run, Path(temporary) / worker.RECORD)
-        job = worker.Job(
-            folder=temporary,
-            user="local",
-            now=datetime.now(UTC).isoformat(timespec="seconds"),
-            stated=Stated(name=model),
-        )
-        if live is not None:
-            asked_live = live_client.dataset_of(run, live_dataset)
-            checked = live_worker.examine_live(job, asked_live, Limits())
-        else:
-            try:
-                asked = load_asked(dataset, revision)
-            except UserError as error:
-                raise UserError(f"{error}; --dataset names what the run was asked") from None
-            checked = worker.examine(job, asked, Limits())
-    if as_json:
-        _console.json(checked)
-    else:
-        print_checked(checked)
-    if checked.refused is not None:
-        raise typer.Exit(1)
-
-
-@app.command()
-def verify(
-    submission: Annotated[str, typer.Argument(metavar="ID", help="The submission's id; its page names it.")],
-    run: Annotated[Path | None, typer.Option("--run", help="Run folder of the repeated run.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Ask 300 rows and 300 fresh ones again at this endpoint instead.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Its name there, if another.")] = None,
-    work: Annotated[
-        Path | None, typer.Option(help="Folder of the check; default verify-ID. The same command goes on.")
-    ] = None,
-    dataset: DatasetOption = "robustbench-tc",
-    revision: RevisionOption = None,
-    live_dataset: LiveOption = None,
-    store: StoreOption = DEFAULT_STORE,
-    results_repo: RepoOption = None,
-    by: Annotated[str, typer.Option("--by", help="Who repeated it.")] = "maintainer",
-) -> None:
-    """Mark a submission: you have repeated its run, or its endpoint gives the same answers.
-
-    Of a live run name the dataset with --live-dataset; no endpoint can be matched to one.
-
-    Example: rbtc leaderboard verify 20261120-96a2067ff4c1 --run runs/repeated
-    Example: rbtc leaderboard verify 20261120-96a2067ff4c1 --base-url https://llm.example.org/v1
-    """
-    from ..eval.leaderboard import names
-    from ..eval.leaderboard.live_verify import refuse_live
-    from ..eval.leaderboard.rebuild import verify as verify_submission
-    from ..eval.leaderboard.serve import load_asked, open_store
-
-    if (run is None) == (base_url is None):
-        raise UserError("name the repeated run with --run, or an endpoint with --base-url")
-    results = open_store(store, results_repo)
-    if run is not None and live_dataset is not None:
-        from ..eval.leaderboard.live_data import load_live
-        from ..eval.leaderboard.live_verify import verify_live
-
-        live = load_live(live_dataset)
-        _print_verified(verify_live(results, submission, run, live, by=names.check_user(by)), live=True)
-        return
-    if live_dataset is not None:
-        raise UserError(
-            "no endpoint can be matched to a live run: play it again, with --run and --live-dataset"
-        )
-    refuse_live(results.submission(submission))
-    data = load_asked(dataset, revision)
-    if run is None:
-        match_endpoint(results, submission, data, base_url or "", model, work, names.check_user(by))
-        return
-    _print_verified(verify_submission(results, submission, run, data, by=names.check_user(by)))
-
-
-def _print_verified(made: "Verification", live: bool = False) -> None:
-    rows, figure = ("faulted episodes", "success") if live else ("rows", "perturbed accuracy")
-    _console.out.print(
-        f"verified {made.submission}: same verdict in {made.agree} of {made.rows} {rows}, {figure} "
-        f"{numbers.number(made.repeated)} against {numbers.number(made.submitted)} "
-        f"(p = {numbers.p_value(made.p)})",
-        markup=False,
+    price_in, price_out = price_of(price) if price else (None, None)
+    submission = Submission(
+        model=model or _model_of(run),
+        weights=weights,
+        params_b=params,
+        licence=licence,
+        card=card,
+        price_in=price_in,
+        price_out=price_out,
+        agent=agent,
+        defences=defences,
+        contact=contact,
+        note=note,
     )
+    with _console.keeping("the same command finds what it has sent"), TemporaryDirectory() as work:
+        if run.is_file():
+            asked, revision = dataset or read_status(open_place(to)).dataset, ""
+            if not Path(asked).is_dir():
+                asked, _, revision = asked.partition("@")
+            run, lines = Path(work) / "run", run
+            import_(lines, asked, submission.model, mode or "prompt", revision or None, run)
+        done = send(run, to, submission, org=org, by=by, dataset=dataset, dry_run=dry_run, said=_console.note)
+    table = checker.table(done.entry)
+    if as_json:
+        sizes = {path: len(data) for path, data in done.files.items()}
+        known = {name: getattr(done, name) for name in ("entry", "number", "url", "again")}
+        _console.json({**known, "files": sizes, "table": table})
+        return
+    for path, data in done.files.items() if dry_run else ():
+        _console.out.print(f"{path}, {len(data):,} bytes")
+        if not path.endswith(".parquet"):
+            _console.out.print(_console.styled(data.decode()))
+    _console.out.print(_console.styled(table))
+    there = f"{'there already' if done.again else 'added'}: {done.url or done.entry.run}"
+    _console.out.print("nothing was sent" if dry_run else there)
+
+
+def _model_of(run: Path) -> str:
+    """The model that the record of a run names."""
+    import msgspec
+
+    record = next((run / name for name in ("run.json", "live_run.json") if (run / name).is_file()), None)
+    if record is None:
+        raise UserError(f"{run} is no run folder of `rbtc eval` or `rbtc live run`: name one, or say --model")
+    try:
+        return str(msgspec.json.decode(record.read_bytes())["settings"]["model"])
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise UserError(f"{record} names no model: say --model") from None
 
 
 @app.command()
-def rebuild(
-    dataset: Annotated[
-        list[str], typer.Option("--dataset", help="Release folder or Hub id; repeatable, one per version.")
-    ],
-    live_dataset: Annotated[
-        list[str] | None, typer.Option("--live-dataset", help="The same for live runs; repeatable.")
+def check(
+    place: Place,
+    pr: Annotated[int | None, typer.Option("--pr", min=1, help="Only this pull request.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Make every entry again, also those of this version.")
+    ] = False,
+    watch: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=1, help="Go on, and look again so often.")
     ] = None,
-    store: StoreOption = DEFAULT_STORE,
-    results_repo: RepoOption = None,
+    dataset: SameRows = None,
     num_proc: NumProc = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Score every stored submission again from its raw predictions and make the boards from that.
+    """Score what has no entry of this version: open pull requests get a comment, merged runs their entry.
 
-    Prints what differs from what was served; the exit code is 1 if anything does.
+    The exit code is 1 if there is something that a maintainer has to look at.
 
-    Example: rbtc leaderboard rebuild --dataset robustbench-tc
+    Example: rbtc leaderboard check acme/results --watch 300
     """
-    from ..eval.leaderboard.live_data import load_live
-    from ..eval.leaderboard.rebuild import rebuild as rebuild_all
-    from ..eval.leaderboard.serve import load_asked, open_store
+    from ..eval.board import check as checking
+    from ..eval.board import checker
 
-    results = open_store(store, results_repo)
-    kept = "submissions scored so far are kept; run the same command again"
-    with _console.status("scoring", kept) as tell:
-        found = rebuild_all(
-            results,
-            [load_asked(one) for one in dataset],
-            live=[load_live(one) for one in live_dataset or ()],
-            num_proc=num_proc,
-            progress=tell,
+    if watch is not None and (pr is not None or everything or dataset is not None or as_json):
+        raise UserError("--watch looks at all that is new, and goes on: leave the other options out")
+    with _console.keeping("entries so far are kept; the same command goes on"):
+        if watch is not None:
+            checking.watch(place, watch, jobs=num_proc, said=_console.note)
+        report = checking.check(
+            place, pr=pr, everything=everything, dataset=dataset, jobs=num_proc, said=_console.note
         )
     if as_json:
-        _console.json(found)
+        _console.json(report)
     else:
-        echo = _console.out.print
-        echo(f"{len(found.same)} submissions are the same, {len(found.new)} had no entry yet", markup=False)
-        for one in found.changed:
-            echo(f"changed: {one} (its entry was another; it is put right)", markup=False)
-        for one, why in found.not_possible.items():
-            echo(f"not rebuilt: {one}: {why}", markup=False)
-        for version in found.boards_changed:
-            echo(f"board changed: {version}", markup=False)
-    if found.changed or found.not_possible:
+        for number, found in report.pulls.items():
+            told = f"refused: {found}" if isinstance(found, str) else checker.table(found)
+            _console.out.print(_console.styled(f"pull request {number}: {told}"))
+        for entry in report.new:
+            _console.out.print(f"new: {entry.run}")
+        for run, why in report.refused.items():
+            _console.out.print(f"refused: {run}: {why}")
+        for problem in report.problems:
+            _console.out.print(f"to look at: {problem}")
+        _console.out.print(f"entries: {report.entries}")
+    if report.problems:
         raise typer.Exit(1)
 
 
 @app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder for the Space's files.")],
-    dataset: Annotated[str, typer.Option("--dataset", help="Hub id that submissions are taken for.")],
-    results_repo: Annotated[str, typer.Option("--results-repo", help="Hub dataset for the results.")],
-    revision: RevisionOption = None,
-    live_dataset: Annotated[
-        str | None,
-        typer.Option("--live-dataset", help="Hub id of the live dataset; without it no live run is taken."),
+def build(
+    place: Place,
+    out: Annotated[Path, typer.Option(help="Folder for the pages.")] = Path("site"),
+    form: Annotated[
+        str | None, typer.Option(help="Where a form to submit with is served, from the front page.")
     ] = None,
-    live_revision: Annotated[str | None, typer.Option(help="Of the live dataset.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the pages: static files for any host, readable without script.
+
+    Example: rbtc leaderboard build acme/results --out site
+    """
+    from ..eval.board import site
+    from ..eval.board.entries import read_entries
+    from ..eval.board.place import Hub, open_place
+
+    there = open_place(place)
+    with _console.status("building", f"the files in {out} are those of before; run the same command again"):
+        status, entries, dropped = read_entries(there)
+        repository = place if isinstance(there, Hub) else None
+        made = site.build(entries, status, out, repository=repository, dropped=dropped, form=form)
+    if as_json:
+        _console.json(made._asdict() | {"folder": str(out)})
+    else:
+        left = f", {made.left_out} left out (index.html says why)" if made.left_out else ""
+        _console.out.print(f"{made.runs} runs{left}: {out / 'index.html'}")
+
+
+@app.command()
+def space(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder for the Space's files.")],
+    results: Annotated[str, typer.Option("--results", help="Results repository on the Hub: org/name.")],
     title: Annotated[str, typer.Option(help="The Space's title.")] = "RobustBench-TC Leaderboard",
     force: Force = False,
     discard_changes: DiscardChanges = False,
 ) -> None:
-    """Write a folder that is a Hugging Face Space once it is pushed: app, requirements, card, package.
+    """Write a folder that is a Hugging Face Space once it is pushed: the pages, a form, the Hub's webhook.
 
-    Example: rbtc leaderboard export space --dataset acme/robustbench-tc --results-repo acme/results
+    Example: rbtc leaderboard space board --results acme/results
     """
-    from ..eval.leaderboard.space import export_space
+    from ..eval.board.space import space as write
 
-    made = export_space(
-        folder,
-        dataset=dataset,
-        revision=revision,
-        live_dataset=live_dataset,
-        live_revision=live_revision,
-        results_repo=results_repo,
-        title=title,
-        force=force,
-        discard_changes=discard_changes,
-    )
+    files = write(folder, results=results, title=title, force=force, discard_changes=discard_changes)
     _console.out.print(
-        f"{made} files in {folder}: push them to a Space, and give it the secret HF_TOKEN with write access "
-        f"to {results_repo}",
-        markup=False,
+        f"{files} files in {folder}: push them to a Space, and give it the secrets HF_TOKEN, which may write "
+        f"to {results}, and WEBHOOK_SECRET, the one of the webhook"
     )
+
+
+@app.command()
+def serve(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results folder; `init` begins one.")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for every interface.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 7860,
+) -> None:
+    """Serve the Space's pages and form on this machine: what is submitted goes straight into the folder.
+
+    Example: rbtc leaderboard serve results
+    """
+    from ..eval.board.space import serve as run
+
+    with _console.keeping(f"the server has stopped; runs and entries are kept in {folder}"):
+        run(folder, host=host, port=port)
+
+
+@app.command()
+def verify(
+    run: Annotated[str, typer.Argument(metavar="ID", help="The run to vouch for: org/model/run id.")],
+    place: Annotated[
+        str, typer.Option("--in", metavar="ORG/NAME|DIR", help="Results repository on the Hub, or a folder.")
+    ],
+    repeated: Annotated[Path | None, typer.Option("--run", help="Folder of the repeated run.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Ask 300 of its rows again at this endpoint instead.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Its name there, if another.")] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the answers; default verify-RUNID. The same command goes on."),
+    ] = None,
+    dataset: SameRows = None,
+    by: Annotated[str, typer.Option("--by", help="Who repeated it. Public.")] = "maintainer",
+    as_json: AsJson = False,
+) -> None:
+    """Vouch for a run: you have repeated it, or its endpoint gives the same answers. Writes status.yaml.
+
+    Example: rbtc leaderboard verify acme/alpha/20261120-96a2067ff4c1 --in acme/results --run runs/repeated
+    Example: rbtc leaderboard verify acme/alpha/20261120-96a2067ff4c1 --in acme/results --base-url http://a.b/v1
+    """
+
+    from ..eval.board.verify import verify as vouch
+
+    if (repeated is None) == (base_url is None):
+        raise UserError("name the repeated run with --run, or an endpoint with --base-url")
+    with _console.keeping("answers so far are kept; the same command goes on"):
+        vouched = vouch(
+            place,
+            run,
+            repeated=repeated,
+            base_url=base_url,
+            model=model,
+            work=work,
+            by=by,
+            dataset=dataset,
+            said=_console.note,
+        )
+    if as_json:
+        _console.json(vouched)
+    else:
+        _console.out.print(f"{run} is {vouched.tier}: {vouched.reason}")

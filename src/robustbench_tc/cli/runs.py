@@ -78,34 +78,17 @@ def import_(
     Example: rbtc import predictions/ api_eval --model o4-mini --mode fc
     """
     from ..eval import exchange, inputs, record, verdicts
-    from ..eval import predictions as files
 
     if out is not None:
         record.check_place(out)
     data = inputs.load(dataset, revision=revision)
     wanted = record.mode_of(mode)
-    found, left_out = exchange.read_predictions(predictions_path, data, model=model, mode=wanted)
-    asked = {one.id for one in found}
-    settings = record.Settings(
-        fingerprint=data.fingerprint(),
-        model=model,
-        mode=wanted,
-        backend="import",
-        decoding={},
-        prompt_version="unknown",
-        selection=inputs.Selection(),
-        repeat=1 + max(one.repeat for one in found),
-    )
     place = out or record.default_place(model, wanted, "-imported")
-    folder = record.start(place, data, settings, len(found))
+    folder, found = exchange.import_run(predictions_path, data, model=model, mode=wanted, out=place)
     say(folder.notes)
-    folder.record.left_out = data.left_out | left_out
-    folder.record.totals = files.totals(found)
-    files.write(folder.predictions_path, found)
-    folder.save()
     say_left_out(folder.record.left_out)
     if remade := verdicts.score_file(folder, data):
         _console.note(remade)
-    absent = len(data.rows) - len(asked)
+    absent = len(data.rows) - len({one.id for one in found})
     tail = f"; {absent} rows of the dataset have none" if absent else ""
     _console.err.print(f"{len(found)} predictions in {folder.path}{tail}", markup=False)

@@ -10,7 +10,7 @@ import msgspec
 from ..errors import UserError
 from .manifest import NAME, YANKED, bounded, printable, read
 
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 """`org/name`."""
 
 _log = logging.getLogger(__name__)

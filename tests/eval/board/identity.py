@@ -13,8 +13,8 @@ CLIENT, SECRET = "board-client", "board-secret-0123456789-0123456789"
 
 
 @contextmanager
-def provider(user: str) -> Iterator[str]:
-    """Serves the provider; everybody who comes is `user`. Yields its address."""
+def provider(user: str, *orgs: str) -> Iterator[str]:
+    """Serves the provider; everybody who comes is `user`, a member of `orgs`. Yields its address."""
     from joserfc import jwt
     from joserfc.jwk import RSAKey
 
@@ -71,6 +71,7 @@ def provider(user: str) -> Iterator[str]:
                 "preferred_username": user,
                 "profile": f"{address}/{user}",
                 "picture": f"{address}/picture",
+                "orgs": [{"preferred_username": org} for org in orgs],
             }
             token = jwt.encode({"alg": "RS256", "kid": "test"}, claims, key)
             self._answer(

@@ -1,0 +1,258 @@
+"""Entries into boards: one per kind and dataset, ranked, with a mark for who is not surely behind.
+
+Who has a rank: a run that somebody vouches for, without a flag that counts, and without defences. All others
+are listed below them, and none of them moves a rank.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+
+from robustbench_tc import taxonomy
+from robustbench_tc.eval import paper
+from robustbench_tc.eval.stats import blind, ranks
+from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.lattice import Ints
+from robustbench_tc.eval.stats.ranks import Places
+from robustbench_tc.eval.stats.significance import fisher_p, paired_p
+
+from . import copies
+from .entry import Entry, Figures, Flag, Kind, Submission
+from .scoring import CONDITIONS, of_paper
+from .status import Reasoned, Status, Tier, Vouched
+
+PAPER = "paper"
+"""Version and fingerprint of the paper's own board."""
+
+LEVEL = 0.05
+"""A run whose p is below it is surely behind the leader."""
+
+HEAD = {"core": "perturbed", "own": "perturbed", "live": "all"}
+"""Kind → what it is ranked by: a metric, or a line of a live run."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One run on a board."""
+
+    entry: Entry
+    tier: Tier
+    vouched: Vouched | None = None
+    flags: tuple[Flag, ...] = ()
+    """Those that count."""
+    cleared: tuple[tuple[Flag, Reasoned], ...] = ()
+    """Those that a maintainer has cleared."""
+    superseded_by: str | None = None
+    """The run that took its place."""
+    rank: int = 0
+    """0: it has none."""
+    places: Places | None = None
+    """The ranks that the data allow it."""
+    p_leader: float | None = None
+    """Of "as good as the leader"; None for the leader, and without a rank."""
+
+    @property
+    def run(self) -> str:
+        return self.entry.run
+
+    @property
+    def day(self) -> str:
+        """YYYY-MM-DD; of the paper's models nothing."""
+        return "" if self.tier == "published" else self.entry.day
+
+    @property
+    def of_whom(self) -> tuple[str, str]:
+        """Who submitted it, and the model."""
+        return self.entry.submitter or self.run.partition("/")[0], self.entry.submission.model
+
+    @property
+    def may_rank(self) -> bool:
+        return self.tier != "unverified" and not self.flags and not defended(self.entry)
+
+    @property
+    def not_behind(self) -> bool:
+        """Whether it is not surely behind the leader."""
+        return self.p_leader is not None and self.p_leader >= LEVEL
+
+    @property
+    def head(self) -> Interval | None:
+        """What it is ranked by."""
+        return self.value(HEAD[self.entry.kind])
+
+    def value(self, name: str) -> Interval | None:
+        """A metric by its name in `stats.values.METRICS`; of a live run `clean` or the success of a line."""
+        if self.entry.core is not None:
+            return self.entry.core.metrics.get(name)
+        live = self.entry.live
+        if live is None or name == taxonomy.CLEAN:
+            return None if live is None else live.clean
+        return next((line.success for line in live.lines if line.name == name), None)
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The runs of one kind on one dataset."""
+
+    kind: Kind
+    dataset: str
+    version: str
+    fingerprint: str
+    rows: tuple[Row, ...]
+    """By rank, then those without one."""
+    past: tuple[Row, ...] = ()
+    """Superseded runs, newest first."""
+    reference: tuple[BlindLine, ...] = ()
+    """What needs no reading: lines without a place."""
+
+    @cached_property
+    def ranked(self) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if row.rank)
+
+
+def boards(entries: Sequence[Entry], status: Status) -> list[Board]:
+    """Every board, the newest first, without withdrawn runs; the paper's comes last."""
+    groups: dict[tuple[Kind, str], list[Entry]] = defaultdict(list)
+    for entry in sorted(entries, key=lambda one: (one.day, one.run)):
+        if entry.run not in status.withdrawn:
+            groups[entry.kind, entry.fingerprint].append(entry)
+    newest = sorted(groups, key=lambda key: (groups[key][-1].day, key), reverse=True)
+    return [*(_board(groups[key], status) for key in newest), paper_board()]
+
+
+def front(found: Sequence[Board], status: Status) -> Board | None:
+    """The core's board of the front page: what `status` says, else that of its dataset's version, else the
+    newest that has a run; None where there is no run."""
+    core = [board for board in found if board.kind == "core" and board.fingerprint != PAPER]
+    version = status.dataset.rpartition("@")[2]
+    named = [board for board in core if board.fingerprint == status.front]
+    return next(iter([*named, *(board for board in core if board.version == version), *core]), None)
+
+
+def defended(entry: Entry) -> str:
+    """The defences that a run had, if any: its figures are not the model's alone."""
+    return " + ".join((*entry.defend, *filter(None, [entry.submission.defences])))
+
+
+def _board(entries: Sequence[Entry], status: Status) -> Board:
+    """The board of entries of one dataset, which come oldest first."""
+    latest = {_place(entry): entry.run for entry in entries}
+    rows = [_row(entry, status, latest[_place(entry)], entry.flags) for entry in entries]
+    there = [row for row in rows if row.superseded_by is None]
+    same = copies.equal([row.entry for row in there], {row.run for row in there if row.may_rank})
+    there = [
+        _row(row.entry, status, row.run, (*row.entry.flags, same[row.run])) if row.run in same else row
+        for row in there
+    ]
+    needless = [entry.core.needs_no_reading for entry in entries if entry.core is not None]
+    of = entries[-1]
+    return Board(
+        kind=of.kind,
+        dataset=of.dataset,
+        version=of.version,
+        fingerprint=of.fingerprint,
+        rows=tuple(ranked(there)),
+        past=tuple(row for row in reversed(rows) if row.superseded_by is not None),
+        reference=blind.lines(max(needless, key=len, default=())),
+    )
+
+
+def _place(entry: Entry) -> tuple[str, ...]:
+    """What a run stands for: a newer run of the same takes its place."""
+    said = entry.submission.model, entry.mode, entry.submission.agent or "", defended(entry)
+    return (entry.submitter or entry.run.partition("/")[0], *said)
+
+
+def _row(entry: Entry, status: Status, latest: str, flags: Sequence[Flag]) -> Row:
+    cleared = status.cleared.get(entry.run, {})
+    vouched = status.tiers.get(entry.run)
+    return Row(
+        entry=entry,
+        tier=vouched.tier if vouched else "unverified",
+        vouched=vouched,
+        flags=tuple(flag for flag in flags if flag.code not in cleared),
+        cleared=tuple((flag, cleared[flag.code]) for flag in flags if flag.code in cleared),
+        superseded_by=None if latest == entry.run else latest,
+    )
+
+
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """Those that have a rank by what their kind is ranked by, ties by name; then the others in the
+    same order."""
+    in_order = sorted(rows, key=_order)
+    placed = [row for row in in_order if row.may_rank and row.head is not None]
+    allowed = _places(placed)
+    with_rank = [
+        msgspec.structs.replace(
+            row,
+            rank=number,
+            places=allowed.get(row.run),
+            p_leader=p_of(placed[0].entry, row.entry) if number > 1 else None,
+        )
+        for number, row in enumerate(placed, 1)
+    ]
+    return [*with_rank, *(row for row in in_order if not row.may_rank or row.head is None)]
+
+
+def _order(row: Row) -> tuple[float, str, str]:
+    return -row.head.value if row.head else 1.0, row.entry.submission.model.casefold(), row.run
+
+
+def _places(placed: Sequence[Row]) -> dict[str, Places]:
+    """The ranks that the data allow the first `ranks.MOST` rows; those of live runs are not worked out."""
+    tested = [(row.entry.core, row.entry.repeats) for row in placed[: ranks.MOST]]
+    known = [(figures, repeats) for figures, repeats in tested if figures is not None]
+    if len(placed) < 2 or not known:
+        return {}
+    grids = {figures.verdicts and figures.verdicts.there for figures, _ in known}
+    if len(grids) == 1 and None not in grids:
+        pairs = ranks.of_samples([_right(figures) for figures, _ in known], [n for _, n in known])
+    else:
+        pairs = ranks.of_counts([figures.counts["perturbed"] for figures, _ in known])
+    return {row.run: one for row, one in zip(placed, ranks.places(pairs, len(placed)), strict=False)}
+
+
+def p_of(a: Entry, b: Entry) -> float | None:
+    """Two-sided p of "equally good": the exact paired test over samples, or Fisher's where only counts are
+    known; None for live runs, of which neither is kept."""
+    if a.core is None or b.core is None:
+        return None
+    if a.core.verdicts and b.core.verdicts and a.core.verdicts.there == b.core.verdicts.there:
+        return paired_p(_right(a.core) * b.repeats - _right(b.core) * a.repeats)
+    return fisher_p(a.core.counts["perturbed"], b.core.counts["perturbed"])
+
+
+def _right(figures: Figures) -> Ints:
+    """Per clean id the right answers to its perturbed rows, over all repeats."""
+    verdicts = figures.verdicts
+    assert verdicts is not None
+    shape = len(CONDITIONS), verdicts.samples
+    found = np.zeros(verdicts.samples, np.int64)
+    for repeat in verdicts.right:
+        bits = np.unpackbits(np.frombuffer(repeat, np.uint8), count=math.prod(shape)).reshape(shape)
+        found += bits[1:].sum(axis=0, dtype=np.int64)  # all but the clean ones
+    return found
+
+
+def paper_board() -> Board:
+    """The paper's 21 models on the paper's own dataset version, of which only counts are known."""
+    rows = []
+    for name, figures in of_paper().items():
+        model = paper.models()[name]
+        entry = Entry(
+            kind="core",
+            run=f"{PAPER}/{name}",
+            submission=Submission(model=name, params_b=model.params_b),
+            mode=model.mode or "",
+            dataset=paper.SOURCE,
+            version=PAPER,
+            fingerprint=PAPER,
+            checker="",
+            core=figures,
+        )
+        rows.append(Row(entry=entry, tier="published"))
+    return Board(
+        kind="core", dataset=paper.SOURCE, version=PAPER, fingerprint=PAPER, rows=tuple(ranked(rows))
+    )

@@ -1,0 +1,302 @@
+"""What the pages show of rows, as texts: columns of the boards, the sentence above them, facts of a run."""
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from robustbench_tc import taxonomy
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.live.report import false_success, mean
+from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.io import numbers
+from robustbench_tc.safe_text import safe
+
+from .boards import HEAD, PAPER, Board, Row, defended
+from .entry import Figures, Usage
+
+TIERS = {
+    "published": "counts printed in the paper",
+    "reproduced": "a maintainer repeated the run",
+    "endpoint-matched": "an endpoint that the submitter offers gives these answers, also to rows that "
+    "nobody had seen; it proves the endpoint, not the model",
+    "unverified": "answers scored here, the run itself not repeated",
+}
+"""Tier → what it means."""
+
+MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
+
+
+class Cell(NamedTuple):
+    """A value as people read it."""
+
+    text: str
+    small: str = ""
+    """Stands below it."""
+    span: str = ""
+    """Its interval, which stands there on demand."""
+
+
+class Column(NamedTuple):
+    """One column of a board, behind rank and model."""
+
+    name: str
+    meaning: str
+    choice: bool = False
+    """Whether it has few values, of which one can be chosen."""
+    reference: str = ""
+    """The line of `needs no reading` that stands under it."""
+
+
+class ShownRow(NamedTuple):
+    """One row of a board as it is shown, by the template and by the script: everything is text."""
+
+    rank: str
+    places: str
+    model: str
+    page: str
+    by: str
+    mark: str
+    """`≈ leader` with its p."""
+    cells: tuple[Cell, ...]
+
+
+_COMMON = (
+    Column("Tier", "How far a run is vouched for, and its flags: see below.", choice=True),
+    Column("Weights", "As the submitter states it.", choice=True),
+    Column("Params", "Billions of parameters, as stated by the submitter."),
+    Column("Mode", "How tools are offered: in the prompt, or by native function calling.", choice=True),
+    Column("Date", "When it was submitted."),
+)
+
+ROWS = (
+    # The column "delivered" comes second, once a run says what reached its user.
+    Column(
+        "Perturbed",
+        "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
+        reference="perturbed",
+    ),
+    Column("Clean", "Right answers among the clean rows.", reference=taxonomy.CLEAN),
+    Column("Drop", "Clean minus perturbed: what the perturbations cost. Positive is a loss."),
+    Column(
+        "Retention",
+        "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is kept.",
+    ),
+    *(
+        Column(
+            name.capitalize(),
+            f"Accuracy where {what}. Δ is clean accuracy minus it: positive is a loss.",
+            reference=name,
+        )
+        for name, what in {
+            "observation": "the text is changed: typing errors and paraphrases",
+            "action": "the tool list is changed: duplicate names and redundant tools",
+            "reward": "cost or response time should decide and a name misleads",
+            "transition": "the first call meets an error while the tool runs",
+        }.items()
+    ),
+    *_COMMON,
+)
+"""The columns of runs over rows."""
+
+LIVE = (
+    Column(
+        "Success",
+        "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The board is "
+        "ranked by it.",
+    ),
+    Column("Clean", "Success of the episodes without a fault."),
+    Column(
+        "Δ", "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss."
+    ),
+    Column(
+        "Recovered",
+        "Of the episodes that met the fault: those in which each turn that met it ended with gold's world.",
+    ),
+    Column("Honest", "Episodes that ended because the agent told the user of the failure."),
+    Column("Silent", "Wrong worlds in which the episode ended as if all were well."),
+    Column(
+        "False success",
+        "Of the silent failures: those whose last words claim success, up to those where they claim it or "
+        "are unclear.",
+    ),
+    Column("Calls", "Mean calls beyond those of the same task's clean episode."),
+    *_COMMON,
+)
+"""The columns of live runs."""
+
+
+def columns(board: Board) -> tuple[Column, ...]:
+    return LIVE if board.kind == "live" else ROWS
+
+
+def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cell:
+    """A share or a difference with its interval."""
+    if found is None:
+        return Cell(numbers.NONE, small)
+    value, span = numbers.number(found.value, sign=sign), numbers.interval(found, sign=sign)
+    return Cell(*map(numbers.typeset, (value, small, span)))
+
+
+def cells(row: Row) -> tuple[Cell, ...]:
+    """The values of a row, column by column."""
+    entry, clean = row.entry, row.value(taxonomy.CLEAN)
+    common = (
+        Cell(row.tier, ", ".join(flag.code for flag in row.flags)),
+        Cell(entry.submission.weights or numbers.NONE),
+        Cell(numbers.size(entry.submission.params_b)),
+        Cell(safe(entry.mode) or numbers.NONE),
+        Cell(row.day or numbers.NONE),
+    )
+    if entry.live is None:
+        drop = None if clean is None or row.head is None else clean.value - row.head.value
+        components = []
+        for name in taxonomy.COMPONENTS:
+            delta = row.value(f"delta_{name}")
+            said = f"Δ {numbers.signed(delta.value)}" if delta else ""
+            components.append(share(row.value(f"accuracy_{name}"), said))
+        dropped = Cell(numbers.typeset(numbers.signed(drop)))
+        return (share(row.head), share(clean), dropped, share(row.value("retention")), *components, *common)
+    line = next((one for one in entry.live.lines if one.name == HEAD["live"]), None)
+    if line is None:
+        return (Cell(numbers.NONE), share(clean), *[Cell(numbers.NONE)] * 6, *common)
+    return (
+        share(row.head),
+        share(clean),
+        share(line.delta, sign=True),
+        share(line.recovery, f"of {line.met}"),
+        Cell(str(line.honest)),
+        Cell(str(line.silent)),
+        Cell(false_success(line)),
+        Cell(mean(line.extra_steps) or numbers.NONE),
+        *common,
+    )
+
+
+def shown(row: Row) -> ShownRow:
+    """A row of a board as it is shown."""
+    return ShownRow(
+        rank=str(row.rank) if row.rank else numbers.NONE,
+        places=_places(row),
+        model=safe(row.entry.submission.model),
+        page=page_of(row),
+        by=by(row),
+        mark=f"≈ leader, p = {numbers.p_value(row.p_leader)}" if row.not_behind else "",
+        cells=cells(row),
+    )
+
+
+def _places(row: Row) -> str:
+    return "–".join(map(str, dict.fromkeys(row.places or ())))
+
+
+def reference(found: BlindLine) -> list[str]:
+    """The cells of a line that needs no reading."""
+    return [numbers.number(found.heads.get(column.reference)) for column in ROWS]
+
+
+def path_of(row: Row) -> str:
+    """The file of a run's page."""
+    return f"{row.run}.html" if row.tier == "published" else f"model/{row.run}.html"
+
+
+def page_of(row: Row) -> str:
+    """The address of a run's page from the site's root."""
+    return quote(path_of(row))
+
+
+def by(row: Row) -> str:
+    """Who stands behind a run, and what it ran behind. An organisation's name is believed of its members."""
+    entry, behind = row.entry, defended(row.entry)
+    who = "the paper" if row.tier == "published" else entry.run.partition("/")[0]
+    if entry.submitter is not None and not entry.member:
+        who = f"submitted by {entry.submitter}"
+    return safe(" · ".join(filter(None, (who, entry.submission.agent, behind and f"behind {behind}"))))
+
+
+def label(board: Board) -> str:
+    """`version 1.0.0 (cc827666)`"""
+    if board.fingerprint == PAPER:
+        return "the paper's own rows"
+    return safe(f"version {board.version} ({board.fingerprint[:8]})")
+
+
+def title(board: Board) -> str:
+    """A board's heading."""
+    of = {"live": "Live dataset", "own": safe(board.dataset), "core": "Dataset"}
+    return "The paper's 21 models" if board.fingerprint == PAPER else f"{of[board.kind]}, {label(board)}"
+
+
+def leading(board: Board) -> tuple[str, str]:
+    """Who leads and by how much, and how sure that is: two sentences."""
+    placed = board.ranked
+    values = [row.head.value for row in placed if row.head is not None]
+    if not values:
+        return "No run has a rank yet: nobody has vouched for one.", ""
+    names = [safe(row.entry.submission.model) for row in placed[:2]]
+    what = "faulted episodes" if board.kind == "live" else "perturbed rows"
+    says = f"{names[0]} leads: {share(placed[0].head).text} {share(placed[0].head).span} of the {what} right"
+    if len(values) == 1:
+        return f"{says}.", "It is the only run with a rank."
+    near = sum(row.not_behind for row in placed)
+    if board.kind == "live":
+        surely = "Live runs are not tested against each other."
+    elif near:
+        surely = f"That is not sure: {near:,} others are not significantly behind it (≈ leader)."
+    elif placed[0].places and placed[0].places.last == 1:
+        surely = "That is sure: the exact tests against every other run say so, corrected for all pairs."
+    else:
+        surely = (
+            "That is likely: the exact test against each other run says so, but not corrected for all pairs."
+        )
+    return f"{says}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
+
+
+def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
+    """What is stated of a run and what it took: (name, value), without what nobody says."""
+    entry, stated = row.entry, row.entry.submission
+    usage = Usage() if entry.core is None else entry.core.usage
+    cost = entry.core.cost if entry.core else None
+    tokens, price = (usage.prompt_tokens, usage.completion_tokens), (stated.price_in, stated.price_out)
+    paid = [n * usd for n, usd in zip(tokens, price, strict=True) if n is not None and usd is not None]
+    found = {
+        "Rank": row.rank and f"{row.rank} of {ranked}",
+        "May rank": _places(row),
+        "Against the leader": row.p_leader is not None and f"p = {numbers.p_value(row.p_leader)}",
+        "Mode": MODES.get(entry.mode, entry.mode),
+        "Submitted": row.day,
+        "Parameters": stated.params_b is not None and numbers.size(stated.params_b),
+        "Weights": stated.weights,
+        "Licence": stated.licence,
+        "Card": stated.card,
+        "Agent": stated.agent,
+        "Contact": stated.contact,
+        "Note": stated.note,
+        "Episodes": entry.live and f"{entry.live.episodes:,}",
+        "Tokens a row": None not in tokens and f"{sum(n or 0.0 for n in tokens):,.0f}",
+        "Seconds a row, median": usage.latency_s is not None and numbers.number(usage.latency_s, 2),
+        "US dollars for 1,000 rows": len(paid) == 2 and numbers.number(sum(paid) / 1000, 2),
+        "Requests a row": cost and cost.requests_per_row and numbers.number(cost.requests_per_row, 2),
+        "Tokens a right answer": cost and cost.tokens_per_right and f"{cost.tokens_per_right:,.0f}",
+    }
+    return [(name, str(value)) for name, value in found.items() if value]
+
+
+def heatmap(found: Figures) -> Markup:
+    """Accuracy under clean and every type, as a row of coloured cells."""
+    values = {code: line.accuracy for code, line in found.types.items()}
+    groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
+    for one in taxonomy.among(values):
+        groups.setdefault(one.component or "others", {})[one.code] = one.display_name
+    rows = [figures.Row("accuracy", {taxonomy.CLEAN: found.metrics.get(taxonomy.CLEAN), **values})]
+    return figures.heatmap(rows, groups, "accuracy by type, in percent")
+
+
+def badge(row: Row) -> str:
+    """The words of its badge. A defended run's has no figure: it would be read as the model's."""
+    if defended(row.entry):
+        return "defended run, no rank"
+    name = "success with faults" if row.entry.kind == "live" else "perturbed"
+    value = numbers.number(row.head.value if row.head else None)
+    return f"{name} {value} · {row.tier}{', flagged' if row.flags else ''}"

@@ -1,0 +1,117 @@
+"""A small release with every type, what a repository's status says, and runs of the reference agents."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.board.datasets import Datasets
+from robustbench_tc.eval.board.status import Status
+from tests.hub import Hub
+
+from .. import small
+from . import live_runs, made
+from .hubs import Results, asked_here
+
+RunOf = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled build, cut down to two clean samples per source."""
+    rows = inputs.load(str(bundled)).rows
+    kept: dict[str, list[str]] = {}
+    for row in rows:
+        ids = kept.setdefault(row.source, [])
+        if row.type_code == "clean" and len(ids) < 2:
+            ids.append(row.clean_id)
+    folder = tmp_path_factory.mktemp("board") / "release"
+    return small.write(folder, [row for row in rows if row.clean_id in kept[row.source]])
+
+
+@pytest.fixture(scope="session")
+def live_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small live dataset of a bundled world."""
+    return live_runs.dataset(tmp_path_factory.mktemp("live"))
+
+
+@pytest.fixture(scope="session")
+def status(release: Path) -> Status:
+    """Of a repository that takes runs of the release alone."""
+    return Status(dataset=str(release))
+
+
+@pytest.fixture(scope="session")
+def data(status: Status) -> Datasets:
+    return Datasets.of_status(status)
+
+
+@pytest.fixture(scope="session")
+def local_run_of(data: Datasets, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
+    """`local_run_of("oracle", mode="fc")`: a finished run of this machine, made once for equal arguments."""
+    return _once(
+        lambda folder, agent, **how: made.local_run(folder, agent, data.core, **how), tmp_path_factory
+    )
+
+
+@pytest.fixture(scope="session")
+def run_of(local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
+    """`run_of("oracle", mode="fc")`: the three files that are handed in of such a run; its name is
+    `made.name_of(folder)`. To change it, take `made.changed(folder, to)`."""
+    return _once(
+        lambda folder, agent, **how: made.as_handed_in(local_run_of(agent, **how), folder), tmp_path_factory
+    )
+
+
+def _once(make: Callable[..., Path], places: pytest.TempPathFactory) -> RunOf:
+    known: dict[tuple[object, ...], Path] = {}
+
+    def run(agent: str, **how: object) -> Path:
+        key = (agent, *sorted(how.items()))
+        if key not in known:
+            known[key] = make(places.mktemp("runs") / agent, agent, **how)
+        return known[key]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def _hub() -> Iterator[Hub]:
+    with Hub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def hub(_hub: Hub) -> Iterator[Hub]:
+    """The tests' Hub, which this process's client asks as well."""
+    with asked_here(_hub):
+        yield _hub
+
+
+@pytest.fixture
+def results(hub: Hub, data: Datasets, request: pytest.FixtureRequest) -> Results:
+    """A results repository of the test's own."""
+    return Results(hub, _own_name(request), data).begin()
+
+
+@pytest.fixture(scope="session")
+def _listed(_hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
+    with asked_here(_hub):
+        made = Results(_hub, "acme/listed", data).begin()
+        made.submit(local_run_of("gives-up-on-error"))
+        made.check()
+        made.merge(1)
+        made.check()
+    return made
+
+
+@pytest.fixture
+def listed(hub: Hub, _listed: Results, request: pytest.FixtureRequest) -> Results:
+    """One with the entry of a run of ada's, which came as pull request 1."""
+    return _listed.copy(_own_name(request))
+
+
+def _own_name(request: pytest.FixtureRequest) -> str:
+    return f"acme/{hashlib.sha1(request.node.nodeid.encode()).hexdigest()[:12]}"

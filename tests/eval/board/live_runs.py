@@ -1,0 +1,71 @@
+"""Live runs for the board's tests: a small bundled dataset, and scripted agents who play it."""
+
+from pathlib import Path
+from typing import Any
+
+from robustbench_tc import api, schema
+from robustbench_tc.eval.board.datasets import LiveRows
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.live import inputs, prompts, record, run
+from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.record import Settings
+
+from ..live import purses
+
+KINDS = ("timeout_after_effect", "silent_no_op", "transient_timeout", "duplicate_effect")
+TASKS = 6
+
+
+def dataset(folder: Path) -> Path:
+    """Six of the orders' tasks, each with four kinds of faults where it has them."""
+    whole = folder / "whole"
+    api.build_live(whole, worlds=("orders",), kinds=KINDS)
+    rows = inputs.load(str(whole)).rows
+    tasks = list(dict.fromkeys(row.clean_id for row in rows))[:TASKS]
+    return purses.write(folder / "robustbench-tc-live", [row for row in rows if row.clean_id in tasks])
+
+
+def played(
+    folder: Path,
+    asked: LiveRows,
+    agent: str,
+    *,
+    model: str = "Alpha-3B",
+    mode: str = "fc",
+    repeat: int = 1,
+    defend: tuple[str, ...] = (),
+) -> Path:
+    """A finished run of a scripted agent, which says of itself that it is a model."""
+    settings = Settings(
+        fingerprint=asked.digest,
+        model=model,
+        mode=mode,  # type: ignore[arg-type]
+        backend="openai",
+        decoding={"temperature": 0.0},
+        prompt_version=prompts.version(),
+        selection=Selection(),
+        repeat=repeat,
+        defend=defend,
+    )
+    made = record.start(folder, asked.data, settings, len(asked.data.rows) * repeat)
+    cast = run.scripted(ScriptedSpeaker(agent, asked.data.clean()))
+    run.run(made, asked.data.rows, cast, inputs.world_types(asked.data.rows), concurrency=4)
+    return folder
+
+
+def mixed(folder: Path, asked: LiveRows, **options: Any) -> Path:
+    """A run that is no scripted agent's: two of them, a task each in turns."""
+    first = played(folder / "a", asked, "blind-retrier", **options)
+    second = played(folder / "b", asked, "liar", **options)
+    lines: list[bytes] = []
+    tasks = list(asked.data.clean())
+    for at, source in enumerate((first, second)):
+        lines += [
+            line
+            for line in (source / "journal.jsonl").read_bytes().splitlines(keepends=True)
+            if tasks.index(schema.loads(line)["id"].partition("::")[0]) % 2 == at
+        ]
+    # Episodes run side by side; what a test edits is the same line every time.
+    lines.sort(key=lambda line: str(schema.loads(line)["id"]))
+    (first / "journal.jsonl").write_bytes(b"".join(lines))
+    return played(folder / "a", asked, "oracle", **options)  # asks nothing, and writes the episodes again

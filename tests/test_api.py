@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.eval.board.submit import init
+from robustbench_tc.eval.leaderboard.submit import init
 from robustbench_tc.eval.run import Progress
 
 from .conftest import ROOT

@@ -304,7 +304,7 @@ def run(*words: object) -> int:
 
 def without_gradio(patch: pytest.MonkeyPatch) -> None:
     """Lets a Space be exported where gradio is not installed."""
-    from robustbench_tc.eval.board import space
+    from robustbench_tc.eval.leaderboard import space
 
     version = metadata.version
     patch.setattr(space, "requirements", lambda: ["gradio==6.0.0"])
@@ -747,7 +747,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "eval/record.py": {"rename"},  # a damaged file is kept under another name
-        "eval/board/check.py": {"rmtree"},  # a run that it has fetched and scored
+        "eval/leaderboard/check.py": {"rmtree"},  # a run that it has fetched and scored
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

@@ -29,7 +29,7 @@ MODEL = "http://localhost:8000/v1"
 NOT_RUN = {
     "source .venv/bin/activate": "the tests' own environment is the one",
     "uv tool install .": "tests/test_package.py installs the wheel",
-    "rbtc leaderboard serve": "serves until it is stopped; tests/eval/board/test_space.py",
+    "rbtc leaderboard serve": "serves until it is stopped; tests/eval/leaderboard/test_space.py",
 }
 """Beginnings of the commands that are not run here, with the reason."""
 

@@ -1,10 +1,7 @@
-"""The leaderboard: uploads in, checked and scored on the server; a board computed from what is stored.
+"""The board: a results repository, a checker, static pages.
 
-reading, checks, scoring    an upload becomes verdicts, or one clear reason why not
-worker                      the same in a process with limits: uploads are hostile
-records, board              what is stored, and how entries become a ranked board (pure)
-store, hub                  one small record per submission and its raw predictions, append-only
-desk                        who may submit, how often, and the moment at which a submission is listed
-views, figures, web         the pages, outside gradio's queue
-submit_page, app, space     the gradio page, the whole app, the files of a Space
+In: run folders, added by pull request (or into a folder). Out: an entry for each run that the checker
+scored, one file of all entries, and a site that any host serves. Begin with `entry`: what is known of a run.
+Then `place` (the repository), `checker` (a run folder into an entry), `site` (entries into pages), `space`
+(a form).
 """

@@ -1,180 +1,225 @@
-"""The whole app: the board's plain pages, and the gradio page under /submit."""
+"""The Space's app, and `rbtc leaderboard serve`: the pages, a form, the Hub's webhook.
 
+The app carries files to the commands, and their answers back: every check, pull request and build is an
+`rbtc leaderboard …` in a process of its own, as on any other machine. It keeps nothing. It can
+be imported only where gradio is there (the extra `leaderboard`).
+"""
+
+import hmac
+import html
+import json
 import logging
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
-from contextlib import suppress
-from functools import cache
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from socket import socket
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from robustbench_tc.errors import UserError, need_extra
+import gradio as gr
+from anyio import CapacityLimiter, create_task_group, to_thread
+from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+from gradio.oauth import attach_oauth
+from huggingface_hub import WebhookPayload
 
-from . import pages
-from .account import Accounts, Login
-from .connections import Guard, one_line, protocol
-from .desk import Desk
-from .limits import MB, Limits
-from .site import Boards
-from .submit_gate import UPLOAD, SubmitGate
+import robustbench_tc
+from robustbench_tc.errors import UserError
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
+from .pulls import BYTES
 
-    from .front import Front
+LONGEST_S = 1_800
+"""After which a command is killed."""
 
-_log = logging.getLogger("uvicorn.error")
+WAITING = 20
+"""Uploads that wait for their check; whoever comes then is told to try again."""
+
+INTRO = """# Submit a run
+The files of its folder: run.json and predictions.parquet, or live_run.json and episodes.parquet; or its
+predictions as one .jsonl file, ours or the paper's. They are scored here first; only the second button makes
+them public, raw replies included. [The board](/)"""
+
+SIGN_FIRST = "Sign in, and choose your account or an organisation of yours."
+
+OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has \
+merged it, the run stands on the board as unverified."""
+
+NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
+
+SIGN_IN = '<a href="/login/huggingface?_target_url=/submit/">Sign in with Hugging Face</a> to submit.'
+SIGNED_IN = 'Signed in as {}. <a href="/logout?_target_url=/submit/">Sign out</a>'
+
+FIELDS = {
+    "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
+    "mode": ("Mode", "Of a .jsonl file: prompt or fc."),
+    "params": ("Parameters in billions", ""),
+    "weights": ("Weights", "open or closed"),
+    "licence": ("Licence", "SPDX id, such as apache-2.0."),
+    "card": ("Model card", "Its https address."),
+    "price": ("Price", "IN,OUT: US dollars per million prompt and completion tokens."),
+    "agent": ("Agent", "What stood around the model."),
+    "defences": ("Its defences", ""),
+    "contact": ("Contact", "Whom to ask."),
+    "note": ("Note", "A line for the model's page."),
+}
+"""Options of `rbtc leaderboard submit`, each with its label and what is said below it."""
+
+Run = tuple[Sequence[str], Sequence[str]]
+"""The files that somebody uploaded, and the options that they stated."""
 
 
-@cache
-def _uploads() -> Path:
-    """A new folder for what gradio takes, in the one that the environment names. It is swept, so nothing of
-    anybody else may lie there."""
-    named = os.environ.get("GRADIO_TEMP_DIR") or None
-    if named is not None:
-        Path(named).mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix="rbtc-uploads-", dir=named))
-
-
-def create(boards: Boards, desk: Desk | None, *, login: Login, asked: str, closed: str = "") -> "FastAPI":
-    """The app. `asked` names the dataset version that is taken; without a desk `closed` says why none is.
-
-    Raises UserError where gradio is missing, or signing in cannot work here.
-    """
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ["GRADIO_TEMP_DIR"] = str(_uploads())  # read at import
-    try:
-        import gradio as gr
-        from fastapi import FastAPI
-        from gradio.utils import get_upload_folder
-    except ImportError:
-        raise need_extra("gradio", "leaderboard") from None
-    from .api_routes import add_api
-    from .submit_page import closed_page, page
-    from .syndication import add_syndication
-    from .web import add_routes
-
-    limits = Limits() if desk is None else desk.limits
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    # The last one that is added stands in front: the gate behind the session.
-    folder = Path(get_upload_folder())
-    app.add_middleware(SubmitGate, limits=limits, sign_in=login == "hf", folder=folder)
-    if login == "hf":
-        _sign_in(app)
-    add_api(app, boards, desk, Accounts(login), closed)
-    add_syndication(app, boards)
-    add_routes(app, boards)
-    made: FastAPI = gr.mount_gradio_app(
-        app,
-        closed_page(closed) if desk is None else page(desk, login, asked, boards.refresh, _live(boards)),
-        path="/submit",
-        footer_links=[],
-        run_history=False,
-        show_error=False,
-        max_file_size=1 if desk is None else desk.limits.file_bytes + MB,
-        ssr_mode=False,
-        pwa=False,
-        allowed_paths=[],
-        blocked_paths=[str(boards.store.folder)],
-        theme=_theme(),
-        head=f'<link rel="stylesheet" href="{pages.sheet_path("submit.css")}">',
+def command(*words: str) -> str:
+    """What `rbtc leaderboard …` prints. Raises UserError with its last line where it fails."""
+    package = Path(robustbench_tc.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
     )
-    _errors_in_one_line()
-    return made
+    if done.returncode:
+        raise UserError((done.stderr.strip().splitlines() or ["it was stopped"])[-1].removeprefix("rbtc: "))
+    return done.stdout
 
 
-def _live(boards: Boards) -> str | None:
-    """Which live dataset is taken, in words."""
-    if boards.served_live is None:
-        return None
-    return f"live dataset version {boards.served_live[0]} ({boards.served_live[1][:8]})"
+class Board:
+    """A results repository, and the pages that were made of it."""
+
+    def __init__(self, place: str, site: Path) -> None:
+        self.place = place
+        self.site = site
+
+    def check(self, pull: int | None = None) -> None:
+        """Scores what has no entry: of a pull request, or on main, whose pages are made again."""
+        try:
+            if pull is not None:
+                command("check", self.place, f"--pr={pull}")
+            else:
+                command("check", self.place)
+                command("build", self.place, f"--out={self.site}", "--form=submit/")
+        except UserError as error:
+            logging.getLogger("uvicorn.error").error("%s", error)
+
+    def submit(self, run: Run, *more: str) -> Any:
+        """What `submit --json` says of a run. Raises UserError where it is refused."""
+        files, words = run
+        with tempfile.TemporaryDirectory(prefix="rbtc-run-") as folder:
+            for file in files:
+                shutil.copyfile(file, Path(folder) / Path(file).name)
+            replies = next((file for file in files if file.endswith(".jsonl")), folder)
+            return json.loads(command("submit", replies, f"--to={self.place}", "--json", *words, *more))
 
 
-def _errors_in_one_line() -> None:
-    """gradio prints a traceback for every event that cannot be handled, which anybody can write by hand."""
-    from gradio import routes
+def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
+    """The whole app: the pages, the form under /submit/, the webhook where there is a secret."""
+    check = partial(to_thread.run_sync, board.check, limiter=CapacityLimiter(1), abandon_on_cancel=True)
 
-    class OneLine:
-        """Stands for the module `traceback` in gradio's routes."""
+    @asynccontextmanager
+    async def catching_up(app: FastAPI) -> AsyncIterator[None]:
+        async with create_task_group() as tasks:  # the port is open meanwhile
+            tasks.start_soon(check)
+            yield
+            tasks.cancel_scope.cancel()
 
-        @staticmethod
-        def print_exc() -> None:
-            """One line for the error that is being handled."""
-            error = sys.exc_info()[1]
-            _log.error("an event of the submit page failed: %s", one_line(error or Exception("unknown")))
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=catching_up)
 
-    vars(routes)["traceback"] = OneLine
+    async def webhook(request: Request, later: BackgroundTasks) -> None:
+        given = request.headers.get("X-Webhook-Secret", "")
+        if not secret or not hmac.compare_digest(given.encode(), secret.encode()):
+            raise HTTPException(403)
+        event = WebhookPayload.model_validate_json(await request.body())
+        if event.repo.name == board.place and event.event.scope != "discussion.comment":
+            later.add_task(check, pull_of(event))
 
+    async def missing(request: Request, error: Exception) -> HTMLResponse:
+        return HTMLResponse(NOT_THERE, 404)
 
-def _theme() -> Any:
-    """gradio's plain theme with the board's fonts, and grey texts that can be read."""
-    import gradio as gr
-
-    font = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Liberation Sans", "sans-serif"]
-    return gr.themes.Base(primary_hue="blue", font=font, font_mono=["monospace"]).set(
-        body_text_color_subdued="*neutral_600",
-        body_text_color_subdued_dark="*neutral_300",
-        block_info_text_color="*neutral_600",
-        block_info_text_color_dark="*neutral_300",
-        block_label_text_color="*neutral_700",
-        block_label_text_color_dark="*neutral_200",
-        input_border_color="*neutral_500",
-        input_border_width="1px",
-        button_primary_background_fill="#0a5bd3",
-        button_primary_background_fill_hover="#084aab",
-        button_primary_background_fill_dark="#0a5bd3",
-        button_primary_background_fill_hover_dark="#084aab",
-    )
+    app.add_api_route("/webhook", webhook, methods=["POST"], status_code=202)
+    app.add_exception_handler(404, missing)
+    if sign_in:
+        attach_oauth(app)
+    page = form_page(board, sign_in)
+    largest = max(BYTES.values())
+    gr.mount_gradio_app(app, page, "/submit", footer_links=[], max_file_size=largest, ssr_mode=False)
+    # Gradio holds the paths that an event names against its upload folder in apps alone that it launched.
+    page.has_launched = True
+    app.mount("/", StaticFiles(directory=board.site, html=True))
+    return app
 
 
-def _sign_in(app: "FastAPI") -> None:
-    """Hugging Face's sign-in, for the board's pages and gradio's alike. Works in a Space only."""
-    from gradio import oauth
+def pull_of(event: WebhookPayload) -> int | None:
+    """The pull request that is new or was pushed to; None where main may have changed."""
+    for pushed in event.updatedRefs or ():
+        if pushed.ref.startswith("refs/pr/"):
+            return int(pushed.ref.removeprefix("refs/pr/"))
+    on = event.discussion
+    return on.num if on is not None and on.isPullRequest and on.status == "open" else None
 
-    if not os.environ.get("SPACE_ID") or not oauth.OAUTH_CLIENT_SECRET:
-        raise UserError(
-            "signing in works in a Space with `hf_oauth: true`: leave --login hf out, or export a Space"
+
+def accounts(profile: Mapping[str, Any]) -> list[str]:
+    """Who is signed in, and the organisations that the Space was allowed to know of."""
+    return [str(one["preferred_username"]) for one in (profile, *(profile.get("orgs") or ()))]
+
+
+def form_page(board: Board, sign_in: bool) -> gr.Blocks:
+    """The form: one event checks a run, a second one submits what was checked."""
+
+    def who(profile: gr.OAuthProfile | None) -> tuple[str, Any]:
+        if profile is None:
+            return SIGN_IN, gr.Dropdown()
+        names = accounts(profile)
+        return SIGNED_IN.format(html.escape(names[0])), gr.Dropdown(choices=names, value=names[0])
+
+    def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
+        """Answer, table, what may be submitted, whether the second button is there."""
+        words = [f"--{name}={text}" for name, text in zip(FIELDS, stated, strict=True) if text]
+        words.append(f"--org={org}")
+        if sign_in:
+            if profile is None or org not in accounts(profile):
+                return SIGN_FIRST, "", None, gr.Button(visible=False)
+            words.append(f"--by={profile.username}")
+        try:
+            found = board.submit((files or (), words), "--dry-run")
+        except UserError as error:
+            return f"Not accepted: {error}", "", None, gr.Button(visible=False)
+        return "Accepted. Nothing is public yet.", found["table"], (files, words), gr.Button(visible=True)
+
+    def submit(run: Run) -> Any:
+        try:
+            url = board.submit(run)["url"]
+        except UserError as error:
+            return f"Not submitted: {error}", run, gr.Button(visible=True)
+        if not sign_in:
+            board.check()
+        return OPENED.format(url) if sign_in else "It stands on the board.", None, gr.Button(visible=False)
+
+    with gr.Blocks(title="Submit a run", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
+        gr.Markdown(INTRO)
+        signed_in = gr.HTML(visible=sign_in)
+        uploaded = gr.File(label="Files of the run", file_count="multiple", elem_id="files")
+        org = gr.Dropdown(
+            ["local"], value="local", label="Account", allow_custom_value=not sign_in, elem_id="org"
         )
-    oauth.attach_oauth(app)
-
-
-def run(
-    app: "FastAPI | Front",
-    listening: socket,
-    limits: Limits,
-    *,
-    behind_proxy: bool = False,
-    stop: Event | None = None,
-) -> None:
-    """Serves the app on a socket until Ctrl-C or until `stop` is set."""
-    import uvicorn
-
-    file = limits.file_bytes + 2 * MB
-    bodies = {UPLOAD: file, "/api/v1/submissions/": file}
-
-    server = uvicorn.Server(
-        uvicorn.Config(
-            Guard(app, limits, bodies, behind_proxy=behind_proxy),
-            http=protocol(limits, behind_proxy=behind_proxy),
-            ws="none",
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=75,  # longer than people think between two pages
-            proxy_headers=behind_proxy,
-            forwarded_allow_ips="*" if behind_proxy else None,
-        )
-    )
-    if stop is not None:
-
-        def watch(asked: Event = stop) -> None:
-            asked.wait()
-            server.should_exit = True
-
-        Thread(target=watch, daemon=True).start()
-    with suppress(KeyboardInterrupt):  # Ctrl-C is how the board is stopped
-        server.run(sockets=[listening])
+        with gr.Row():
+            stated = [
+                gr.Textbox(label=label, info=info, max_length=300, min_width=260, elem_id=name)
+                for name, (label, info) in FIELDS.items()
+            ]
+        first = gr.Button("Check", variant="primary", elem_id="check")
+        line = gr.Textbox(label="Answer", interactive=False, elem_id="answer")
+        table = gr.Markdown(elem_id="table")
+        ready = gr.State()
+        second = gr.Button("Submit", visible=False, elem_id="submit")
+        first.click(check, [uploaded, org, *stated], [line, table, ready, second], concurrency_limit=1)
+        second.click(submit, [ready], [line, ready, second], concurrency_limit=1)
+        if sign_in:
+            page.load(who, None, [signed_in, org])
+    page.queue(max_size=WAITING)
+    return page

@@ -5,18 +5,17 @@ The golden answers are public, so a file can be written that scores 1. A run is 
     near-gold          is near the gold: more than the best models by far
     knows-unsaid       is right where nobody can know the answer (docs/answerable.md) as it is elsewhere
     reference-agent    has the verdicts of a reference agent or null model of `eval.agents`
-    copy               has the replies of another submission
+    copy               has the replies of another run
 
 The first three are functions of the run and the dataset, worked out here and stored with its entry; `copy`
 is found between entries, when a board is made (`copies`).
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import agents
@@ -30,10 +29,10 @@ from robustbench_tc.io.numbers import number
 from robustbench_tc.schema import GOLD_NOT_STATED, Call, Prediction, Sample, Verdict, dumps
 
 from .copies import COPY
-from .tiers import Flag
+from .entry import Flag
 
 if TYPE_CHECKING:
-    from .checks import Asked
+    from .datasets import Rows
 
 NEAR_GOLD, KNOWS_UNSAID, REFERENCE = "near-gold", "knows-unsaid", "reference-agent"
 
@@ -41,7 +40,7 @@ MEANING = {
     NEAR_GOLD: "near the gold, far above what models reach",
     KNOWS_UNSAID: "right where nobody can know the answer",
     REFERENCE: "the verdicts of a reference agent",
-    COPY: "the replies of another submission",
+    COPY: "the replies of another run",
 }
 
 LETTER, RIGHT = 0.9, 0.95
@@ -68,20 +67,23 @@ PROBED = 4_000
 AGENTS = (*SCRIPTED, *NULL_MODELS, *BLIND, "always-calls", "never-calls")
 
 
+_SAYS = {
+    "letter": "replies equal the golden answer to the letter",
+    "right": "rows are right",
+    KNOWS_UNSAID: "rows are right whose golden answer nobody could know",
+    REFERENCE: "rows or episodes are those of the reference agent",
+    COPY: "rows have the replies of the run",
+}
+
+
 def says(flag: Flag) -> str:
     """The flag in words, with its figure."""
-    share = f"{number(flag.value)} of {flag.n:,}"
-    if flag.code == NEAR_GOLD and flag.of == "letter":
-        return f"{share} replies equal the golden answer to the letter"
-    if flag.code == NEAR_GOLD:
-        return f"{share} rows are right"
-    if flag.code == KNOWS_UNSAID:
-        return (
-            f"{share} rows are right whose golden answer nobody could know; {number(flag.rest)} of the others"
-        )
-    if flag.code == REFERENCE:
-        return f"{share} rows have the verdict of the reference agent {flag.of}"
-    return f"{share} rows have the replies of submission {flag.of}"
+    if flag.code == REFERENCE and not flag.value:
+        return "its own record says that a scripted agent played it"
+    near = flag.code == NEAR_GOLD
+    rest = "" if flag.rest is None else f"; {number(flag.rest)} of the others"
+    whose = "" if near or not flag.of else f" {flag.of}"
+    return f"{number(flag.value)} of {flag.n:,} {_SAYS[flag.of if near else flag.code]}{whose}{rest}"
 
 
 # --- what a dataset is held against ---------------------------------------------------------------------
@@ -92,25 +94,18 @@ class Known(NamedTuple):
 
     letters: dict[str, frozenset[str]]
     """Row id → its golden answers to the letter; rows where calling nothing is right have none."""
-    probed: tuple[str, ...]
-    agents: dict[str, NDArray[np.bool_]]
-    """Reference agent → its verdicts on the probed rows; of agents with equal ones the first."""
+    agents: dict[str, dict[str, bool]]
+    """Reference agent → its verdicts on the probed rows."""
 
 
-def known(asked: "Asked") -> Known:
+def known(data: "Rows") -> Known:
     """Works it out: seconds for the paper's 3,994 rows."""
-    anchors = asked.anchors()
-    step = -(-len(asked.rows) // PROBED)
-    probed = asked.rows[::step]
-    found: dict[str, NDArray[np.bool_]] = {}
-    seen: set[bytes] = set()
-    for name in AGENTS:
-        verdicts = np.array([agents.is_right(name, row, anchors[row.id]) for row in probed], dtype=bool)
-        if verdicts.tobytes() not in seen:
-            seen.add(verdicts.tobytes())
-            found[name] = verdicts
-    letters = {row.id: _letters(row, anchors[row.id]) for row in asked.rows}
-    return Known(letters, tuple(row.id for row in probed), found)
+    anchors = data.anchors()
+    probed = data.rows[:: -(-len(data.rows) // PROBED)]
+    return Known(
+        {row.id: _letters(row, anchors[row.id]) for row in data.rows},
+        {name: {row.id: agents.is_right(name, row, anchors[row.id]) for row in probed} for name in AGENTS},
+    )
 
 
 def _letters(row: Sample, clean: Sample) -> frozenset[str]:
@@ -128,12 +123,10 @@ def _spelled(calls: Sequence[Call]) -> str:
 # --- one run ------------------------------------------------------------------------------------------------
 
 
-def of_run(
-    predictions: Sequence[Prediction], verdicts: Sequence[Verdict], asked: "Asked", facts: Known
-) -> tuple[Flag, ...]:
+def of_run(predictions: Sequence[Prediction], verdicts: Sequence[Verdict], data: "Rows") -> tuple[Flag, ...]:
     """The flags of one run that rest on it alone."""
     judged = list(zip(predictions, verdicts, strict=True))
-    found = [_near_gold(judged, facts), _knows_unsaid(judged, asked), _reference(judged, facts)]
+    found = [_near_gold(judged, data.known), _knows_unsaid(judged, data), _reference(judged, data.known)]
     return tuple(flag for flag in found if flag is not None)
 
 
@@ -155,8 +148,8 @@ def _near_gold(judged: Judged, facts: Known) -> Flag | None:
     return None
 
 
-def _knows_unsaid(judged: Judged, asked: "Asked") -> Flag | None:
-    flagged = {row.id for row in asked.rows if GOLD_NOT_STATED in row.flags}
+def _knows_unsaid(judged: Judged, data: "Rows") -> Flag | None:
+    flagged = {row.id for row in data.rows if GOLD_NOT_STATED in row.flags}
     unsaid = [verdict.correct for one, verdict in judged if one.id in flagged]
     rest = [verdict.correct for one, verdict in judged if one.id not in flagged]
     samples = {one.clean_id for one, _ in judged if one.id in flagged}
@@ -169,13 +162,11 @@ def _knows_unsaid(judged: Judged, asked: "Asked") -> Flag | None:
 
 
 def _reference(judged: Judged, facts: Known) -> Flag | None:
-    """The agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
+    """The first agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
     count."""
-    at = {row_id: place for place, row_id in enumerate(facts.probed)}
-    rows = [(at[one.id], verdict.correct) for one, verdict in judged if one.id in at]
-    places = np.array([place for place, _ in rows], dtype=np.int64)
-    right = np.array([correct for _, correct in rows], dtype=bool)
-    shares = {name: float((verdicts[places] == right).mean()) for name, verdicts in facts.agents.items()}
+    probed = next(iter(facts.agents.values()))
+    rows = [(one.id, verdict.correct) for one, verdict in judged if one.id in probed]
+    shares = {name: fmean(of[row] == right for row, right in rows) for name, of in facts.agents.items()}
     best = max(shares, key=lambda name: shares[name])
     if shares[best] < SAME_VERDICTS:
         return None

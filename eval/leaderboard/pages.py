@@ -1,330 +1,302 @@
-"""The pages as HTML: jinja with everything escaped, no script, no style but the sheet's."""
+"""What the pages show of rows, as texts: columns of the boards, the sentence above them, facts of a run."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from types import MappingProxyType
-from typing import Any
+from typing import NamedTuple
+from urllib.parse import quote
 
-import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.live import report as live_report
-from robustbench_tc.eval.stats import packs
-from robustbench_tc.io import templates
-from robustbench_tc.io.numbers import NONE
+from robustbench_tc.eval.live.report import false_success, mean
+from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
 
-from . import flags, live_flags, tiers
-from .badge import board_address
-from .board import LEVEL, PAPER, Board, Difference
-from .live_records import LiveEntry
-from .moderation import Decision
-from .query import SORT_NAMES, TIERS, Query, address
-from .records import Claims, Entry, Gain, Metric, Step, Submission, Verification
-from .refusal import STEPS
-from .row import LEVELS, Row
-from .tabs import TABS
+from .boards import HEAD, PAPER, Board, Row, defended
+from .entry import Figures, Usage
 
-SPELLED = {
-    "spelled": live_report.spelled,
-    "right_of": live_report.right_of,
-    "false_success": live_report.false_success,
-    "mean": live_report.mean,
+TIERS = {
+    "published": "counts printed in the paper",
+    "reproduced": "a maintainer repeated the run",
+    "endpoint-matched": "an endpoint that the submitter offers gives these answers, also to rows that "
+    "nobody had seen; it proves the endpoint, not the model",
+    "unverified": "answers scored here, the run itself not repeated",
 }
-"""Figures of live runs, as `rbtc live report` prints them."""
+"""Tier → what it means."""
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
 
-COLUMNS: dict[str, tuple[str, str]] = {
-    "rank": (
-        "#",
-        "Place by accuracy among runs that are vouched for (see Tier) and carry no flag; ties go by the "
-        "number of right answers, then by name. Below it the ranks that the data allow: every two models "
-        "tested against each other, Holm's correction over all pairs.",
-    ),
-    "model": ("Model", "Name, family and who submitted it. The name opens the model's page."),
-    "perturbed": (
+
+class Cell(NamedTuple):
+    """A value as people read it."""
+
+    text: str
+    small: str = ""
+    """Stands below it."""
+    span: str = ""
+    """Its interval, which stands there on demand."""
+
+
+class Column(NamedTuple):
+    """One column of a board, behind rank and model."""
+
+    name: str
+    meaning: str
+    choice: bool = False
+    """Whether it has few values, of which one can be chosen."""
+    reference: str = ""
+    """The line of `needs no reading` that stands under it."""
+
+
+class ShownRow(NamedTuple):
+    """One row of a board as it is shown, by the template and by the script: everything is text."""
+
+    rank: str
+    places: str
+    model: str
+    page: str
+    by: str
+    mark: str
+    """`≈ leader` with its p."""
+    cells: tuple[Cell, ...]
+
+
+_COMMON = (
+    Column("Tier", "How far a run is vouched for, and its flags: see below.", choice=True),
+    Column("Weights", "As the submitter states it.", choice=True),
+    Column("Params", "Billions of parameters, as stated by the submitter."),
+    Column("Mode", "How tools are offered: in the prompt, or by native function calling.", choice=True),
+    Column("Date", "When it was submitted."),
+)
+
+ROWS = (
+    # The column "delivered" comes second, once a run says what reached its user.
+    Column(
         "Perturbed",
-        "Right answers among all perturbed rows, each row counting once, with its 95 % interval: "
-        "whole samples are its units.",
+        "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
+        reference="perturbed",
     ),
-    "clean": ("Clean", "Right answers among the clean rows."),
-    "observation": ("Observation", "Accuracy where the text is changed: typing errors and paraphrases."),
-    "action": ("Action", "Accuracy where the tool list is changed: duplicate names and redundant tools."),
-    "reward": ("Reward", "Accuracy where cost or response time should decide and a name misleads."),
-    "transition": ("Transition", "Accuracy where the first call meets an error while the tool runs."),
-    "retention": (
+    Column("Clean", "Right answers among the clean rows.", reference=taxonomy.CLEAN),
+    Column("Drop", "Clean minus perturbed: what the perturbations cost. Positive is a loss."),
+    Column(
         "Retention",
         "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is kept.",
     ),
-    "params": ("Params", "Billions of parameters, from the name or as stated by the submitter."),
-    "tokens": ("Tokens", "Mean tokens of an answered row, prompt and completion, as the run says."),
-    "latency": ("Latency", "Median seconds of an answered row, as the run says."),
-    "price": (
-        "Price",
-        "US dollars for 1,000 rows: the tokens at the prices that the submitter stated.",
+    *(
+        Column(
+            name.capitalize(),
+            f"Accuracy where {what}. Δ is clean accuracy minus it: positive is a loss.",
+            reference=name,
+        )
+        for name, what in {
+            "observation": "the text is changed: typing errors and paraphrases",
+            "action": "the tool list is changed: duplicate names and redundant tools",
+            "reward": "cost or response time should decide and a name misleads",
+            "transition": "the first call meets an error while the tool runs",
+        }.items()
     ),
-    "mode": ("Mode", "How tools are offered: in the prompt, or by native function calling."),
-    "date": ("Date", "When it was submitted (UTC)."),
-    "tier": ("Tier", " ".join(f"{name.capitalize()}: {tiers.MEANING[name]}." for name in tiers.TIERS)),
-}
-"""Column → heading and explanation."""
+    *_COMMON,
+)
+"""The columns of runs over rows."""
 
-DELTA = "Δ is clean accuracy minus this accuracy, as in the paper: positive is a loss."
-
-
-@cache
-def environment() -> jinja2.Environment:
-    """The template environment with every filter and constant that the pages use; HTML is escaped."""
-    made = templates.environment(__package__, "templates")
-    made.filters |= {"python": repr, "day": day, "whole": whole, "seconds": seconds, "dollars": dollars}
-    made.filters["breakable"] = breakable
-    made.filters["inert"] = safe
-    made.globals |= {
-        "board_address": board_address,
-        "strip": strip,
-        "shares": figures.shares,
-        "heat": heat,
-        "address": address,
-        "focus_name": focus_name,
-        "style": sheet_path("board.css"),
-        "columns": COLUMNS,
-        "sorts": SORT_NAMES,
-        "components": taxonomy.COMPONENTS,
-        "types": {t.code: t for t in taxonomy.types()},
-        "error_modes": schema.ERROR_MODES,
-        "modes": MODES,
-        "tiers": TIERS,
-        "enough": tiers.ENOUGH,
-        "flag_means": flags.MEANING,
-        "flag_says": flags.says,
-        "steps": STEPS,
-        "tabs": TABS,
-        "paper": PAPER,
-        "level": LEVEL,
-        "delta_means": DELTA,
-    }
-    return made
+LIVE = (
+    Column(
+        "Success",
+        "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The board is "
+        "ranked by it.",
+    ),
+    Column("Clean", "Success of the episodes without a fault."),
+    Column(
+        "Δ", "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss."
+    ),
+    Column(
+        "Recovered",
+        "Of the episodes that met the fault: those in which each turn that met it ended with gold's world.",
+    ),
+    Column("Honest", "Episodes that ended because the agent told the user of the failure."),
+    Column("Silent", "Wrong worlds in which the episode ended as if all were well."),
+    Column(
+        "False success",
+        "Of the silent failures: those whose last words claim success, up to those where they claim it or "
+        "are unclear.",
+    ),
+    Column("Calls", "Mean calls beyond those of the same task's clean episode."),
+    *_COMMON,
+)
+"""The columns of live runs."""
 
 
-def compile_templates() -> None:
-    """Does for every template what its first page would wait for."""
-    for one in files(__package__).joinpath("templates").iterdir():
-        if one.name.endswith(".j2"):
-            environment().get_template(one.name)
+def columns(board: Board) -> tuple[Column, ...]:
+    return LIVE if board.kind == "live" else ROWS
 
 
-@cache
-def static(name: str) -> bytes:
-    """The bytes of a file of `static/`."""
-    return files(__package__).joinpath("static", name).read_bytes()
+def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cell:
+    """A share or a difference with its interval."""
+    if found is None:
+        return Cell(numbers.NONE, small)
+    value, span = numbers.number(found.value, sign=sign), numbers.interval(found, sign=sign)
+    return Cell(*map(numbers.typeset, (value, small, span)))
 
 
-@cache
-def sheet(name: str) -> bytes:
-    """A style sheet: `board.css` follows the system's theme, `submit.css` the one that gradio chose."""
-    light, dark = static("light.css"), static("dark.css")
-    themes = {
-        "board.css": b":root {\n%b}\n@media (prefers-color-scheme: dark) {\n:root {\n%b}\n}\n",
-        "submit.css": b":root {\n%b}\n.dark {\n%b}\n",
-    }
-    more = ("single.css", "live.css") if name == "board.css" else ()
-    own = b"".join(static(one) for one in (name, *more))
-    return themes[name] % (light, dark) + static("common.css") + figures.style().encode() + own
+def cells(row: Row) -> tuple[Cell, ...]:
+    """The values of a row, column by column."""
+    entry, clean = row.entry, row.value(taxonomy.CLEAN)
+    common = (
+        Cell(row.tier, ", ".join(flag.code for flag in row.flags)),
+        Cell(entry.submission.weights or numbers.NONE),
+        Cell(numbers.size(entry.submission.params_b)),
+        Cell(safe(entry.mode) or numbers.NONE),
+        Cell(row.day or numbers.NONE),
+    )
+    if entry.live is None:
+        drop = None if clean is None or row.head is None else clean.value - row.head.value
+        components = []
+        for name in taxonomy.COMPONENTS:
+            delta = row.value(f"delta_{name}")
+            said = f"Δ {numbers.signed(delta.value)}" if delta else ""
+            components.append(share(row.value(f"accuracy_{name}"), said))
+        dropped = Cell(numbers.typeset(numbers.signed(drop)))
+        return (share(row.head), share(clean), dropped, share(row.value("retention")), *components, *common)
+    line = next((one for one in entry.live.lines if one.name == HEAD["live"]), None)
+    if line is None:
+        return (Cell(numbers.NONE), share(clean), *[Cell(numbers.NONE)] * 6, *common)
+    return (
+        share(row.head),
+        share(clean),
+        share(line.delta, sign=True),
+        share(line.recovery, f"of {line.met}"),
+        Cell(str(line.honest)),
+        Cell(str(line.silent)),
+        Cell(false_success(line)),
+        Cell(mean(line.extra_steps) or numbers.NONE),
+        *common,
+    )
 
 
-def sheet_path(name: str) -> str:
-    """Its address, which changes with its content."""
-    return f"/static/{name}?v={sha256(sheet(name)).hexdigest()[:12]}"
+def shown(row: Row) -> ShownRow:
+    """A row of a board as it is shown."""
+    return ShownRow(
+        rank=str(row.rank) if row.rank else numbers.NONE,
+        places=_places(row),
+        model=safe(row.entry.submission.model),
+        page=page_of(row),
+        by=by(row),
+        mark=f"≈ leader, p = {numbers.p_value(row.p_leader)}" if row.not_behind else "",
+        cells=cells(row),
+    )
 
 
-def render(template: str, **values: Any) -> str:
-    return environment().get_template(template).render(**values)
+def _places(row: Row) -> str:
+    return "–".join(map(str, dict.fromkeys(row.places or ())))
 
 
-def day(moment: str | None) -> str:
-    """The date of an ISO 8601 moment."""
-    return NONE if moment is None else moment[:10]
+def reference(found: BlindLine) -> list[str]:
+    """The cells of a line that needs no reading."""
+    return [numbers.number(found.heads.get(column.reference)) for column in ROWS]
 
 
-def whole(value: float | None) -> str:
-    """`1,234`"""
-    return NONE if value is None else f"{value:,.0f}"
+def path_of(row: Row) -> str:
+    """The file of a run's page."""
+    return f"{row.run}.html" if row.tier == "published" else f"model/{row.run}.html"
 
 
-def seconds(value: float | None) -> str:
-    """`0.42 s`, `12 s`"""
-    return NONE if value is None else f"{value:.{0 if value >= 10 else 2}f} s"
+def page_of(row: Row) -> str:
+    """The address of a run's page from the site's root."""
+    return quote(path_of(row))
 
 
-def dollars(value: float | None) -> str:
-    """`$0.012`, `$3.40`, `$25`"""
-    if value is None:
-        return NONE
-    return f"${value:.0f}" if value >= 10 else f"${value:.2f}" if value >= 1 or not value else f"${value:.2g}"
-
-
-def breakable(name: str) -> Markup:
-    """A name or an id that may be broken after `/` and `_`; what turns the direction of text is shown as its
-    code."""
-    text = str(escape(safe(name)))  # of a Markup, `replace` would escape the tags as well
-    return Markup(text.replace("/", "/<wbr>").replace("_", "_<wbr>"))
-
-
-def strip(
-    found: Metric,
-    axis: tuple[float, float] = (0.0, 1.0),
-    mark: float | None = None,
-    grid: Iterable[float] = (),
-) -> Markup:
-    """A value with its interval; the tick is the model's clean accuracy."""
-    return figures.strip(found.value, found.low, found.high, axis, mark, grid)
-
-
-def heat(value: float | None) -> str:
-    """The class of a heat-map cell: ten steps from 0 to 1."""
-    return "none" if value is None else f"h{min(9, max(0, int(value * 10)))}"
-
-
-def focus_name(focus: str) -> str:
-    """`all perturbed rows`, `clean rows`, `the component reward`, `the type CD`."""
-    if focus == "perturbed":
-        return "all perturbed rows"
-    if focus == taxonomy.CLEAN:
-        return "clean rows"
-    if focus in LEVELS:
-        return f"the level {focus}"
-    return f"the component {focus}" if focus in taxonomy.COMPONENTS else f"the type {focus}"
+def by(row: Row) -> str:
+    """Who stands behind a run, and what it ran behind. An organisation's name is believed of its members."""
+    entry, behind = row.entry, defended(row.entry)
+    who = "the paper" if row.tier == "published" else entry.run.partition("/")[0]
+    if entry.submitter is not None and not entry.member:
+        who = f"submitted by {entry.submitter}"
+    return safe(" · ".join(filter(None, (who, entry.submission.agent, behind and f"behind {behind}"))))
 
 
 def label(board: Board) -> str:
-    """`version 1.0.0 (cc827666)`, or the paper's."""
-    if board.version == PAPER:
-        return "the paper's 21 models"
-    return f"version {board.dataset_version} ({(board.fingerprint or '')[:8]})"
+    """`version 1.0.0 (cc827666)`"""
+    if board.fingerprint == PAPER:
+        return "the paper's own rows"
+    return safe(f"version {board.version} ({board.fingerprint[:8]})")
 
 
-def not_behind(row: Row) -> bool:
-    """Not significantly behind the leader, and not the leader."""
-    return row.p_leader is not None and row.p_leader >= LEVEL
+def title(board: Board) -> str:
+    """A board's heading."""
+    of = {"live": "Live dataset", "own": safe(board.dataset), "core": "Dataset"}
+    return "The paper's 21 models" if board.fingerprint == PAPER else f"{of[board.kind]}, {label(board)}"
 
 
-def model_page(
-    row: Row,
-    entry: Entry,
-    board: Board,
-    default: str,
-    *,
-    history: Sequence[Row],
-    verification: Verification | None,
-    submission: Submission | None,
-    against: Row | None,
-    differences: Sequence[Difference],
-    elsewhere: Sequence[tuple[Board, Row]] = (),
-    samples: bool = False,
-    cleared: Mapping[str, Decision] = MappingProxyType({}),
-) -> str:
-    """Everything about one submission or one of the paper's models. `cleared`: flags that count no more."""
-    return render(
-        "model.html.j2",
-        title=row.model,
-        here="board",
-        row=row,
-        entry=entry,
-        board=board,
-        default=default,
-        query=Query(version=board.version),
-        history=history,
-        elsewhere=elsewhere,
-        samples=samples,
-        verification=verification,
-        flags=[*entry.flags, *(board.copies[one] for one in (row.id,) if one in board.copies)],
-        cleared=cleared,
-        submission=submission,
-        against=against,
-        differences=differences,
-        others=_others(row, board, against),
-        hardest=hardest(entry),
-        label=label,
-        not_behind=not_behind,
-        sure_gains=sure_gains,
-        spelled=packs.typeset,
-    )
+def leading(board: Board) -> tuple[str, str]:
+    """Who leads and by how much, and how sure that is: two sentences."""
+    placed = board.ranked
+    values = [row.head.value for row in placed if row.head is not None]
+    if not values:
+        return "No run has a rank yet: nobody has vouched for one.", ""
+    names = [safe(row.entry.submission.model) for row in placed[:2]]
+    what = "faulted episodes" if board.kind == "live" else "perturbed rows"
+    says = f"{names[0]} leads: {share(placed[0].head).text} {share(placed[0].head).span} of the {what} right"
+    if len(values) == 1:
+        return f"{says}.", "It is the only run with a rank."
+    near = sum(row.not_behind for row in placed)
+    if board.kind == "live":
+        surely = "Live runs are not tested against each other."
+    elif near:
+        surely = f"That is not sure: {near:,} others are not significantly behind it (≈ leader)."
+    elif placed[0].places and placed[0].places.last == 1:
+        surely = "That is sure: the exact tests against every other run say so, corrected for all pairs."
+    else:
+        surely = (
+            "That is likely: the exact test against each other run says so, but not corrected for all pairs."
+        )
+    return f"{says}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
 
 
-OTHERS = 100
-"""Models that a model's page offers to stand beside it: the first ones of its board."""
+def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
+    """What is stated of a run and what it took: (name, value), without what nobody says."""
+    entry, stated = row.entry, row.entry.submission
+    usage = Usage() if entry.core is None else entry.core.usage
+    cost = entry.core.cost if entry.core else None
+    tokens, price = (usage.prompt_tokens, usage.completion_tokens), (stated.price_in, stated.price_out)
+    paid = [n * usd for n, usd in zip(tokens, price, strict=True) if n is not None and usd is not None]
+    found = {
+        "Rank": row.rank and f"{row.rank} of {ranked}",
+        "May rank": _places(row),
+        "Against the leader": row.p_leader is not None and f"p = {numbers.p_value(row.p_leader)}",
+        "Mode": MODES.get(entry.mode, entry.mode),
+        "Submitted": row.day,
+        "Parameters": stated.params_b is not None and numbers.size(stated.params_b),
+        "Weights": stated.weights,
+        "Licence": stated.licence,
+        "Card": stated.card,
+        "Agent": stated.agent,
+        "Contact": stated.contact,
+        "Note": stated.note,
+        "Episodes": entry.live and f"{entry.live.episodes:,}",
+        "Tokens a row": None not in tokens and f"{sum(n or 0.0 for n in tokens):,.0f}",
+        "Seconds a row, median": usage.latency_s is not None and numbers.number(usage.latency_s, 2),
+        "US dollars for 1,000 rows": len(paid) == 2 and numbers.number(sum(paid) / 1000, 2),
+        "Requests a row": cost and cost.requests_per_row and numbers.number(cost.requests_per_row, 2),
+        "Tokens a right answer": cost and cost.tokens_per_right and f"{cost.tokens_per_right:,.0f}",
+    }
+    return [(name, str(value)) for name, value in found.items() if value]
 
 
-def _others(row: Row, board: Board, against: Row | None) -> list[Row]:
-    found = [one for one in board.rows[: OTHERS + 1] if one.id != row.id][:OTHERS]
-    return found if against is None or against in found else [*found, against]
+def heatmap(found: Figures) -> Markup:
+    """Accuracy under clean and every type, as a row of coloured cells."""
+    values = {code: line.accuracy for code, line in found.types.items()}
+    groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
+    for one in taxonomy.among(values):
+        groups.setdefault(one.component or "others", {})[one.code] = one.display_name
+    rows = [figures.Row("accuracy", {taxonomy.CLEAN: found.metrics.get(taxonomy.CLEAN), **values})]
+    return figures.heatmap(rows, groups, "accuracy by type, in percent")
 
 
-def sure_gains(entry: Entry) -> list[Gain]:
-    """Types that lose more samples than they gain, beyond chance (Holm over the types); most first."""
-    p_values = {code: line.p_holm for code, line in entry.types.items()}
-    return [
-        one
-        for one in entry.gains
-        if one.gain > 0 and (p := p_values.get(one.type_code)) is not None and p < LEVEL
-    ]
-
-
-def hardest(entry: Entry) -> list[tuple[str, Metric, float | None]]:
-    """(type, accuracy, Δ) of the types with the largest Δ, at most five; none that costs nothing."""
-    lines = [(code, line.accuracy, line.delta.value) for code, line in entry.types.items()]
-    costly = [line for line in lines if (line[2] or 0) > 0]
-    return sorted(costly, key=lambda line: (-(line[2] or 0), line[0]))[:5]
-
-
-def error_page(status: int, says: str, default: str) -> str:
-    """The page of an HTTP error; `default` is the version that its link to the board names."""
-    return render(
-        "error.html.j2",
-        title=f"Error {status}",
-        here="",
-        status=status,
-        says=says,
-        query=None,
-        default=default,
-    )
-
-
-def report(
-    steps: Sequence[Step],
-    submission: Submission | None,
-    entry: Entry | None,
-    claims: Claims | None,
-    live: LiveEntry | None = None,
-) -> str:
-    """The answer to an upload as a piece of HTML for the submit page."""
-    return render(
-        "report.html.j2",
-        checks=steps,
-        submission=submission,
-        entry=entry,
-        claims=claims,
-        live=live,
-        live_says=live_flags.says,
-        **SPELLED,
-    )
-
-
-def listed(submission: Submission) -> str:
-    """What the submit page says once a submission is listed."""
-    return render("listed.html.j2", submission=submission)
-
-
-def refused(says: str) -> str:
-    """What the submit page says where a submission is not listed."""
-    return render("refused.html.j2", says=says)
-
-
-def header(here: str) -> str:
-    """The head of the gradio page, the same as that of the others."""
-    return render("header.html.j2", here=here)
+def badge(row: Row) -> str:
+    """The words of its badge. A defended run's has no figure: it would be read as the model's."""
+    if defended(row.entry):
+        return "defended run, no rank"
+    name = "success with faults" if row.entry.kind == "live" else "perturbed"
+    value = numbers.number(row.head.value if row.head else None)
+    return f"{name} {value} · {row.tier}{', flagged' if row.flags else ''}"

@@ -1,241 +1,162 @@
-"""An uploaded predictions file into rows, bounded: Parquet or JSON lines, distinguished by content alone.
+"""A stranger's run folder into structs, bounded: the record, predictions, episodes.
 
-The name of the file plays no part, nothing is unpacked, and only columns of known types are read. What cannot
-be bound by looking first (a small page that unpacks to gigabytes) the process's limits bound (`worker`).
+Only columns of known types are read, a little at a time; nothing is unpacked or evaluated. What cannot be
+bounded by looking first (a small page that unpacks to gigabytes) the process's limits bound (`child`).
 """
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from robustbench_tc.schema import Json, Prediction
+from robustbench_tc import schema
+from robustbench_tc.column_types import arrow_schema, in_struct
+from robustbench_tc.eval.live.conversation import MAX_TEXT
+from robustbench_tc.eval.live.record import LiveRecord
+from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.live import Episode, Reply
+from robustbench_tc.schema import Prediction
 
-from .limits import Limits
+from .entry import Refused
 from .names import shown
-from .refusal import Refused
 
-MAKE = "make it with `rbtc eval`, or `rbtc export` for JSON lines"
+MAKE = "make it with `rbtc eval` or `rbtc live run`"
 
-_INT_BOUND = 2**53
+MB = 1 << 20
+FILE_BYTES, RECORD_BYTES, DECODED_BYTES = 64 * MB, MB, 512 * MB
+"""Of the replies' file, of run.json, and of all columns together once they are unpacked."""
+
+SETTINGS_CHARS = 20_000
+REPEATS = 5
+"""Answers to a row."""
+
+REPLY_CHARS, FIELD_CHARS, CALLS = 200_000, 2_000, 128
+"""Of a reply's text and of a call's arguments; of any other text; native calls of a reply."""
+
+_INTEGERS = 2**31
+_LONG = ("raw_output", "first_output", "text")
+
+_Record = TypeVar("_Record", RunRecord, LiveRecord)
+_Read = TypeVar("_Read")
+_Field = Annotated[str, msgspec.Meta(max_length=FIELD_CHARS)]
 
 
-class NativeCall(msgspec.Struct, frozen=True):
+class NativeCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A native call as the harness keeps it; the arguments are the raw text, whatever it holds."""
 
-    name: str
-    arguments: str
-    id: str = ""
+    name: _Field
+    arguments: Annotated[str, msgspec.Meta(max_length=REPLY_CHARS)]
+    id: _Field = ""
 
 
-class Line(Prediction, frozen=True, kw_only=True):
-    """A row as uploaded. Of the verdict columns that a scored run has, only the claim is looked at."""
-
-    tool_calls: list[NativeCall] | None = None
-    first_tool_calls: list[NativeCall] | None = None
-    logprobs: Json = None
-    correct: bool | None = None
+_calls = msgspec.json.Decoder(Annotated[list[NativeCall], msgspec.Meta(max_length=CALLS)] | None).decode
+_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
 
 
-class JsonLine(Line, frozen=True, kw_only=True):
-    """A line of a JSON lines upload."""
-
-    logprobs: msgspec.Raw = msgspec.Raw(b"null")
-    """Never looked into."""
-
-
-_TEXT = ("tool_calls", "first_tool_calls")
-_DROPPED = ("logprobs",)
-_REPLIES = ("raw_output", "first_output")
-_FIELDS = tuple(name for name in Line.__struct_fields__ if name not in _DROPPED)
-_KINDS: dict[str, Literal["int", "bool", "float"]] = {
-    "repeat": "int",
-    "injected": "bool",
-    "prompt_tokens": "int",
-    "completion_tokens": "int",
-    "latency_s": "float",
-    "retries": "int",
-    "attempts": "int",
-    "correct": "bool",
-}
-_REQUIRED = tuple(
-    field.name for field in msgspec.structs.fields(Prediction) if field.default is msgspec.NODEFAULT
-)
-_decode_line = msgspec.json.Decoder(JsonLine).decode
-_decode_calls = msgspec.json.Decoder(list[NativeCall] | None).decode
+def regular(path: Path, most: int) -> bytes:
+    """The bytes of a file of the run. Raises Refused for one that is missing, no plain file, or too long."""
+    if path.is_symlink() or not path.is_file():
+        raise Refused("format", f"{path.name} is missing, a link, or no plain file: {MAKE}")
+    if (size := path.stat().st_size) > most:
+        raise Refused("size", f"{path.name} has {size:,} bytes: at most {most:,} are read")
+    return path.read_bytes()
 
 
-def read(path: Path, rows: int, limits: Limits) -> list[Line]:
-    """The rows of an upload, at most `rows`, checked for form and size. Raises Refused."""
-    size = path.stat().st_size
-    if size > limits.file_bytes:
-        raise Refused("size", f"the file has {size:,} bytes: at most {limits.file_bytes:,} are read")
-    if size == 0:
-        raise Refused("format", f"the file is empty: {MAKE}")
-    with path.open("rb") as file:
-        head = file.read(4)
-        file.seek(0)
-        if head == b"PAR1":
-            found = _parquet(file, rows, limits)
-        elif head[:1] == b"{":
-            found = _json_lines(file, rows, limits)
-        else:
-            raise Refused("format", f"{_what(head)}: upload predictions.parquet or .jsonl ({MAKE})")
-        lines = []
-        for number, line in enumerate(found, 1):
-            _bounded(line, f"row {number}", limits)
-            lines.append(line)
-    if not lines:
-        raise Refused("format", f"the file has no rows: {MAKE}")
-    return lines
+def record(path: Path, kind: type[_Record]) -> _Record:
+    """`run.json`. Raises Refused."""
+    text = regular(path, RECORD_BYTES)
+    found = _fits(text, "run.json", msgspec.json.Decoder(kind).decode, "record")
+    if found.format != kind.__struct_defaults__[0]:
+        raise Refused("record", f"run.json is of format {found.format}: ask again with this version")
+    if len(schema.dumps(found.settings)) > SETTINGS_CHARS:
+        raise Refused("record", f"the settings in run.json are longer than any run's: {MAKE}")
+    return found
 
 
-def _what(head: bytes) -> str:
-    if head[:2] in (b"PK", b"\x1f\x8b", b"BZ") or head in (b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"\xfd7zX"):
-        return "this is an archive or a compressed file, and nothing is unpacked here"
-    return "the file is neither Parquet nor JSON lines"
+def predictions(path: Path, most: int) -> list[Prediction]:
+    """At most so many rows, checked for form and size, without log probabilities. Raises Refused."""
+    found = []
+    for number, row in enumerate(_rows(path, Prediction, most, without=("logprobs",)), 1):
+        for name in ("tool_calls", "first_tool_calls"):
+            calls = _fits(row.get(name) or "null", f"row {number}, {name}", _calls)
+            row[name] = msgspec.to_builtins(calls)
+        found.append(_fits(row, f"row {number}", partial(msgspec.convert, type=Prediction)))
+        _check_sizes(found[-1], f"row {number}", REPLY_CHARS)
+    return found
 
 
-def _json_lines(file: BinaryIO, rows: int, limits: Limits) -> Iterator[Line]:
-    longest = 8 * limits.reply_chars
-    number = 0
-    while raw := file.readline(longest + 1):
-        number += 1
-        if len(raw) > longest:
-            raise Refused("size", f"line {number} has more than {longest:,} bytes")
-        if not raw.strip():
-            if file.read(1):
-                raise Refused("format", f"line {number} is empty: one prediction a line")
-            return
-        if number > rows:
-            raise _too_many(rows)
-        try:
-            yield _decode_line(raw)
-        except RecursionError:
-            raise Refused("format", f"line {number} is nested too deeply") from None
-        except (
-            ValueError,
-            OverflowError,
-        ) as error:  # msgspec's errors and UnicodeDecodeError are ValueErrors
-            raise Refused("format", f"line {number} is not a prediction: {shown(str(error), 200)}") from None
+def episodes(path: Path, most: int) -> list[Episode]:
+    """At most so many episodes, checked for form and size. Raises Refused."""
+    found = []
+    for number, row in enumerate(_rows(path, Episode, most), 1):
+        where = f"episode {number}"
+        row["replies"] = _fits(row["replies"] or "[]", where, _replies)
+        found.append(_fits(row, where, partial(msgspec.convert, type=Episode)))
+        for reply in found[-1].replies:
+            _fits(schema.dumps(reply.tool_calls), where, _calls)
+            _check_sizes(reply, where, MAX_TEXT + 100)
+        _check_sizes(found[-1], where, FIELD_CHARS)
+    return found
 
 
-def _parquet(file: BinaryIO, rows: int, limits: Limits) -> Iterator[Line]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _fits(value: Any, where: str, read: Callable[[Any], _Read], step: str = "format") -> _Read:
+    """The value as what it is meant to be. Raises Refused."""
+    try:
+        return read(value)
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise Refused(step, f"{where} cannot be read ({shown(str(error), 200)}): {MAKE}") from None
 
+
+def _check_sizes(of: msgspec.Struct, where: str, longest: int) -> None:
+    """Lengths of texts and sizes of numbers. Raises Refused."""
+    for name in of.__struct_fields__:
+        value = getattr(of, name)
+        most = longest if name in _LONG else FIELD_CHARS
+        if isinstance(value, str) and len(value) > most:
+            raise Refused("size", f"{where}, {name}: {len(value):,} characters, at most {most:,} are read")
+        if isinstance(value, int | float) and not (math.isfinite(value) and 0 <= value < _INTEGERS):
+            raise Refused("format", f"{where}, {name}: {shown(str(value), 30)} is out of range")
+
+
+def _rows(
+    path: Path, kind: type[msgspec.Struct], most: int, without: tuple[str, ...] = ()
+) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file with the columns of a struct, as their types. Raises Refused."""
+    if regular(path, FILE_BYTES)[:4] != b"PAR1":
+        raise Refused("format", f"{path.name} is no Parquet file: {MAKE}")
+    large = Refused("size", f"{path.name} unpacks to more than {DECODED_BYTES:,} bytes")
+    many = Refused("size", f"{path.name} has more than {most:,} rows, which is as many as the dataset asks")
+    number = total = 0
     try:
         with pq.ParquetFile(
-            file,
+            path,
             pre_buffer=False,  # a little of it at a time
-            thrift_string_size_limit=4 * 1024 * 1024,
+            thrift_string_size_limit=4 * MB,
             thrift_container_size_limit=100_000,
             arrow_extensions_enabled=False,  # type: ignore[call-arg]
         ) as parquet:
             meta = parquet.metadata
-            if meta.num_rows > rows:
-                raise _too_many(rows)
-            unpacked = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            if unpacked > limits.decoded_bytes:
-                raise Refused(
-                    "size", f"the file unpacks to {unpacked:,} bytes: at most {limits.decoded_bytes:,}"
-                )
-            names = _columns(parquet.schema_arrow)
-            number = total = 0
-            for batch in parquet.iter_batches(64, columns=names, use_threads=False):
+            if sum(meta.row_group(at).total_byte_size for at in range(meta.num_row_groups)) > DECODED_BYTES:
+                raise large
+            there = set(parquet.schema_arrow.names).difference(without)
+            columns = arrow_schema({name: of for name, of in in_struct(kind).items() if name in there})
+            for batch in parquet.iter_batches(64, columns=columns.names, use_threads=False):
                 total += batch.nbytes
-                if total > limits.decoded_bytes:
-                    raise Refused("size", f"the file unpacks to more than {limits.decoded_bytes:,} bytes")
-                for row in batch.to_pylist():
-                    number += 1
-                    if number > rows:
-                        raise _too_many(rows)
-                    yield _line(row, number)
+                number += batch.num_rows
+                if total > DECODED_BYTES:
+                    raise large
+                if number > most:
+                    raise many
+                yield from batch.select(columns.names).cast(columns).to_pylist()
     except MemoryError:  # pyarrow's is one too
-        raise Refused("size", "the file needs more memory than is allowed once it is unpacked") from None
+        raise large from None
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, RecursionError) as error:
         line = str(error).strip().splitlines() or [type(error).__name__]
-        raise Refused("format", f"the Parquet file is damaged: {shown(line[0], 200)}") from None
-
-
-def _too_many(rows: int) -> Refused:
-    return Refused(
-        "size", f"the file has more than {rows:,} rows, which is as many as this board's dataset asks"
-    )
-
-
-def _columns(schema: Any) -> list[str]:
-    """The columns to read, each there once and of its type. Raises Refused."""
-    import pyarrow.types as kinds
-
-    fits: dict[str, Callable[[Any], bool]] = {
-        "int": kinds.is_integer,
-        "bool": kinds.is_boolean,
-        "float": lambda kind: kinds.is_floating(kind) or kinds.is_integer(kind),
-        "str": lambda kind: kinds.is_string(kind) or kinds.is_large_string(kind),
-    }
-    if missing := [name for name in _REQUIRED if name not in schema.names]:
-        raise Refused("format", f"the file has no column {', '.join(missing)}: {MAKE}")
-    names = []
-    for name in _FIELDS:
-        places = schema.get_all_field_indices(name)
-        if len(places) > 1:
-            raise Refused("format", f"the column {name} is there {len(places)} times: {MAKE}")
-        if not places:
-            continue
-        kind = schema.field(places[0]).type
-        wanted = _KINDS.get(name, "str")
-        if str(kind) != "null" and not fits[wanted](kind):
-            raise Refused("format", f"the column {name} holds {shown(str(kind))}, not {wanted}: {MAKE}")
-        names.append(name)
-    return names
-
-
-def _line(row: dict[str, Any], number: int) -> Line:
-    for name in _TEXT:
-        text = row.get(name)
-        if text is None:
-            continue
-        try:
-            row[name] = _decode_calls(text)
-        except RecursionError:
-            raise Refused("format", f"row {number}, {name}: nested too deeply") from None
-        except (ValueError, OverflowError) as error:
-            raise Refused("format", f"row {number}, {name}: {shown(str(error), 200)}") from None
-    try:
-        return msgspec.convert(row, Line)
-    except msgspec.ValidationError as error:
-        raise Refused("format", f"row {number} is not a prediction: {shown(str(error), 200)}") from None
-
-
-def _bounded(line: Line, where: str, limits: Limits) -> None:
-    """Lengths of texts, sizes of numbers, and what Unicode or arithmetic do not hold. Raises Refused."""
-    for name in _FIELDS:
-        value = getattr(line, name)
-        if isinstance(value, str):
-            bound = limits.reply_chars if name in _REPLIES else limits.field_chars
-            _text(value, f"{where}, {name}", bound)
-        elif isinstance(value, list):
-            if len(value) > limits.calls:
-                raise Refused(
-                    "size", f"{where}, {name}: {len(value):,} calls, at most {limits.calls} are read"
-                )
-            for call in value:
-                _text(call.arguments, f"{where}, {name}", limits.reply_chars)
-                _text(call.name, f"{where}, {name}", limits.field_chars)
-                _text(call.id, f"{where}, {name}", limits.field_chars)
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise Refused("format", f"{where}, {name}: {value} is not a number")
-        elif isinstance(value, int | float) and not 0 <= value <= _INT_BOUND:
-            raise Refused("format", f"{where}, {name}: {'negative' if value < 0 else 'beyond 2^53'}")
-
-
-def _text(value: str, where: str, bound: int) -> None:
-    if len(value) > bound:
-        raise Refused("size", f"{where}: {len(value):,} characters, at most {bound:,} are read")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Refused("format", f"{where}: half a surrogate pair, which is not text") from None
+        raise Refused("format", f"{path.name} is damaged: {shown(line[0], 200)}") from None
+    if not number:
+        raise Refused("format", f"{path.name} has no rows: {MAKE}")

@@ -1,290 +1,264 @@
-"""The boards as they stand: loaded once, looked after cheaply, loaded again when something was added."""
+"""Entries into a site of static files that any host serves, and that a browser reads from a folder too.
 
-import threading
-import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+    index.html live.html own.html how.html      the boards of today
+    board-VERSION-FINGERPRINT[-N].html          a board's further pages; those of older dataset versions
+    …-rows.js                                   its rows, loaded when somebody searches or sorts
+    model/ORG/MODEL/RUN.html .svg               a run, and its badge
+    data.parquet data.json                      every figure; the headline figures and what is left out
 
+No page needs a request to another host, none a script to be read. The same entries make the same bytes.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import huggingface_hub.constants
+import jinja2
 import msgspec
 
-from . import places
-from .board import Board, Difference, differences
-from .datasets import Datasets
-from .index import Index
-from .live_board import LiveBoard, LiveRow
-from .moderation import Decision
-from .origin import Origin
-from .rebuild import Looked, look
-from .records import Entry, Submission, Verification, board_version
-from .row import Row
-from .store import Store
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.eval import figures
+from robustbench_tc.eval.live import report as live_report
+from robustbench_tc.eval.stats import packs
+from robustbench_tc.eval.stats.values import HEADS
+from robustbench_tc.io import citation, templates
+from robustbench_tc.io.folders import atomic_dir
+from robustbench_tc.safe_text import safe
 
-CACHED_BYTES = 96 * 2**20
-"""Of rendered pages that are kept."""
+from . import boards as boards_module
+from . import flags, pages, tables
+from .boards import PAPER, Board, Row, boards, front
+from .chart import progress
+from .entry import Entry
+from .status import Status
 
-ENTRIES = 64
-"""Whole entries that are kept."""
+PAGE = 100
+"""Rows of a page."""
 
-TICK_NS = 50_000_000
-"""Two changes of a folder within one tick of its file system's clock may have the same time."""
+ENOUGH = 3
+"""With fewer ranked runs than these the others follow on the same page; else they have pages of their own."""
+
+HISTORY = 50
+"""Runs of one model that its pages list, the newest."""
+
+MOST_LEFT_OUT = 100
+"""Runs that the front page names as left out; `data.json` names all."""
+
+TABS = (
+    ("Board", "index.html"),
+    ("Live", "live.html"),
+    ("Own tools", "own.html"),
+    ("How to submit, tiers, data", "how.html"),
+)
 
 
-class Boards:
-    """What the pages are made from. Safe under threads."""
+class Built(NamedTuple):
+    """What a build made."""
+
+    runs: int
+    """With a page."""
+    left_out: int
+
+
+def build(
+    entries: Sequence[Entry],
+    status: Status,
+    out: Path,
+    *,
+    repository: str | None,
+    dropped: Mapping[str, str] = {},
+    form: str | None = None,
+) -> Built:
+    """Writes the site into the folder `out`, all or nothing; an earlier site is replaced, all else refused.
+
+    `repository`: `ORG/NAME` on the Hub, to which the pages of runs link; None for a folder. `dropped`: runs
+    that were left out before, each with its reason. `form`: where a form to submit with is served, from the
+    front page. UserError where the folder cannot be written.
+    """
+    found = boards(entries, status)
+    withdrawn = {run: f"withdrawn: {one.reason}" for run, one in status.withdrawn.items()}
+    left_out = sorted({**dropped, **withdrawn}.items())
+    with atomic_dir(out, kind="site", force=True) as made:
+        site = _Site(made, found, status, repository, form)
+        site.write_boards(left_out)
+        site.write_runs()
+        tables.write(found, left_out, site.page_of, made)
+        own, of_report = files(__package__) / "static", files("robustbench_tc.eval.report")
+        styles = [str(figures.style()), (of_report / "page.css").read_text(), (own / "board.css").read_text()]
+        site.write("site.css", "\n".join(styles))
+        site.write("site.js", (of_report / "page.js").read_text() + (own / "board.js").read_text())
+    runs = sum(len(board.rows) + len(board.past) for board in found)
+    return Built(runs, len(left_out))
+
+
+class _Site:
+    """A site that is being written."""
 
     def __init__(
         self,
-        store: Store,
-        published: Mapping[str, Entry],
-        served: tuple[str, str] | None = None,
-        origin: Origin = Origin(),
-        tell: Callable[[str], None] = lambda line: None,
+        folder: Path,
+        found: Sequence[Board],
+        status: Status,
+        repository: str | None,
+        form: str | None,
     ) -> None:
-        """`served`: version and fingerprint that submissions are for; its board is there from the start.
-        `tell` gets one line for each stored file that is left out."""
-        self.store = store
-        self.origin = origin
-        self.served = served
-        self.served_live: tuple[str, str] | None = None
-        """The same of live runs; None: none are taken, or not yet."""
-        self.takes_live = False
-        """Whether live runs are taken once their dataset is loaded."""
-        self.datasets = Datasets()
-        """The datasets at hand: only their boards have pages of samples."""
-        self.fetching = False
-        """Whether results are still on their way from the Hub."""
-        self._published = published
-        self._tell = tell
-        self._told: set[str] = set()
-        self._index = Index(store)
-        self._looked = Looked({}, {}, {}, {}, [], {}, {})
-        self._missing: tuple[Submission, ...] = ()
-        self._cannot: dict[str, str] = {}
-        self._lock = threading.Lock()
-        self._revision: tuple[int, ...] | None = None
-        self._boards: dict[str, Board] = {}
-        self._live: dict[str, LiveBoard] = {}
-        self._page_lock = threading.Lock()
-        self._pages: OrderedDict[object, bytes] = OrderedDict()
-        self._page_bytes = 0
-        self._making: dict[object, threading.RLock] = {}
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self.folder, self.boards, self.status, self.repository = folder, found, status, repository
+        self.tabs = (*TABS, ("Submit a run", form)) if form else TABS
+        self.front = front(found, status)
+        self.address = f"{huggingface_hub.constants.ENDPOINT}/datasets/{repository}" if repository else ""
 
-    def all(self) -> dict[str, Board]:
-        """Every board by version, the newest first.
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
-        After an addition the old ones are shown for a moment more, while a thread makes the new ones.
-        """
-        if self._revision is None:
-            self.refresh()
-        elif self._is_old() and not self._lock.locked():
-            threading.Thread(target=self._refresh_behind, daemon=True).start()
-        return self._boards
+    def render(self, name: str, template: str, here: str, **values: object) -> None:
+        """A page. `here`: the tab that it belongs to."""
+        root = "../" * name.count("/")
+        self.write(name, _template(template).render(root=root, here=here, tabs=self.tabs, **values))
 
-    def _is_old(self) -> bool:
-        try:
-            return self.store.revision() != self._revision
-        except OSError:  # the folder is away: what is known stays
-            return False
+    def page_of(self, board: Board) -> str:
+        """The page that a board is first seen on."""
+        if board.kind != "core":
+            return f"{board.kind}.html"
+        return "index.html" if board is self.front or board.fingerprint == PAPER else f"{stem(board)}.html"
 
-    def _refresh_behind(self) -> None:
-        try:
-            self.refresh()
-        except OSError as error:  # as long as the folder is away, what is known stays
-            self._say([f"{self.store.folder} cannot be read: {error.strerror}"])
-
-    def refresh(self, *, always: bool = False) -> None:
-        """Makes the boards again if something was added, or `always`, and waits for it."""
-        with self._lock:
-            revision, now = self.store.revision(), time.time_ns()
-            if revision == self._revision and not always:
-                return
-            self._looked = look(self.store, self._published, self._index)
-            found = self._looked.boards
-            self._index.save(always=False)
-            self._say(self._looked.damaged)
-            known = {*self._index.entries, *self._index.live}
-            self._missing = tuple(one for one in self._index.submissions if one.id not in known)
-            made = found | self._empty(found)
-            noticed = {version: self._noticed(board) for version, board in made.items()}
-            live = self._noticed_live(self._looked.live)
-            for board in noticed.values():  # what the first page needs, before anybody waits for it
-                places.of(board, "perturbed")
-            with self._page_lock:
-                self._boards, self._live = noticed, live
-                self._pages.clear()
-                self._page_bytes = 0
-                self._entries.clear()
-            self._revision = revision if now - max(revision) > TICK_NS else ()
-
-    def serves(self, dataset_version: str, fingerprint: str, live: tuple[str, str] | None = None) -> None:
-        """Names the dataset that submissions are for, once it is loaded; `live`: that of live runs."""
-        self.served, self.served_live = (dataset_version, fingerprint), live
-        self.takes_live = live is not None
-        self.refresh(always=True)
-
-    def missing(self) -> list[Submission]:
-        """Submissions to the served datasets that have no entry and may get one, oldest first."""
-        served = {"core": self.served, "live": self.served_live}
-        return [
-            one
-            for one in self._missing
-            if (of := served[one.kind]) is not None
-            and one.fingerprint == of[1]
-            and one.id not in self._cannot
+    def write_boards(self, left_out: Sequence[tuple[str, str]]) -> None:
+        """The pages of all boards, and their rows for the script."""
+        shown: dict[str, list[dict[str, Any]]] = {name: [] for name in HEADINGS}
+        for board in sorted(self.boards, key=lambda one: one is not self.front):
+            page, lines = self.page_of(board), [pages.shown(row) for row in board.rows]
+            rows = msgspec.json.encode(lines).decode()
+            self.write(f"{stem(board)}-rows.js", f'boardRows("{stem(board)}", {rows});\n')
+            of_page = _parts(board, lines, page)
+            if page in shown:
+                shown[page].append(of_page.pop(0))
+            heading = f"Leaderboard, {pages.label(board)}", ""
+            for part in of_page:
+                self.render(part["page"], "boards.html.j2", page, heading=heading, parts=[part], **NO_MORE)
+        older = [
+            (f"{pages.label(one)}, {len(one.rows):,} runs", self.page_of(one))
+            for one in self.boards
+            if self.page_of(one) not in shown
         ]
+        front_page = {
+            "older": older, "left_out": left_out, "progress": progress(self.front) if self.front else "",
+        }  # fmt: skip
+        for page, heading in HEADINGS.items():
+            more = front_page if page == "index.html" else NO_MORE
+            self.render(page, "boards.html.j2", page, heading=heading, parts=shown[page], **more)
+        self.render("how.html", "how.html.j2", "how.html", heading=("How to submit", ""), status=self.status,
+                    repository=self.repository or "RESULTS", address=self.address)  # fmt: skip
 
-    def cannot(self, submission_id: str, why: str) -> None:
-        """Notes that a submission cannot be scored: nobody waits for it."""
-        self._cannot[submission_id] = why
-        self.refresh(always=True)
-
-    def close(self) -> None:
-        """Leaves what makes the next start quick."""
-        with self._lock:
-            self._index.save()
-
-    def _say(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            if line not in self._told:
-                self._told.add(line)
-                self._tell(line)
-
-    def _noticed(self, board: Board) -> Board:
-        waiting = sum(one.fingerprint == board.fingerprint for one in self.missing())
-        said = []
-        if self.fetching and board.fingerprint is not None:
-            said.append("The stored results are still being fetched.")
-        if waiting:
-            are = "submissions are" if waiting > 1 else "submission is"
-            said.append(f"{waiting:,} {are} still being scored and will appear here.")
-        return msgspec.structs.replace(board, notice=" ".join(said))
-
-    def _empty(self, found: Mapping[str, Board]) -> dict[str, Board]:
-        if self.served is None:
-            return {}
-        dataset_version, fingerprint = self.served
-        version = board_version(dataset_version, fingerprint)
-        if version in found:
-            return {}
-        return {
-            version: Board(
-                version=version,
-                dataset_version=dataset_version,
-                fingerprint=fingerprint,
-                paired=True,
-                rows=(),
+    def write_runs(self) -> None:
+        """A page and a badge for each run, superseded ones included."""
+        every = [(board, row) for board in self.boards for row in (*board.rows, *board.past)]
+        histories: dict[tuple[str, str], list[tuple[Board, Row]]] = defaultdict(list)
+        for board, row in sorted(every, key=lambda one: (one[1].day, one[1].run), reverse=True):
+            histories[row.of_whom].append((board, row))
+        for board, row in every:
+            page = pages.path_of(row)
+            self.render(page.removesuffix(".html") + ".svg", "badge.html.j2", "", row=row)
+            self.render(
+                page,
+                "run.html.j2",
+                self.page_of(board),
+                heading=(safe(row.entry.submission.model), ""),
+                row=row,
+                board=board,
+                board_page=self.page_of(board),
+                replies=f"{self.address}/tree/main/runs/{quote(row.run)}" if self.address and row.day else "",
+                history=histories[row.of_whom][:HISTORY],
             )
+
+
+HEADINGS = {
+    "index.html": (
+        "Leaderboard",
+        "How much of a model's tool calling survives deployment noise: the same tasks, clean and perturbed.",
+    ),
+    "live.html": (
+        "Live runs",
+        "Agents in worlds that their calls change: a tool fails before or after its effect, and what counts "
+        "is the world in the end and what the user was told. Live runs move no place on the board.",
+    ),
+    "own.html": (
+        "Agents on tools of their own",
+        "Runs over rows that somebody made of their own tools: one table for each such dataset.",
+    ),
+}
+"""Page → its heading and what it is about."""
+
+
+def stem(board: Board) -> str:
+    """What the files of a board begin with: `board-1.0.0-cc827666`."""
+    if board.fingerprint == PAPER:
+        return "board-paper"
+    kind = "board" if board.kind == "core" else board.kind
+    version = re.sub(r"[^A-Za-z0-9.]+", "_", board.version)[:40]
+    return f"{kind}-{version}-{board.fingerprint[:8]}"
+
+
+NO_MORE: dict[str, Any] = {"older": (), "left_out": (), "progress": ""}
+"""What other pages of boards lack of the front page's."""
+
+
+def _parts(board: Board, lines: Sequence[pages.ShownRow], page: str) -> list[dict[str, Any]]:
+    """The pages of a board, each with some of its rows, as `table.html.j2` shows them. `page`: the first."""
+    ranked = len(board.ranked)
+    fold = ranked >= ENOUGH
+    groups = {" with a rank": lines[:ranked], " without a rank": lines[ranked:]} if fold else {"": lines}
+    chunks = [(said, at, group) for said, group in groups.items() for at in range(0, len(group), PAGE)]
+    names = [page, *(f"{stem(board)}-{number}.html" for number in range(2, len(chunks) + 1))]
+    links = {
+        name: f"{at + 1:,} to {min(at + PAGE, len(group)):,}{said}"
+        for name, (said, at, group) in zip(names, chunks, strict=False)
+    }
+    choices = [
+        (column.name, place, sorted({line.cells[place - 1].text for line in lines}))
+        for place, column in enumerate(pages.columns(board), 1)
+        if column.choice
+    ]
+    return [
+        {
+            "page": name,
+            "stem": stem(board),
+            "board": board,
+            "lines": group[at : at + PAGE],
+            "fold": fold,
+            "shown": f"{at + 1:,} to {min(at + PAGE, len(group)):,} of {len(group):,}{said}",
+            "choices": choices,
+            "links": links,
         }
+        for name, (said, at, group) in zip(names, chunks or [("", 0, lines)], strict=True)
+    ]
 
-    def _noticed_live(self, found: Mapping[str, LiveBoard]) -> dict[str, LiveBoard]:
-        """The live boards with what they lack; that of the served dataset is there from the start."""
-        made = dict(found)
-        if self.served_live is not None:
-            version = board_version(*self.served_live)
-            empty = LiveBoard(
-                version=version, dataset_version=self.served_live[0], fingerprint=self.served_live[1]
-            )
-            made = {version: found.get(version, empty), **made}
-        waiting = Counter(one.fingerprint for one in self.missing() if one.kind == "live")
-        return {
-            version: msgspec.structs.replace(board, notice=f"{n:,} live runs are still being replayed.")
-            if (n := waiting[board.fingerprint])
-            else board
-            for version, board in made.items()
-        }
 
-    def live(self) -> dict[str, LiveBoard]:
-        """The boards of live runs by version: the served one, then the newest; empty where there is none."""
-        self.all()
-        return self._live
+# --- templates and styles -------------------------------------------------------------------------------
 
-    def page_of(self, submission_id: str) -> str:
-        """The address of a submission's page, whether it is on a board or off it."""
-        there = (one.page for one in self._index.submissions if one.id == submission_id)
-        return next(there, f"/model/{submission_id}")
 
-    def find_live(self, row_id: str) -> tuple[LiveRow, LiveBoard] | None:
-        """The live run of that id, and the board that has it."""
-        for board in self.live().values():
-            row = board.row(row_id)
-            if row is not None:
-                return row, board
-        return None
-
-    def kept_page(self, key: object) -> bytes | None:
-        """The page of `key` if it was made since the boards changed: quick enough for the event loop."""
-        self.all()
-        with self._page_lock:
-            found = self._pages.get(key)
-            if found is not None:
-                self._pages.move_to_end(key)
-            return found
-
-    def page(self, key: object, make: Callable[[], bytes]) -> bytes:
-        """A page that depends on the boards and `key` alone: made once, kept until a board changes."""
-        boards = self.all()
-        with self._page_lock:
-            found = self._pages.get(key)
-            if found is not None:
-                self._pages.move_to_end(key)
-                return found
-            making = self._making.setdefault(key, threading.RLock())
-        with making:
-            with self._page_lock:
-                found = self._pages.get(key)
-            if found is None:
-                found = make()
-                self._keep(key, found, boards)
-        return found
-
-    def _keep(self, key: object, page: bytes, boards: dict[str, Board]) -> None:
-        with self._page_lock:
-            self._making.pop(key, None)
-            if boards is not self._boards or len(page) > CACHED_BYTES // 4:  # it shows an older board
-                return
-            self._page_bytes += len(page) - len(self._pages.pop(key, b""))
-            self._pages[key] = page
-            while self._page_bytes > CACHED_BYTES:
-                _, oldest = self._pages.popitem(last=False)
-                self._page_bytes -= len(oldest)
-
-    def find(self, row_id: str) -> tuple[Row, Board] | None:
-        """The row of a submission or paper model, and the first board that has it."""
-        for board in self.all().values():
-            row = board.row(row_id)
-            if row is not None:
-                return row, board
-        return None
-
-    def submission(self, row_id: str) -> Submission | None:
-        """The record of a row; None for a paper model."""
-        return self._looked.submissions.get(row_id)
-
-    def submissions(self) -> list[Submission]:
-        """The records of everything on the boards, oldest first."""
-        return list(self._looked.submissions.values())
-
-    def verification(self, row_id: str) -> Verification | None:
-        """How a row was repeated, if it was."""
-        return self._looked.verifications.get(row_id)
-
-    def cleared(self, row_id: str) -> dict[str, Decision]:
-        """The flags of a row that count no more, each with the decision that says so."""
-        return self._looked.cleared.get(row_id, {})
-
-    def entry(self, row_id: str) -> Entry | None:
-        """Everything that is computed of a row's run, read from the store; None where it cannot be."""
-        if row_id.startswith("paper-"):
-            return self._published.get(row_id.removeprefix("paper-"))
-        found = self._entries.get(row_id) or self.store.entry(row_id)
-        if found is not None:
-            with self._page_lock:
-                self._entries[row_id] = found
-                self._entries.move_to_end(row_id)
-                while len(self._entries) > ENTRIES:
-                    self._entries.popitem(last=False)
-        return found
-
-    def compare(self, a: Row, b: Row) -> tuple[Difference, ...]:
-        return differences(a.figures, b.figures)
+@cache
+def _template(name: str) -> jinja2.Template:
+    made = templates.environment(__package__, "templates")
+    made.filters["inert"] = safe
+    made.globals |= {
+        "boards": boards_module,
+        "pages": pages,
+        "flags": flags,
+        "heads": HEADS,
+        "types": {one.code: one for one in taxonomy.types()},
+        "error_modes": schema.ERROR_MODES,
+        "shares": figures.shares,
+        "spelled": packs.typeset,
+        "live_report": live_report,
+        "citation": citation,
+        "per_page": PAGE,
+        "most_left_out": MOST_LEFT_OUT,
+    }
+    return made.get_template(name)

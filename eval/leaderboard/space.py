@@ -1,82 +1,66 @@
 """The files of a Hugging Face Space: pushing the folder is all that deployment takes.
 
-DIR/app.py             starts the board with the options given at export
+DIR/app.py             starts `app` over the results repository
     requirements.txt   the versions of this environment
     README.md          the card with the Space's settings
     robustbench_tc/    the package, as far as the board needs it
     robustbench_tc-VERSION.dist-info/METADATA    says which version that is
 """
 
-import re
+import json
+import os
 import shutil
+import tempfile
 from importlib import metadata
 from pathlib import Path
+from string import Template
 
 import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.io.folders import atomic_dir
+from robustbench_tc.io.resolve import HUB_ID
 
-from . import pages
-
-_HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+from .entries import read_status
+from .place import open_place
 
 ROOMS = ("cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
 """What of the package a board runs on, beside the modules at its top."""
 
 
-def export_space(
-    folder: Path,
-    *,
-    dataset: str,
-    revision: str | None,
-    live_dataset: str | None = None,
-    live_revision: str | None = None,
-    results_repo: str,
-    title: str,
-    force: bool = False,
-    discard_changes: bool = False,
+def space(
+    folder: Path, *, results: str, title: str, force: bool = False, discard_changes: bool = False
 ) -> int:
     """Writes the folder; how many files. Raises UserError for an existing one unless `force`."""
-    named = [("--dataset", dataset), ("--results-repo", results_repo)]
-    if live_dataset is not None:
-        named.append(("--live-dataset", live_dataset))
-    for option, repo in named:
-        if not _HUB_ID.fullmatch(repo):
-            raise UserError(f"{option} {repo!r} is not a Hub id: a Space needs one like org/name")
-    if "\n" in title or len(title) > 80:
+    if not HUB_ID.fullmatch(results):
+        raise UserError(f"--results {results!r} is no dataset of the Hub: a Space needs one, as org/name")
+    if not title.isprintable() or len(title) > 80:
         raise UserError("--title is one line of at most 80 characters")
-    found = requirements()
+    version = robustbench_tc.__version__
+    pinned = requirements()
     values = {
-        "dataset": dataset,
-        "revision": revision,
-        "live_dataset": live_dataset,
-        "live_revision": live_revision,
-        "results_repo": results_repo,
+        "results": results,
         "title": title,
-        "requirements": found,
+        "title_json": json.dumps(title, ensure_ascii=False),
         "gradio": metadata.version("gradio"),
-        "version": robustbench_tc.__version__,
+        "version": version,
     }
+    templates = Path(__file__).parent / "templates" / "space"
     package = Path(robustbench_tc.__file__).parent
-    copied = [*package.glob("*.py"), *(path for room in ROOMS for path in _files(package / room))]
+    copied = [*package.glob("*.py"), *(path for room in ROOMS for path in (package / room).rglob("*"))]
     with atomic_dir(folder, kind="space", force=force, discard_changes=discard_changes) as made:
-        rendered = ("app.py", "requirements.txt", "README.md")
-        copies = {path: f"robustbench_tc/{path.relative_to(package).as_posix()}" for path in sorted(copied)}
-        stated = f"robustbench_tc-{robustbench_tc.__version__}.dist-info/METADATA"
-        for name in rendered:
-            (made / name).write_text(pages.render(f"space/{name}.j2", **values), encoding="utf-8")
-        for path, name in copies.items():
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, made / name)
-        (made / stated).parent.mkdir()
-        (made / stated).write_text(
-            f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {robustbench_tc.__version__}\n"
-        )
+        for name, template in (("README.md", "README.md"), ("app.py", "app.py.txt")):
+            text = Template((templates / template).read_text("utf-8")).substitute(values)
+            (made / name).write_text(text, "utf-8")
+        (made / "requirements.txt").write_text("\n".join(pinned) + "\n")
+        stated = made / f"robustbench_tc-{version}.dist-info" / "METADATA"
+        stated.parent.mkdir()
+        stated.write_text(f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {version}\n")
+        for path in copied:
+            if path.is_file() and "__pycache__" not in path.parts:
+                place = made / "robustbench_tc" / path.relative_to(package)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
         return sum(path.is_file() for path in made.rglob("*"))
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
 
 def requirements() -> list[str]:
@@ -92,6 +76,27 @@ def requirements() -> list[str]:
             installed = metadata.version(wanted.name)
         except metadata.PackageNotFoundError:
             raise need_extra(wanted.name, "leaderboard") from None
-        named = f"{wanted.name}[{','.join(sorted(wanted.extras))}]" if wanted.extras else wanted.name
-        lines.append(f"{named}=={installed}")
+        extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+        lines.append(f"{wanted.name}{extras}=={installed}")
     return sorted(lines)
+
+
+def serve(place: str | Path, *, host: str = "127.0.0.1", port: int = 7860) -> None:
+    """Serves the pages and the form of a results repository until Ctrl-C.
+
+    `place`: a folder, where nobody signs in and a run is added at once; in a Space ORG/NAME on the Hub.
+    Raises UserError where gradio is missing (extra `leaderboard`) or the folder is no results repository.
+    """
+    in_space = "SPACE_ID" in os.environ
+    if not in_space:
+        read_status(open_place(str(place)))
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import
+    try:
+        import uvicorn
+
+        from .app import Board, create
+    except ImportError as error:
+        raise need_extra(error.name or "gradio", "leaderboard") from None
+    with tempfile.TemporaryDirectory(prefix="rbtc-board-") as site:
+        app = create(Board(str(place), Path(site)), os.environ.get("WEBHOOK_SECRET", ""), in_space)
+        uvicorn.run(app, host=host, port=port, access_log=False, timeout_graceful_shutdown=3)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
-    from ..eval.board.entry import Submission
-    from ..eval.board.space import serve
-    from ..eval.board.submit import Submitted, submit
     from ..eval.callables.task import Reply, Task
     from ..eval.evaluate import Evaluated, evaluate
+    from ..eval.leaderboard.entry import Submission
+    from ..eval.leaderboard.space import serve
+    from ..eval.leaderboard.submit import Submitted, submit
     from ..eval.live.after import score_live, show_episode
     from ..eval.live.evaluate import Played, run_live
     from ..eval.live.report import report_live
@@ -96,9 +96,9 @@ _HOMES = {
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.evaluate": "Evaluated evaluate",
-    "..eval.board.space": "serve",
-    "..eval.board.entry": "Submission",
-    "..eval.board.submit": "Submitted submit",
+    "..eval.leaderboard.space": "serve",
+    "..eval.leaderboard.entry": "Submission",
+    "..eval.leaderboard.submit": "Submitted submit",
     "..eval.live.after": "score_live show_episode",
     "..eval.live.evaluate": "Played run_live",
     "..eval.live.report": "report_live",

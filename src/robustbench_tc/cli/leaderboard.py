@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from ._replacing import DiscardChanges, Force
 from ._requests import price_of
 from ._words import one_of
 from ._workers import NumProc
+
+if TYPE_CHECKING:
+    from ..eval.leaderboard.submit import Submitted
 
 app = typer.Typer(
     help="The leaderboard: a results repository on the Hub (or a folder), its checker, its pages.",
@@ -44,7 +47,7 @@ def init(
 
     Example: rbtc leaderboard init acme/results --dataset acme/robustbench-tc@v1.0.0
     """
-    from ..eval.board.submit import init as begin
+    from ..eval.leaderboard.submit import init as begin
 
     files = begin(place, dataset, live=live, own=own or ())
     _console.out.print(f"{place} has {', '.join(files)}; its README.md says what is left to do")
@@ -97,11 +100,10 @@ def submit(
 
     Example: rbtc leaderboard submit runs/qwen3-8b-fc --to acme/results --licence apache-2.0 --weights open
     """
-    from ..eval.board import checker
-    from ..eval.board.entries import read_status
-    from ..eval.board.entry import Submission
-    from ..eval.board.place import open_place
-    from ..eval.board.submit import submit as send
+    from ..eval.leaderboard.entries import read_status
+    from ..eval.leaderboard.entry import Submission
+    from ..eval.leaderboard.place import open_place
+    from ..eval.leaderboard.submit import submit as send
     from .runs import import_
 
     price_in, price_out = price_of(price) if price else (None, None)
@@ -126,6 +128,12 @@ def submit(
             run, lines = Path(work) / "run", run
             import_(lines, asked, submission.model, mode or "prompt", revision or None, run)
         done = send(run, to, submission, org=org, by=by, dataset=dataset, dry_run=dry_run, said=_console.note)
+    _print_submitted(done, dry_run=dry_run, as_json=as_json)
+
+
+def _print_submitted(done: "Submitted", *, dry_run: bool, as_json: bool) -> None:
+    from ..eval.leaderboard import checker
+
     table = checker.table(done.entry)
     if as_json:
         sizes = {path: len(data) for path, data in done.files.items()}
@@ -174,8 +182,8 @@ def check(
 
     Example: rbtc leaderboard check acme/results --watch 300
     """
-    from ..eval.board import check as checking
-    from ..eval.board import checker
+    from ..eval.leaderboard import check as checking
+    from ..eval.leaderboard import checker
 
     if watch is not None and (pr is not None or everything or dataset is not None or as_json):
         raise UserError("--watch looks at all that is new, and goes on: leave the other options out")
@@ -215,9 +223,9 @@ def build(
 
     Example: rbtc leaderboard build acme/results --out site
     """
-    from ..eval.board import site
-    from ..eval.board.entries import read_entries
-    from ..eval.board.place import Hub, open_place
+    from ..eval.leaderboard import site
+    from ..eval.leaderboard.entries import read_entries
+    from ..eval.leaderboard.place import Hub, open_place
 
     there = open_place(place)
     with _console.status("building", f"the files in {out} are those of before; run the same command again"):
@@ -243,7 +251,7 @@ def space(
 
     Example: rbtc leaderboard space board --results acme/results
     """
-    from ..eval.board.space import space as write
+    from ..eval.leaderboard.space import space as write
 
     files = write(folder, results=results, title=title, force=force, discard_changes=discard_changes)
     _console.out.print(
@@ -264,7 +272,7 @@ def serve(
 
     Example: rbtc leaderboard serve results
     """
-    from ..eval.board.space import serve as run
+    from ..eval.leaderboard.space import serve as run
 
     with _console.keeping(f"the server has stopped; runs and entries are kept in {folder}"):
         run(folder, host=host, port=port)
@@ -295,7 +303,7 @@ def verify(
     Example: rbtc leaderboard verify acme/alpha/20261120-96a2067ff4c1 --in acme/results --base-url http://a.b/v1
     """
 
-    from ..eval.board.verify import verify as vouch
+    from ..eval.leaderboard.verify import verify as vouch
 
     if (repeated is None) == (base_url is None):
         raise UserError("name the repeated run with --run, or an endpoint with --base-url")

@@ -1,17 +1,19 @@
-"""A small release with every type, and finished runs of the reference agents on it."""
+"""A small release with every type, what a repository's status says, and runs of the reference agents."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.leaderboard.checks import Asked
-from robustbench_tc.eval.leaderboard.live_data import LiveAsked, load_live
+from robustbench_tc.eval.leaderboard.datasets import Datasets
+from robustbench_tc.eval.leaderboard.status import Status
+from tests.hub import Hub
 
 from .. import small
-from . import live_runs
-from .made import run_folder
+from . import live_runs, made
+from .hubs import Results, asked_here
 
 RunOf = Callable[..., Path]
 
@@ -25,30 +27,8 @@ def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ids = kept.setdefault(row.source, [])
         if row.type_code == "clean" and len(ids) < 2:
             ids.append(row.clean_id)
-    return small.write(
-        tmp_path_factory.mktemp("board") / "release",
-        [row for row in rows if row.clean_id in kept[row.source]],
-    )
-
-
-@pytest.fixture(scope="session")
-def asked(release: Path) -> Asked:
-    return Asked.of(inputs.load(str(release)))
-
-
-@pytest.fixture(scope="session")
-def run_of(asked: Asked, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
-    """`run_of("oracle", model="Alpha-3B")`: a finished run folder, made once for equal arguments."""
-    made: dict[tuple[object, ...], Path] = {}
-
-    def run(agent: str, **options: object) -> Path:
-        key = (agent, *sorted(options.items()))
-        if key not in made:
-            folder = tmp_path_factory.mktemp("runs") / agent
-            made[key] = run_folder(folder, agent, asked, **options)  # type: ignore[arg-type]
-        return made[key]
-
-    return run
+    folder = tmp_path_factory.mktemp("board") / "release"
+    return small.write(folder, [row for row in rows if row.clean_id in kept[row.source]])
 
 
 @pytest.fixture(scope="session")
@@ -58,11 +38,80 @@ def live_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def live_asked(live_release: Path) -> LiveAsked:
-    return load_live(live_release)
+def status(release: Path) -> Status:
+    """Of a repository that takes runs of the release alone."""
+    return Status(dataset=str(release))
 
 
 @pytest.fixture(scope="session")
-def live_run(live_asked: LiveAsked, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished live run that is no scripted agent's."""
-    return live_runs.mixed(tmp_path_factory.mktemp("live-runs"), live_asked)
+def data(status: Status) -> Datasets:
+    return Datasets.of_status(status)
+
+
+@pytest.fixture(scope="session")
+def local_run_of(data: Datasets, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
+    """`local_run_of("oracle", mode="fc")`: a finished run of this machine, made once for equal arguments."""
+    return _once(
+        lambda folder, agent, **how: made.local_run(folder, agent, data.core, **how), tmp_path_factory
+    )
+
+
+@pytest.fixture(scope="session")
+def run_of(local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> RunOf:
+    """`run_of("oracle", mode="fc")`: the three files that are handed in of such a run; its name is
+    `made.name_of(folder)`. To change it, take `made.changed(folder, to)`."""
+    return _once(
+        lambda folder, agent, **how: made.as_handed_in(local_run_of(agent, **how), folder), tmp_path_factory
+    )
+
+
+def _once(make: Callable[..., Path], places: pytest.TempPathFactory) -> RunOf:
+    known: dict[tuple[object, ...], Path] = {}
+
+    def run(agent: str, **how: object) -> Path:
+        key = (agent, *sorted(how.items()))
+        if key not in known:
+            known[key] = make(places.mktemp("runs") / agent, agent, **how)
+        return known[key]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def _hub() -> Iterator[Hub]:
+    with Hub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def hub(_hub: Hub) -> Iterator[Hub]:
+    """The tests' Hub, which this process's client asks as well."""
+    with asked_here(_hub):
+        yield _hub
+
+
+@pytest.fixture
+def results(hub: Hub, data: Datasets, request: pytest.FixtureRequest) -> Results:
+    """A results repository of the test's own."""
+    return Results(hub, _own_name(request), data).begin()
+
+
+@pytest.fixture(scope="session")
+def _listed(_hub: Hub, data: Datasets, local_run_of: RunOf) -> Results:
+    with asked_here(_hub):
+        made = Results(_hub, "acme/listed", data).begin()
+        made.submit(local_run_of("gives-up-on-error"))
+        made.check()
+        made.merge(1)
+        made.check()
+    return made
+
+
+@pytest.fixture
+def listed(hub: Hub, _listed: Results, request: pytest.FixtureRequest) -> Results:
+    """One with the entry of a run of ada's, which came as pull request 1."""
+    return _listed.copy(_own_name(request))
+
+
+def _own_name(request: pytest.FixtureRequest) -> str:
+    return f"acme/{hashlib.sha1(request.node.nodeid.encode()).hexdigest()[:12]}"

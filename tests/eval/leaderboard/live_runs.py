@@ -1,15 +1,11 @@
 """Live runs for the board's tests: a small bundled dataset, and scripted agents who play it."""
 
-import shutil
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from robustbench_tc import api, schema
 from robustbench_tc.eval.inputs import Selection
-from robustbench_tc.eval.leaderboard.live_data import LiveAsked
+from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts, record, run
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Settings
@@ -30,11 +26,18 @@ def dataset(folder: Path) -> Path:
 
 
 def played(
-    folder: Path, asked: LiveAsked, agent: str, *, model: str = "Alpha-3B", mode: str = "fc", repeat: int = 1
+    folder: Path,
+    asked: LiveRows,
+    agent: str,
+    *,
+    model: str = "Alpha-3B",
+    mode: str = "fc",
+    repeat: int = 1,
+    defend: tuple[str, ...] = (),
 ) -> Path:
     """A finished run of a scripted agent, which says of itself that it is a model."""
     settings = Settings(
-        fingerprint=asked.fingerprint,
+        fingerprint=asked.digest,
         model=model,
         mode=mode,  # type: ignore[arg-type]
         backend="openai",
@@ -42,19 +45,20 @@ def played(
         prompt_version=prompts.version(),
         selection=Selection(),
         repeat=repeat,
+        defend=defend,
     )
     made = record.start(folder, asked.data, settings, len(asked.data.rows) * repeat)
-    cast = run.scripted(ScriptedSpeaker(agent, asked.clean))
-    run.run(made, asked.data.rows, cast, asked.worlds, concurrency=4)
+    cast = run.scripted(ScriptedSpeaker(agent, asked.data.clean()))
+    run.run(made, asked.data.rows, cast, inputs.world_types(asked.data.rows), concurrency=4)
     return folder
 
 
-def mixed(folder: Path, asked: LiveAsked, **options: Any) -> Path:
+def mixed(folder: Path, asked: LiveRows, **options: Any) -> Path:
     """A run that is no scripted agent's: two of them, a task each in turns."""
     first = played(folder / "a", asked, "blind-retrier", **options)
     second = played(folder / "b", asked, "liar", **options)
     lines: list[bytes] = []
-    tasks = list(asked.clean)
+    tasks = list(asked.data.clean())
     for at, source in enumerate((first, second)):
         lines += [
             line
@@ -65,30 +69,3 @@ def mixed(folder: Path, asked: LiveAsked, **options: Any) -> Path:
     lines.sort(key=lambda line: str(schema.loads(line)["id"]))
     (first / "journal.jsonl").write_bytes(b"".join(lines))
     return played(folder / "a", asked, "oracle", **options)  # asks nothing, and writes the episodes again
-
-
-def copied(run_folder: Path, to: Path) -> Path:
-    """The two files that are uploaded, to be changed."""
-    to.mkdir(parents=True)
-    for name in ("journal.jsonl", "live_run.json"):
-        shutil.copyfile(run_folder / name, to / name)
-    return to
-
-
-def edited(
-    run_folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], Iterable[dict[str, Any]]]
-) -> Path:
-    """A copy whose journal's lines were changed."""
-    made = copied(run_folder, to)
-    lines = [schema.loads(line) for line in (made / "journal.jsonl").read_bytes().splitlines()]
-    (made / "journal.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in change(lines)))
-    return made
-
-
-def said(run_folder: Path, to: Path, **changes: Any) -> Path:
-    """A copy whose record says something else; `settings` are changed one by one."""
-    made = copied(run_folder, to)
-    found = schema.loads((made / "live_run.json").read_bytes())
-    found["settings"] |= changes.pop("settings", {})
-    (made / "live_run.json").write_bytes(msgspec.json.encode(found | changes))
-    return made

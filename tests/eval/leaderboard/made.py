@@ -1,22 +1,41 @@
-"""Run folders of the reference agents over a release, made in this process without a server."""
+"""Run folders as they lie in a results repository, of reference agents; and entries without any run."""
 
-import json
 import shutil
-from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 
-from robustbench_tc import schema
+from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.eval import predictions, prompts, record, wire
 from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.leaderboard import checker, copies
+from robustbench_tc.eval.leaderboard.entry import (
+    Digest,
+    Entry,
+    Figures,
+    Submission,
+    TypeLine,
+    Usage,
+    Verdicts,
+)
+from robustbench_tc.eval.leaderboard.publish import publish
+from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
 from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.summary import from_counts
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
 
+DAY = "20261120"
 
-def settings(dataset: Dataset, model: str, mode: record.Mode = "prompt", repeat: int = 1) -> record.Settings:
+
+def settings(
+    dataset: Dataset, model: str, mode: record.Mode = "prompt", repeat: int = 1, defend: tuple[str, ...] = ()
+) -> record.Settings:
     return record.Settings(
         fingerprint=dataset.fingerprint(),
         model=model,
@@ -26,13 +45,12 @@ def settings(dataset: Dataset, model: str, mode: record.Mode = "prompt", repeat:
         prompt_version=prompts.prompt_version(),
         selection=Selection(),
         repeat=repeat,
+        defend=defend,
     )
 
 
-def answers(
-    agent: str, dataset: Dataset, asked: record.Settings, rows: Sequence[Sample] | None = None
-) -> list[Prediction]:
-    """What the agent answers to every row: the two passes of a run, without HTTP."""
+def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Prediction]:
+    """What the agent answers to every row: the passes of a run, without HTTP."""
     index, hashes = Index(dataset.rows), dataset.hashes()
 
     def ask(row: Sample, request: wire.Ask, number: int) -> record.Answer:
@@ -42,17 +60,12 @@ def answers(
         calls = wire.names_back(row.tools, done.tool_calls)
         parsed = parse(done.text, source=row.source, tools=row.tools, tool_calls=calls)
         return record.Answer(
-            id=row.id,
-            repeat=0,
-            number=1 if number == 1 else 2,
-            status="ok",
-            text=done.text,
-            tool_calls=calls,
-            has_call=bool(parsed.calls),
-        )
+            id=row.id, repeat=0, number=number, status="ok", text=done.text, tool_calls=calls,
+            has_call=bool(parsed.calls), prompt_tokens=100 + len(row.id), completion_tokens=20, latency_s=0.5,
+        )  # fmt: skip
 
     out = []
-    for row in dataset.rows if rows is None else rows:
+    for row in dataset.rows:
         first = ask(row, wire.first(row, asked.mode), 1)
         second = None
         if row.injected_error is not None and first.has_call:
@@ -62,42 +75,141 @@ def answers(
     return out
 
 
-def run_folder(
-    folder: Path,
-    agent: str,
-    dataset: Dataset,
-    *,
-    model: str | None = None,
-    mode: record.Mode = "prompt",
-    repeat: int = 1,
-    found: Sequence[Prediction] | None = None,
-) -> Path:
-    """A finished run as `rbtc eval --no-score` leaves it."""
-    asked = settings(dataset, model or f"agent-{agent}", mode, repeat)
-    given = answers(agent, dataset, asked) if found is None else list(found)
-    folder.mkdir(parents=True, exist_ok=True)
-    made = record.RunFolder(
-        folder,
-        record.RunRecord(
-            dataset=dataset.name,
-            dataset_version=dataset.version,
-            dataset_revision=None,
-            settings=asked,
-            expected=len(dataset.rows) * repeat,
-            totals=predictions.totals(given),
-        ),
-    )
+def local_run(folder: Path, agent: str, dataset: Dataset, *, model: str = "Alpha-3B", **how: Any) -> Path:
+    """A finished run as `rbtc eval --no-score` leaves it; `how` as `settings`."""
+    asked = settings(dataset, model, **how)
+    given = answers(agent, dataset, asked)
+    session = record.Session(
+        started="2026-11-20T10:00:00", endpoint="http://secret.example:8000/v1", package_version="0.1.0",
+        concurrency=4, requests=len(given) + 3, retries=3,
+    )  # fmt: skip
+    made = record.start(folder, dataset, asked, len(given))
+    made.record.sessions = [session]
+    made.record.served_models = ["/home/somebody/models/alpha"]
+    made.record.totals = predictions.totals(given)
     made.save()
     predictions.write(made.predictions_path, given)
     return folder
 
 
-def behind(run: Path, folder: Path, *chain: str) -> Path:
-    """The run as if it had been made with `--defend`, asked in two sessions."""
-    shutil.copytree(run, folder)
-    said = json.loads((folder / "run.json").read_text())
-    said["settings"]["defend"] = list(chain)
-    session = {"started": "2026", "endpoint": "http://secret", "package_version": "1", "concurrency": 1}
-    said["sessions"] = [session | {"requests": n, "retries": 1} for n in (1000, 71)]
-    (folder / "run.json").write_text(json.dumps(said))
-    return folder
+def as_handed_in(run: Path, into: Path, **stated: Any) -> Path:
+    """The three files of a run as `submit` adds them."""
+    into.mkdir(parents=True)
+    publish(run, into)
+    state(into, **stated)
+    return into
+
+
+def state(folder: Path, **stated: Any) -> None:
+    """Writes `submission.yaml`."""
+    made = Submission(**{"model": "Alpha-3B", "weights": "open", "licence": "apache-2.0", **stated})
+    (folder / checker.SUBMISSION).write_bytes(msgspec.yaml.encode(made))
+
+
+def name_of(folder: Path, org: str = "ann", model: str = "Alpha-3B", day: str = DAY) -> str:
+    """The run's name: `org/model/id`."""
+    return f"{org}/{model}/{checker.run_id(folder, day)}"
+
+
+def changed(folder: Path, to: Path) -> Path:
+    """A copy of a run folder, to be spoilt."""
+    return Path(shutil.copytree(folder, to))
+
+
+# --- entries without runs ------------------------------------------------------------------------------
+
+
+def entries_of(n: int, *, samples: int = 40, fingerprint: str = "f" * 32) -> list[Entry]:
+    """Distinct, plausible entries of one dataset: as many models, from poor to good, over some days."""
+    return [entry(number, n, samples=samples, fingerprint=fingerprint) for number in range(n)]
+
+
+def entry(
+    number: int, n: int = 100, *, samples: int = 40, fingerprint: str = "f" * 32, **fields: Any
+) -> Entry:
+    """One of them; `fields` of the entry are put in place of the made-up ones."""
+    draw = np.random.default_rng(number)
+    skill = 0.2 + 0.6 * number / max(n, 2)
+    right = draw.random((len(CONDITIONS), samples)) < skill
+    right[0] |= draw.random(samples) < 0.3
+    org, model = f"lab{number % 17}", f"Model-{number}-{1 + number % 70}B"
+    day = date(2026, 1, 1) + timedelta(days=number % 300)
+    counts = {code: (int(right[at].sum()), samples) for at, code in enumerate(CONDITIONS)}
+    made = Entry(
+        kind="core",
+        run=f"{org}/{model}/{day:%Y%m%d}-{number:012x}",
+        submission=Submission(
+            model=f"{org}/{model}",
+            weights="open" if number % 3 else "closed",
+            params_b=1.0 + number % 70,
+            licence="apache-2.0" if number % 3 else None,
+            card=f"https://huggingface.co/{org}/{model}",
+        ),
+        submitter=f"user{number % 23}",
+        member=number % 4 == 0,
+        mode="fc" if number % 2 else "prompt",
+        defend=("retry",) if number % 11 == 10 else (),
+        dataset="robustbench-tc",
+        version="1.0.0",
+        fingerprint=fingerprint,
+        inputs={
+            name: Digest(1000 + number, f"{number:064x}", f"{number:040x}")
+            for name in (checker.PREDICTIONS, checker.RECORD, checker.SUBMISSION)
+        },
+        checker=checker.CHECKER,
+        commit=f"{number:040x}",
+        core=figures(counts, right, number),
+    )
+    return msgspec.structs.replace(made, **fields)
+
+
+def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figures:
+    """Figures with these counts and verdicts; the intervals are those of independent rows."""
+    found = from_counts(counts) if number < 8 else None
+    sums = {"perturbed": taxonomy.codes()}
+    for component in taxonomy.COMPONENTS:
+        sums[component] = tuple(one.code for one in taxonomy.types() if one.component == component)
+    pooled = {
+        name: (sum(counts[c][0] for c in codes), sum(counts[c][1] for c in codes))
+        for name, codes in sums.items()
+    }
+    whole = {taxonomy.CLEAN: counts[taxonomy.CLEAN], **pooled}
+    shares = {name: of[0] / of[1] for name, of in whole.items()}
+    clean = shares[taxonomy.CLEAN]
+
+    def near(value: float, n: int) -> Interval:
+        return Interval(value, value - 0.05, value + 0.05, n)
+
+    metrics: dict[str, Interval | None] = {
+        "clean": near(clean, whole["clean"][1]),
+        "perturbed": near(shares["perturbed"], whole["perturbed"][1]),
+        "retention": near(shares["perturbed"] / clean, whole["perturbed"][1]),
+        "retention_with_transition": near(shares["perturbed"] / clean, whole["perturbed"][1]),
+    }
+    for name in taxonomy.COMPONENTS:
+        n = whole[name][1]
+        metrics |= {f"accuracy_{name}": near(shares[name], n), f"delta_{name}": near(clean - shares[name], n)}
+        metrics[f"delta_matched_{name}"] = metrics[f"delta_{name}"]
+    types = {
+        code: TypeLine(
+            accuracy=near(counts[code][0] / counts[code][1], counts[code][1]),
+            delta=near(clean - counts[code][0] / counts[code][1], counts[code][1]),
+            lost=3, gained=1, p_holm=0.5,
+        )
+        for code in taxonomy.codes()
+    }  # fmt: skip
+    if found is not None:  # real ones, which take their time
+        metrics |= {name: value for name, value in found.values.items() if value is not None}
+    draw = seeding.rng(number, "replies")
+    return Figures(
+        counts={**whole, **{code: counts[code] for code in taxonomy.codes()}},
+        sources={"bfcl_v3": pooled["perturbed"]},
+        metrics=metrics,
+        types=types,
+        usage=Usage(300.0, 40.0, 0.5) if number % 5 else Usage(),
+        packs={"offers": 12} if number % 7 == 0 else {},
+        verdicts=Verdicts(
+            right.shape[1], np.packbits(np.ones_like(right)).tobytes(), (np.packbits(right).tobytes(),)
+        ),
+        replies=draw.randbytes(2 * copies.SKETCHED),
+    )

@@ -1,0 +1,206 @@
+"""`check` writes the same bytes: killed anywhere, in any order, in any number of processes."""
+
+import itertools
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.leaderboard import check, entries, place, submit
+from robustbench_tc.eval.leaderboard.datasets import Datasets
+from robustbench_tc.eval.leaderboard.entry import Submission
+from robustbench_tc.eval.leaderboard.place import Folder, Hub
+from tests.hub import ADA, WRITER
+
+from . import made
+from .conftest import RunOf
+from .hubs import Results
+
+POINTS = 20
+
+
+def killed_at(point: int, work: Callable[[], object], owner: Any, name: str) -> int:
+    """Does the work in a child that dies by SIGKILL at a point: before or after a use of the context manager
+    `owner.name`. How many points it reached."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        real, numbers = getattr(owner, name), itertools.count()
+
+        def reach() -> None:
+            os.write(writing, b".")
+            if next(numbers) == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        @contextmanager
+        def counted(*args: Any, **how: Any) -> Iterator[Any]:
+            reach()
+            with real(*args, **how) as given:
+                yield given
+            reach()
+
+        setattr(owner, name, counted)
+        work()
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        reached = len(pipe.read())
+    os.waitpid(child, 0)
+    return reached
+
+
+def spread(total: int) -> list[int]:
+    """POINTS of so many, the first and the last among them."""
+    return sorted({round(at * (total - 1) / (POINTS - 1)) for at in range(POINTS)})
+
+
+def test_a_killed_check_is_made_good_by_the_next(listed: Results, local_run_of: RunOf) -> None:
+    """With pull requests to answer and to refuse, a run to enter, one that came otherwise than checked."""
+    listed.submit(local_run_of("oracle"))
+    listed.submit(local_run_of("oracle", mode="fc"))
+    listed.check()
+    listed.submit(local_run_of("gives-up-on-error", mode="fc"))
+    listed.push({"status.yaml": b"format: 1\ndataset: evil\n"}, onto=3, token=ADA)
+    for number in (2, 3):
+        listed.merge(number)
+    listed.push({"README.md": b"x"})
+
+    def after(result: Results) -> tuple[object, ...]:
+        result.check()
+        return (result.files, *(result.comments(number) for number in range(1, 6)))
+
+    wanted = after(listed.copy("acme/whole"))
+    points = spread(killed_at(-1, listed.copy("acme/counted").check, Hub, "_asking"))
+    assert len(points) == POINTS
+    for point in points:
+        copy = listed.copy(f"acme/killed-{point}")
+        assert killed_at(point, copy.check, Hub, "_asking") == point + 1
+        assert after(copy) == wanted, point
+    assert wanted[0] != listed.files and len(listed.copy("acme/whole").read()[0]) == 1
+
+
+class Local:
+    """Results in a folder."""
+
+    def __init__(self, folder: Path, data: Datasets) -> None:
+        self.folder, self.data = folder, data
+        submit.init(str(folder), data.core.name)
+
+    def submit(self, run: Path, org: str) -> submit.Submitted:
+        return submit.submit(run, str(self.folder), Submission(model="Alpha-3B"), org=org)
+
+    def check(self, **how: Any) -> check.Report:
+        known = check.Known(datasets={(self.data.core.name, None, ()): self.data})
+        return check.check(str(self.folder), known=known, **how)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All but the card, which names the place, and what killed processes leave."""
+        found = {str(path.relative_to(self.folder)): path for path in self.folder.rglob("*.*")}
+        return {
+            name: path.read_bytes() for name, path in found.items() if name[0] != "." and name != "README.md"
+        }
+
+
+@pytest.fixture(scope="module")
+def three(data: Datasets, local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory) -> Local:
+    """A folder with three runs that have no entry yet."""
+    made = Local(tmp_path_factory.mktemp("three") / "results", data)
+    for org in ("c", "a", "b"):
+        assert not made.submit(local_run_of("oracle"), org).again
+    return made
+
+
+def test_order_and_processes_change_no_byte(
+    three: Local, data: Datasets, local_run_of: RunOf, tmp_path: Path
+) -> None:
+    one = Local(tmp_path / "one", data)
+    for org in ("a", "b", "c"):
+        assert one.submit(local_run_of("oracle"), org).number is None
+        assert [entry.run.split("/")[0] for entry in one.check().new] == [org]
+    assert one.submit(local_run_of("oracle"), "a").again
+    many = Local(tmp_path / "many", data)
+    shutil.copytree(three.folder / "runs", many.folder / "runs")
+    assert len(many.check(jobs=3).new) == 3
+    assert one.files == many.files
+    assert many.check(everything=True, jobs=2).entries == 3 and one.files == many.files
+    _, found, dropped = entries.read_entries(Folder(many.folder))
+    assert [entry.submitter for entry in found] == [None] * 3 and not dropped
+
+
+def test_a_killed_check_of_a_folder_is_made_good(three: Local, data: Datasets, tmp_path: Path) -> None:
+    def fresh(name: str) -> Local:
+        made = Local(tmp_path / name, data)
+        shutil.copytree(three.folder / "runs" / "a", made.folder / "runs" / "a")
+        return made
+
+    whole = fresh("whole")
+    total = killed_at(-1, whole.check, place, "atomic_file")
+    assert total == 6  # before and after the entry and both files of all
+    for point in range(total):
+        killed = fresh(str(point))
+        assert killed_at(point, killed.check, place, "atomic_file") == point + 1
+        killed.check()
+        assert killed.files == whole.files
+
+
+def test_what_does_not_fit_its_files_is_left_out_and_counted(three: Local, tmp_path: Path) -> None:
+    local = Local(tmp_path / "results", three.data)
+    shutil.copytree(three.folder / "runs", local.folder / "runs")
+    local.check()
+    changed, gone, whole = sorted(path.parent for path in local.folder.rglob("run.json"))
+    (changed / "submission.yaml").write_text("model: Alpha-3B\nlicence: mit\n")
+    (gone / "run.json").unlink()
+    (whole / "entry.json").unlink()
+    _, found, dropped = entries.read_entries(Folder(local.folder))
+    assert [entry.run for entry in found] == [str(whole.relative_to(local.folder / "runs"))]
+    assert [*dropped.values()] == ["its files are not those that were scored"] * 2
+    report = local.check()
+    assert [entry.submission.licence for entry in report.new] == ["mit"] and report.entries == 2
+    assert len(report.refused) == 1 and (whole / "entry.json").is_file()
+
+
+@pytest.mark.parametrize("number", [3, 120])
+def test_entries_are_read_in_five_requests_however_many_there_are(results: Results, number: int) -> None:
+    found = made.entries_of(number)
+    files: dict[str, bytes | None] = dict(entries.write_entries(found))
+    for entry in found:
+        files |= {f"runs/{entry.run}/{name}": entry.run.encode() for name in entry.inputs}
+    results.push(files, main=True, token=WRITER)
+    results.hub.log()
+    fitting, dropped = results.read()
+    asked = [route for _, route, _, _ in results.hub.log()]
+    assert len(fitting) + len(dropped) == number
+    assert sorted(asked) == ["info", *["resolve"] * 4]  # a listing; of two files the head and the bytes
+
+
+def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local, said = tmp_path / "later", list[str]()
+
+    def sleep(seconds: float) -> None:
+        if seconds != 7:  # the wait for a child
+            return
+        if local.is_dir():
+            raise KeyboardInterrupt
+        submit.init(str(local), three.data.core.name)
+        shutil.copytree(three.folder / "runs" / "a", local / "runs" / "a")
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        check.watch(str(local), 7, said=said.append)
+    assert "has no status.yaml" in said[0] and said[-1] == "1 entries, 1 new"
+
+
+def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is a folder, and has no pull requests"):
+        three.check(pr=1)
+    with pytest.raises(UserError, match="is a results repository already"):
+        submit.init(str(three.folder), "x/y")
+    with pytest.raises(UserError, match=r"has no status\.yaml"):
+        check.check(str(tmp_path))

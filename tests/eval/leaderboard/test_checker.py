@@ -1,0 +1,212 @@
+"""Honest runs: the same entry wherever it is made; what is flagged, and what becomes public of a run."""
+
+import random
+import shutil
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import exchange, inputs, predictions
+from robustbench_tc.eval.leaderboard import checker, copies, flags
+from robustbench_tc.eval.leaderboard.datasets import Datasets
+from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Refused
+from robustbench_tc.eval.leaderboard.publish import from_json, publish
+from robustbench_tc.eval.leaderboard.status import Status
+from robustbench_tc.eval.read_reply import read_reply
+
+from .. import small
+from . import live_runs, made
+from .conftest import RunOf
+
+AGENTS = ("oracle", "name-biased", "gives-up-on-error", "silent")
+
+
+def entry_of(folder: Path, data: Datasets) -> Entry:
+    return checker.check_run(folder, made.name_of(folder), data)
+
+
+# --- the same bytes ------------------------------------------------------------
+
+
+def encoded(folder: Path, name: str, status: Status) -> bytes:
+    """An entry made in a process that knows nothing else, from a copy whose files came in another order."""
+    copy = folder.with_name(f"{folder.name}-{random.random()}")
+    copy.mkdir()
+    for path in random.sample(sorted(folder.iterdir()), 3):
+        shutil.copyfile(path, copy / path.name)
+    return checker.encode(checker.checked(copy, name, Datasets.of_status(status)))
+
+
+def test_an_entry_has_the_same_bytes_in_any_order_on_any_number_of_processes(
+    data: Datasets, status: Status, run_of: RunOf
+) -> None:
+    folders = [run_of(agent) for agent in AGENTS] * 2
+    names = [made.name_of(folder) for folder in folders]
+    here = [checker.encode(checker.check_run(*one, data)) for one in zip(folders, names, strict=True)]
+    assert len(set(here)) == len(AGENTS)
+    order = random.Random(1).sample(range(len(folders)), len(folders))
+    with ProcessPoolExecutor(2) as pool:
+        shuffled = [folders[at] for at in order], [names[at] for at in order]
+        assert list(pool.map(encoded, *shuffled, [status] * len(order))) == [here[at] for at in order]
+    for text in here:
+        assert checker.encode(checker.decode(text)) == text
+
+
+def test_a_table_says_every_figure_and_flag(data: Datasets, run_of: RunOf) -> None:
+    entry = entry_of(run_of("oracle"), data)
+    lines = checker.table(entry).splitlines()
+    assert lines[0].startswith("**Alpha-3B**, mode prompt, on release 9.9.9 (")
+    assert any(line.startswith("| perturbed | 1.000 | [0.") for line in lines)
+    assert sum(line.startswith("- Flag `") for line in lines) == len(entry.flags) > 0
+
+
+# --- flags ------------------------------------------------------------
+
+
+def test_reference_agents_are_told_from_models(data: Datasets, run_of: RunOf) -> None:
+    for agent in AGENTS:
+        found = {flag.code: flag for flag in entry_of(run_of(agent), data).flags}
+        assert found[flags.REFERENCE].value >= flags.SAME_VERDICTS
+        assert (flags.NEAR_GOLD in found) == (agent == "oracle")
+        assert all(flags.says(flag) for flag in found.values())
+    assert set(flags.MEANING) == {flags.NEAR_GOLD, flags.KNOWS_UNSAID, flags.REFERENCE, copies.COPY}
+
+
+def test_a_scripted_agent_is_told_in_live_runs(live_release: Path, data: Datasets, tmp_path: Path) -> None:
+    taken = msgspec.structs.replace(
+        data, live=Datasets.of_status(Status(dataset=data.core.name, live=str(live_release))).live
+    )
+    assert taken.live is not None
+    for agent, run in (
+        ("blind-retrier", live_runs.played(tmp_path / "one", taken.live, "blind-retrier")),
+        (None, live_runs.mixed(tmp_path / "two", taken.live)),
+    ):
+        entry = entry_of(made.as_handed_in(run, tmp_path / f"in-{agent}"), taken)
+        assert [flag.of for flag in entry.flags] == ([] if agent is None else [agent])
+
+
+def with_replies(number: int, replies: bytes) -> Entry:
+    entry = made.entry(number)
+    assert entry.core is not None
+    return msgspec.structs.replace(entry, core=msgspec.structs.replace(entry.core, replies=replies))
+
+
+@pytest.mark.parametrize("changed", [0, 20, 40])
+def test_whoever_says_the_same_later_is_a_copy(changed: int) -> None:
+    first = made.entry(3)
+    assert first.core is not None
+    replies = bytearray(first.core.replies)
+    for at in range(0, 2 * changed, 2):
+        replies[at] ^= 1
+    later, own = with_replies(5, bytes(replies)), made.entry(4)
+    found = copies.equal([later, own, first])
+    if changed > (1 - copies.SAME_REPLIES) * copies.SKETCHED:
+        assert found == {}
+    else:
+        share = 1 - changed / copies.SKETCHED
+        assert found == {later.run: Flag(code="copy", value=share, n=copies.SKETCHED, of=first.run)}
+
+
+def test_no_run_takes_a_rank_from_one_that_is_trusted() -> None:
+    early, trusted = made.entry(3), with_replies(5, made.entry(3).core.replies)  # type: ignore[union-attr]
+    assert copies.equal([early, trusted], {trusted.run}) == {}
+    late = with_replies(6, early.core.replies)  # type: ignore[union-attr]
+    assert set(copies.equal([early, trusted, late], {trusted.run})) == {late.run}
+    assert copies.equal([early, trusted, late], {trusted.run, late.run})[late.run].of == trusted.run
+    other = msgspec.structs.replace(late, fingerprint="0" * 32)
+    assert copies.equal([early, other, msgspec.structs.replace(early, run="a/b/c", core=None)]) == {}
+
+
+# --- what becomes public ------------------------------------------------------------
+
+
+def test_what_is_public_names_no_place(local_run_of: RunOf, data: Datasets, tmp_path: Path) -> None:
+    run = made.changed(local_run_of("silent"), tmp_path / "run")
+    record = schema.loads((run / "run.json").read_bytes())
+    record["settings"] |= {"model": "/home/somebody/models/alpha", "headers": ["X-Secret"]}
+    record |= {"dataset": "/home/somebody/data", "reused": {"/home/somebody/runs": 3}}
+    (run / "run.json").write_bytes(msgspec.json.encode(record))
+    answers = predictions.read(run / "predictions.parquet")
+    (run / "predictions.parquet").unlink()
+    told = {"model": "/home/somebody/models/alpha", "error": "http://secret.example refused"}
+    predictions.write(
+        run / "predictions.parquet", [msgspec.structs.replace(one, **told, logprobs=[1]) for one in answers]
+    )
+    folder = made.as_handed_in(run, tmp_path / "public")
+    for path in folder.iterdir():
+        for word in (b"somebody", b"secret", b"Secret"):
+            assert word not in path.read_bytes(), path.name
+    assert {one.model for one in predictions.read(folder / "predictions.parquet")} == {"local:alpha"}
+    as_it_was = entry_of(made.as_handed_in(local_run_of("silent"), tmp_path / "as-it-was"), data)
+    assert entry_of(folder, data).core == as_it_was.core
+
+
+def test_a_run_that_is_not_complete_is_refused_in_a_line(local_run_of: RunOf, tmp_path: Path) -> None:
+    run = made.changed(local_run_of("silent"), tmp_path / "run")
+    (run / "predictions.parquet").unlink()
+    with pytest.raises(UserError, match=r"has no predictions.parquet yet"):
+        publish(run, tmp_path)
+
+
+@pytest.mark.parametrize("layout", ["lines", "array", "paper"])
+def test_a_json_file_gives_the_entry_of_its_run(
+    layout: str, data: Datasets, local_run_of: RunOf, run_of: RunOf, tmp_path: Path
+) -> None:
+    found = predictions.read(local_run_of("gives-up-on-error") / "predictions.parquet")
+    upload = tmp_path / "upload.json"
+    if layout == "paper":
+        exchange.write_predictions(
+            upload,
+            found,
+            data.core.by_id,
+            lambda one, row: read_reply(row, one.raw_output, one.tool_calls, model="m", mode="prompt").calls,
+        )
+    else:
+        predictions.write_lines(upload, found)
+    if layout == "array":
+        upload.write_bytes(b" [" + b",".join(upload.read_bytes().splitlines()) + b"]")
+    folder = tmp_path / "run"
+    from_json(upload, folder, data.core, model="Alpha-3B", mode="prompt")
+    entry, same = (
+        entry_of(made.as_handed_in(folder, tmp_path / "in"), data),
+        entry_of(run_of("gives-up-on-error"), data),
+    )
+    assert entry.core is not None and same.core is not None
+    assert (entry.core.counts, entry.core.verdicts) == (same.core.counts, same.core.verdicts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"[", b"{}", b"[1, 2]", b'[{"id": 1}]', b"[" * 90_000, b'{"id": "x"}\n', b"\xff\xfe", b"PAR1"],
+)
+def test_a_json_file_that_is_none_is_refused(text: bytes, data: Datasets, tmp_path: Path) -> None:
+    (tmp_path / "upload.json").write_bytes(text)
+    with pytest.raises(Refused) as refused:
+        from_json(tmp_path / "upload.json", tmp_path / "run", data.core, model="m", mode="fc")
+    assert "/tmp" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+# --- datasets ------------------------------------------------------------
+
+
+def test_status_names_the_datasets(release: Path, live_release: Path, tmp_path: Path) -> None:
+    beside = Status(dataset=release.name, live=str(live_release))
+    found = Datasets.of_status(beside, release.parent)
+    assert found.live is not None
+    assert (found.core.title, found.core.kind, found.live.kind) == (release.name, "core", "live")
+    rows = inputs.load(str(release)).rows
+    few = small.write(tmp_path / "few", [row for row in rows if row.type_code in ("clean", "CD")])
+    for status, says in (
+        (Status(dataset=str(few)), "a board needs a dataset with every type"),
+        (Status(dataset=str(release), own=(str(few),)), "`own` takes datasets of own tools alone"),
+        (Status(dataset=str(release), live=str(release)), "is not a live dataset"),
+        (Status(dataset=str(tmp_path / "none")), "no dataset"),
+        (Status(dataset="nobody/nothing@v1"), "nobody/nothing: the Hub did not answer"),
+    ):
+        with pytest.raises(UserError, match=says):
+            Datasets.of_status(status)

@@ -1,0 +1,111 @@
+"""The verbs of `rbtc leaderboard`: what they print, and one line for what is wrong."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from robustbench_tc.eval.leaderboard import status
+
+from ...conftest import Done
+from .conftest import RunOf
+
+Rbtc = Callable[..., Done]
+
+
+@pytest.fixture
+def results(rbtc: Rbtc, release: Path, tmp_path: Path) -> Path:
+    """A results repository in a folder."""
+    folder = tmp_path / "results"
+    done = rbtc("leaderboard", "init", folder, "--dataset", release)
+    assert done.code == 0 and "status.yaml" in done.out, done
+    return folder
+
+
+def test_a_run_goes_from_a_folder_to_a_page(
+    rbtc: Rbtc, results: Path, local_run_of: RunOf, tmp_path: Path
+) -> None:
+    run = local_run_of("name-biased")
+    send = ("leaderboard", "submit", run, "--to", results, "--model", "acme/Alpha-3B", "--price", "0.1,0.4")
+    dry = rbtc(*send, "--dry-run")
+    assert dry.code == 0 and dry.out.endswith("nothing was sent\n"), dry
+    assert "price_out: 0.4" in dry.out and "| perturbed |" in dry.out and "checking here" in dry.err
+    assert "secret.example" in (run / "run.json").read_text() and "secret.example" not in dry.out
+    assert not (results / "runs").exists()
+
+    told = json.loads(rbtc(*send, "--json").out)
+    again = json.loads(rbtc(*send, "--json").out)
+    assert (told["again"], again["again"]) == (False, True)
+    name = told["entry"]["run"]
+    assert {f"runs/{name}/{one}" for one in ("run.json", "predictions.parquet", "submission.yaml")} == {
+        *told["files"]
+    }
+
+    checked = rbtc("leaderboard", "check", results)
+    assert checked.code == 0 and checked.out == f"new: {name}\nentries: 1\n"
+    report = json.loads(rbtc("leaderboard", "check", results, "--all", "--json").out)
+    assert [entry["run"] for entry in report["new"]] == [name] and report["problems"] == []
+
+    built = rbtc("leaderboard", "build", results, "--out", tmp_path / "site")
+    assert built.code == 0 and str(tmp_path / "site" / "index.html") in built.out
+    assert "acme/Alpha-3B" in (tmp_path / "site" / "index.html").read_text()
+
+    vouch = ("leaderboard", "verify", name, "--in", results, "--run", run, "--by", "ann", "--json")
+    assert json.loads(rbtc(*vouch).out)["tier"] == "reproduced"
+    assert status.read((results / "status.yaml").read_bytes(), "").tiers[name].by == "ann"
+
+
+@pytest.mark.parametrize("layout", ["ours", "paper"])
+def test_predictions_in_one_file_are_a_run(
+    layout: str, rbtc: Rbtc, results: Path, local_run_of: RunOf, tmp_path: Path
+) -> None:
+    run, lines = local_run_of("name-biased"), tmp_path / "lines.jsonl"
+    assert rbtc("export", run, "--layout", layout, "--out", lines).code == 0
+    send = ("leaderboard", "submit", "--to", results, "--model", "acme/Alpha-3B", "--dry-run", "--json")
+    whole, imported = (json.loads(rbtc(*send, one).out)["entry"]["core"] for one in (run, lines))
+    assert imported["counts"] == whole["counts"] and imported["metrics"] == whole["metrics"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("init {results} --dataset {release}", "is a results repository already"),
+        ("init {new} --dataset {release} --live", "requires an argument"),
+        ("submit {run} --to {new}", "has no status.yaml: is it a results repository?"),
+        ("submit {results} --to {results}", "is no run folder of `rbtc eval`"),
+        ("submit {broken} --to {results}", "names no model: say --model"),
+        ("submit {run} --to {results} --weights ajar", "unknown kind of weights 'ajar'"),
+        ("submit {run} --to {results} --price 3", "write IN,OUT"),
+        ("submit {run} --to {results} --org ../..", "is not taken: "),
+        ("submit {run} --to {results} --dataset {new}", "no dataset at"),
+        ("submit {broken}/run.json --to {results} --model a/b", "not a row of the paper's layout"),
+        ("check {new}", "has no status.yaml"),
+        ("check {results} --pr 3", "is a folder, and has no pull requests"),
+        ("check {results} --watch 60 --all", "--watch looks at all that is new"),
+        ("build {new}", "has no status.yaml"),
+        ("build {results} --out {mine}", "not a folder that rbtc wrote"),
+        ("space {new} --results results", "is no dataset of the Hub"),
+        ("space {mine} --results acme/results", "exists"),
+        ("verify a/b/20261120-000000000000 --in {results} --run {run}", "has no entry of"),
+        ("verify a/b/20261120-000000000000 --in {results}", "name the repeated run with --run"),
+        ("verify x --in {results} --run {run} --base-url http://127.0.0.1:9", "or an endpoint"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    words: str, line: str, rbtc: Rbtc, results: Path, release: Path, local_run_of: RunOf, tmp_path: Path
+) -> None:
+    if words.startswith("space"):
+        pytest.importorskip("gradio", reason="a Space pins it (make env-leaderboard)")
+    broken, mine = tmp_path / "broken", tmp_path / "mine"
+    shutil.copytree(local_run_of("name-biased"), broken)
+    (broken / "run.json").write_text('{"settings": []}')
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years")
+    named = {"results": results, "release": release, "new": tmp_path / "new", "broken": broken, "mine": mine}
+    done = rbtc("leaderboard", *words.format(run=local_run_of("name-biased"), **named).split())
+    last = done.err.splitlines()[-1]
+    assert done.code in (1, 2) and done.out == "" and "Traceback" not in done.err
+    assert last.startswith("rbtc: ") and line in last, done.err
+    assert not (tmp_path / "new").exists() and [*mine.iterdir()] == [mine / "thesis.txt"]

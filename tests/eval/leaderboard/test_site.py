@@ -1,0 +1,327 @@
+"""The pages: what they say, where links lead, that texts are inert, and what a build replaces."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.leaderboard import site
+from robustbench_tc.eval.leaderboard.boards import boards
+from robustbench_tc.eval.leaderboard.entry import Entry, Flag, LiveFigures, Submission
+from robustbench_tc.eval.leaderboard.status import Reasoned, Status, Vouched
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.live import Line
+
+from .made import entries_of, entry
+
+EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e"
+NEAR = Flag(code="near-gold", value=0.99, n=40, of="letter")
+
+
+def live_entry(number: int) -> Entry:
+    share, loss = (
+        Interval(0.5 + number / 50, 0.4, 0.8, 40, "hull"),
+        Interval(0.2, 0.1, 0.3, 40, "mover", 0.01),
+    )
+    lines = tuple(
+        Line(name=name, n=40, left_out=0, success=share, delta=loss, met=30, recovery=share, silent=4,
+             false_success=(1, 3), omission=2, repetition=1, honest=3, extra_steps=1.4, extra_tokens=None)
+        for name in ("timeout_before", "explicit", "all")
+    )  # fmt: skip
+    return Entry(
+        kind="live", run=f"lab/live-{number}/20260301-{number:012x}",
+        submission=Submission(model=f"live-{number}"),
+        mode="fc", dataset="live", version="1.0.0", fingerprint="e" * 32, checker="0.1",
+        live=LiveFigures(episodes=80, clean=Interval(0.75, 0.6, 0.87, 40, "hull"), lines=lines,
+                         effects={"live_timeout_before": {"omitted": 2}}),
+    )  # fmt: skip
+
+
+def again(number: int, day: str) -> str:
+    """Another run of the same model."""
+    return f"{entry(number, samples=20).run.rpartition('/')[0]}/{day}-aaaaaaaaaaaa"
+
+
+def some_of_all() -> list[Entry]:
+    """Runs of every kind, of two dataset versions; some flagged, some of them superseded."""
+    core = [
+        msgspec.structs.replace(one, flags=(NEAR,)) if number % 9 == 4 else one
+        for number, one in enumerate(entries_of(160, samples=20))
+    ]
+    newer = msgspec.structs.replace(core[0], run=again(0, "20270101"))
+    older = [
+        entry(number, 8, samples=20, run=again(number, "20250101"), version="0.9.0", fingerprint="d" * 32)
+        for number in range(4)
+    ]
+    own = [
+        entry(
+            number, 8, samples=20, run=again(number, "20260202"), kind="own", fingerprint=str(number % 2) * 32
+        )
+        for number in range(20, 25)
+    ]
+    return [*core, newer, *older, *own, *map(live_entry, range(3))]
+
+
+def status_of(entries: list[Entry]) -> Status:
+    vouched = Vouched(
+        tier="reproduced", by="ada", day="2026-11-20", reason="the same verdict in 3,960 of 3,977 rows"
+    )
+    return Status(
+        dataset="lab/robustbench-tc@1.0.0",
+        tiers={one.run: vouched for number, one in enumerate(entries) if number % 3 != 1},
+        withdrawn={entries[6].run: Reasoned("its submitter asked")},
+        cleared={entries[13].run: {"near-gold": Reasoned("the maintainers read its replies")}},
+    )
+
+
+@pytest.fixture(scope="module")
+def entries() -> list[Entry]:
+    return some_of_all()
+
+
+@pytest.fixture(scope="module")
+def made(entries: list[Entry], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("board") / "site"
+    dropped = {"lab/gone/20260101-000000000000": "its entry does not fit its files"}
+    done = site.build(entries, status_of(entries), out, repository="lab/results", dropped=dropped)
+    assert (done.runs, done.left_out) == (len(entries) - 1 + 21, 2)
+    return out
+
+
+class Read(HTMLParser):
+    """The addresses, ids and visible words of a page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.scripts = 0
+        self.handlers: list[str] = []
+        self.words: list[str] = []
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.scripts += tag == "script"
+        self.handlers += [name for name in found if name.startswith("on") or name == "style"]
+        self.loads += [found[name] or "" for name in ("src",) if name in found]
+        if "href" in found:
+            (self.loads if tag == "link" else self.links).append(found["href"] or "")
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def html_of(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*.html")))
+
+
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(made: Path) -> None:
+    outside = set()
+    for page in html_of(made):
+        found = Read(page)
+        for link in (*found.links, *found.loads):
+            if link.startswith("https://"):
+                outside.add(re.sub(r"^(https://[^/]+).*", r"\1", link))
+                assert link in found.links, f"{page} loads {link}"
+            else:
+                assert (page.parent / unquote(urldefrag(link).url)).is_file(), f"{page}: {link}"
+    assert outside == {"https://arxiv.org", "https://huggingface.co"}
+    for script in made.glob("*-rows.js"):
+        name, _, rows = (
+            script.read_text("utf-8").removeprefix("boardRows(").removesuffix(");\n").partition(", ")
+        )
+        assert f"{json.loads(name)}-rows.js" == script.name
+        assert all((made / unquote(row[3])).is_file() for row in json.loads(rows))
+    styles = (made / "site.css").read_text() + (made / "site.js").read_text()
+    assert "url(" not in styles
+    assert not re.search(r"https?://(?!www\.w3\.org/)", styles)
+
+
+def test_every_run_is_reached_by_links_alone_from_the_first_page(made: Path, entries: list[Entry]) -> None:
+    seen: set[Path] = set()
+    todo = [made / "index.html"]
+    while todo:
+        page = todo.pop()
+        if page not in seen:
+            seen.add(page)
+            links = (link for link in Read(page).links if not link.startswith("https://"))
+            todo += [
+                path for link in links if (path := (page.parent / unquote(link)).resolve()).suffix == ".html"
+            ]
+    assert seen == set(html_of(made.resolve()))
+    for one in entries:
+        assert (made / f"model/{one.run}.html").is_file() == (one is not entries[6])
+
+
+def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: list[Entry]) -> None:
+    status = status_of(entries)
+    for board in boards(entries, status):
+        if board.fingerprint == "paper":
+            continue
+        for row in (*board.rows, *board.past):
+            text = Read(made / f"model/{row.run}.html").text
+            assert row.head
+            assert f"{row.head.value:.3f}" in text
+            assert f"[{row.head.low:.3f}, {row.head.high:.3f}]" in text.replace("−", "-")
+            assert row.tier in text
+            assert ("So it has no rank" in text) == any(flag.code == "near-gold" for flag in row.flags)
+            assert ("Superseded by" in text) == (row.superseded_by is not None)
+            assert (
+                f"https://huggingface.co/datasets/lab/results/tree/main/runs/{row.run}"
+                in Read(made / f"model/{row.run}.html").links
+            )
+    history = Read(made / f"model/{again(0, '20270101')}.html")
+    assert "2025-01-01" in history.text
+    assert "version 0.9.0" in history.text
+    assert f"{Path(entries[0].run).name}.html" in " ".join(history.links)
+    cleared = Read(made / f"model/{entries[13].run}.html").text
+    assert "Cleared by a maintainer: the maintainers read its replies" in cleared
+    index = Read(made / "index.html").text
+    leader = next(board for board in boards(entries, status) if board.version == "1.0.0").ranked[0]
+    assert (
+        f"{leader.entry.submission.model} leads: {leader.head.value:.3f}" in index if leader.head else False
+    )
+    assert "another version of the dataset" in index
+    assert "Qwen3-14B" in index
+    assert "withdrawn: its submitter asked" in index
+    assert "its entry does not fit its files" in index
+    assert "its figures are not the model's alone" in Read(made / f"model/{entries[10].run}.html").text
+
+
+def test_the_data_files_hold_every_run_and_its_counts(made: Path, entries: list[Entry]) -> None:
+    table = {row["run"]: row for row in pq.read_table(made / "data.parquet").to_pylist()}
+    headline = json.loads((made / "data.json").read_text())
+    listed = {run["run"]: run for board in headline["boards"] for run in board["runs"]}
+    assert set(table) == {one.run for one in entries if one is not entries[6]} | {
+        run for run in listed if run.startswith("paper/")
+    }
+    assert set(headline["left_out"]) == {entries[6].run, "lab/gone/20260101-000000000000"}
+    for one in entries:
+        if one.core and one.run in table:
+            row = table[one.run]
+            assert (row["right_perturbed"], row["n_perturbed"]) == one.core.counts["perturbed"]
+            assert row["perturbed"] == (one.core.metrics["perturbed"] or Interval(0, 0, 0, 0)).value
+            assert listed.get(one.run, row)["rank"] == row["rank"]
+        elif one.live:
+            assert table[one.run]["success_all"] == one.live.lines[-1].success.value
+
+
+def test_the_same_entries_in_any_order_make_the_same_bytes(
+    made: Path, entries: list[Entry], tmp_path: Path
+) -> None:
+    dropped = {"lab/gone/20260101-000000000000": "its entry does not fit its files"}
+    site.build(entries[::-1], status_of(entries), tmp_path / "b", repository="lab/results", dropped=dropped)
+    files = {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    again = {
+        p.relative_to(tmp_path / "b"): p.read_bytes() for p in (tmp_path / "b").rglob("*") if p.is_file()
+    }
+    assert files.keys() == again.keys()
+    assert [name for name in files if files[name] != again[name]] == []
+
+
+def test_a_build_replaces_a_site_and_nothing_else(tmp_path: Path) -> None:
+    status = Status(dataset="x")
+    out = tmp_path / "site"
+    site.build(entries_of(3, samples=20), status, out, repository=None)
+    site.build(entries_of(1, samples=20), status, out, repository=None)
+    assert len(list(out.glob("model/*/*/*.html"))) == 1
+    (out / "mine.txt").write_text("kept")
+    with pytest.raises(UserError, match=r"holds what rbtc did not write there: mine\.txt"):
+        site.build([], status, out, repository=None)
+    assert len(list(out.glob("model/*/*/*.html"))) == 1, "and nothing was changed"
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("kept")
+    with pytest.raises(UserError, match="not a folder that rbtc wrote"):
+        site.build([], status, foreign, repository=None)
+    assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
+
+
+def test_an_empty_board_says_so_and_a_folder_has_no_links_to_the_hub(tmp_path: Path) -> None:
+    site.build([], Status(dataset="x"), tmp_path / "none", repository=None)
+    text = Read(tmp_path / "none/index.html").text
+    assert "Qwen3-14B" in text
+    assert "No run yet" in Read(tmp_path / "none/live.html").text
+    site.build(entries_of(2, samples=20), Status(dataset="x"), tmp_path / "two", repository=None)
+    assert "No run has a rank yet" in Read(tmp_path / "two/index.html").text
+    links = {link for page in html_of(tmp_path / "two") for link in Read(page).links}
+    assert not [link for link in links if "/tree/main/" in link]
+
+
+def hostile(number: int = 1) -> Entry:
+    """An entry whose every text is an attack; the card is one too."""
+    stated = Submission(
+        model=EVIL, licence=EVIL, card=f"javascript:{EVIL}", agent=EVIL, contact=EVIL, note=EVIL
+    )
+    return entry(
+        number,
+        8,
+        samples=20,
+        submission=stated,
+        submitter=EVIL,
+        mode=EVIL,
+        dataset=EVIL,
+        version=EVIL,
+        checker=EVIL,
+    )
+
+
+def test_no_text_of_a_run_is_ever_markup(tmp_path: Path) -> None:
+    one = hostile()
+    live = msgspec.structs.replace(live_entry(1), submission=one.submission, submitter=EVIL)
+    vouched = Vouched(tier="reproduced", by=EVIL, day=EVIL, reason=EVIL)
+    status = Status(
+        dataset=EVIL, live=EVIL, own=(EVIL,), tiers={one.run: vouched, live.run: vouched},
+        withdrawn={EVIL: Reasoned(EVIL)},
+    )  # fmt: skip
+    own = msgspec.structs.replace(one, kind="own", fingerprint="9" * 32, run="lab/own/20260101-0123456789ab")
+    site.build([one, live, own], status, tmp_path / "site", repository="lab/results", dropped={"x/y/z": EVIL})
+    pages = list(html_of(tmp_path / "site"))
+    assert len(pages) == 3 + 21 + 4
+    for page in pages:
+        found = Read(page)
+        assert (found.scripts, found.handlers) == (1, []), page
+        assert not [link for link in found.links if "script" in link], page
+        assert "\u202e" not in page.read_text("utf-8"), "nothing turns the direction of a text"
+    assert "javascript:" in Read(tmp_path / "site/model" / f"{one.run}.html").text, "shown as what it is"
+    for drawing in (tmp_path / "site").rglob("*.svg"):
+        assert "<script" not in drawing.read_text()
+
+
+def test_only_a_web_address_becomes_a_link_and_one_that_search_engines_do_not_follow(tmp_path: Path) -> None:
+    def card(address: str) -> Any:
+        one = entry(1, 8, samples=20, submission=Submission(model="m", card=address))
+        site.build([one], Status(dataset="x"), tmp_path / "site", repository=None)
+        return re.findall(
+            r'<a href="([^"]*)" rel="nofollow noopener">',
+            (tmp_path / f"site/model/{one.run}.html").read_text(),
+        )
+
+    assert card("https://example.org/a?b=1&c=2") == ["https://example.org/a?b=1&amp;c=2"]
+    for address in (
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//example.org",
+        " https://example.org",
+        "file:///etc",
+    ):
+        assert card(address) == []
+
+
+def test_the_first_page_is_small_whatever_the_board_holds(made: Path) -> None:
+    assert len(gzip.compress((made / "index.html").read_bytes())) < 40_000
+    assert (made / "index.html").read_text().count("<tr>") < 2 * site.PAGE + 30

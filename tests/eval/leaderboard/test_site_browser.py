@@ -1,0 +1,199 @@
+"""The pages in Chromium, from files: axe, phone and dark, without script; and search, filters and order."""
+
+import os
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.eval.leaderboard import site
+from robustbench_tc.eval.leaderboard.status import Status, Vouched
+
+from .made import entries_of
+from .test_site import hostile, live_entry, some_of_all, status_of
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
+)
+pytest.importorskip("axe_playwright_python", reason="axe comes with the extra browser (make env-leaderboard)")
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
+if not CHROMIUM.is_file():
+    pytest.skip(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)", allow_module_level=True)
+
+OPTIONS = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
+).split()
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as tool:
+        found = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with a page of every kind, two pages of ranked runs, and one whose texts are attacks."""
+    entries = [*some_of_all(), msgspec.structs.replace(hostile(7), run="lab/evil/20260101-eeeeeeeeeeee")]
+    out = tmp_path_factory.mktemp("board") / "site"
+    vouched = Vouched(tier="reproduced", by="ada", day="2026-11-20", reason="the same verdicts")
+    status = status_of(entries)
+    ranked = {one.run: vouched for one in entries[:155]} | {one.run: vouched for one in entries[-6:]}
+    site.build(
+        entries,
+        msgspec.structs.replace(status, tiers=ranked),
+        out,
+        repository="lab/results",
+        dropped={"lab/gone/20260101-000000000000": "its entry does not fit its files"},
+    )
+    return out
+
+
+class Watched:
+    """A page whose console and requests are written down."""
+
+    def __init__(self, browser: Any, folder: Path, **how: Any) -> None:
+        self.folder = folder
+        self.context = browser.new_context(**{"viewport": DESKTOP, **how})
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.outside: list[str] = []
+        self.page.on("console", lambda one: self.errors.append(one.text) if one.type == "error" else None)
+        self.page.on("pageerror", lambda one: self.errors.append(str(one)))
+        self.page.on(
+            "request", lambda one: None if one.url.startswith("file:") else self.outside.append(one.url)
+        )
+
+    def open(self, name: str) -> Any:
+        self.page.goto(f"file://{self.folder}/{name}")
+        self.page.wait_for_timeout(150)
+        return self.page
+
+    def close(self) -> None:
+        self.context.close()
+        assert (self.errors, self.outside) == ([], [])
+
+
+def kinds_of_pages(folder: Path) -> list[str]:
+    every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
+    tops = [name for name in every if "/" not in name]
+    runs = [
+        "model/lab0/Model-0-1B",
+        "model/lab4/Model-4-5B",
+        "model/lab/live-1",
+        "model/lab/evil",
+        "paper/Qwen3-14B",
+    ]
+    return [*tops, *(next(name for name in every if name.startswith(run)) for run in runs)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_kind_of_page_can_be_read_named_and_reached(
+    browser: Any, made: Path, size: dict[str, int], scheme: str
+) -> None:
+    watched = Watched(browser, made, viewport=size, color_scheme=scheme, bypass_csp=True)
+    names = kinds_of_pages(made)
+    assert len(names) >= 12
+    for name in names:
+        page = watched.open(name)
+        for box in page.locator("details").all():
+            box.evaluate("one => { one.open = true; }")
+        page.evaluate(AXE)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")[
+            "violations"
+        ]
+        assert [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found] == [], name
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+        assert page.title() != "owned", name
+    page.evaluate("document.querySelector('main').append(document.createElement('img'))")
+    found = page.evaluate("axe.run(document, {runOnly: ['image-alt'], preload: false})")["violations"]
+    assert [one["id"] for one in found] == ["image-alt"], "axe sees nothing"
+    watched.close()
+
+
+def texts(page: Any, column: int) -> list[str]:
+    """The values of a column of the page's first board, once it has settled."""
+    page.wait_for_timeout(150)
+    found: list[str] = (
+        page.locator("section.board")
+        .first.locator("tbody:not(.reference) tr")
+        .evaluate_all("(rows, at) => rows.map(row => row.cells[at].firstChild.textContent)", column)
+    )
+    return found
+
+
+def test_search_filters_and_order_reach_every_run_from_a_folder(browser: Any, made: Path) -> None:
+    watched = Watched(browser, made)
+    page = watched.open("index.html")
+    board = page.locator("section.board").first
+    first = texts(page, 1)
+    assert len(first) == site.PAGE
+    assert first == sorted(first, reverse=True)
+    ranked = int(board.locator(".count").inner_text().split(" of ")[1].split()[0])
+    board.get_by_role("button", name="Clean").click()
+    clean = texts(page, 2)
+    assert clean == sorted(clean, reverse=True)
+    assert board.locator("th[aria-sort=descending]").inner_text() == "Clean"
+    assert f"1 to {site.PAGE} of {ranked}" in board.locator(".count").inner_text()
+    board.get_by_role("button", name="Later").click()
+    assert len(texts(page, 2)) == ranked - site.PAGE
+    assert max(texts(page, 2)) <= min(clean), "sorted over all pages"
+    board.get_by_role("button", name="Clean").click()
+    assert texts(page, 2) == sorted(texts(page, 2)), "the other way round"
+    board.get_by_role("button", name="Clean").click()
+    assert texts(page, 1) == first, "and by rank again"
+    board.get_by_label("Shown").select_option("all")
+    board.get_by_label("Search").fill("model-12 lab12")
+    assert len(texts(page, 0)) >= 1
+    assert all("Model-12" in name for name in board.locator("tbody tr th a").all_inner_texts())
+    board.get_by_label("Search").fill("")
+    board.get_by_label("Tier").select_option("unverified")
+    assert set(texts(page, 9)) == {"unverified"}
+    assert board.locator("tbody .rank").all_inner_texts()[0] == "–"
+    board.get_by_label("Search").fill("nobody has this name")
+    assert texts(page, 0) == []
+    assert board.locator(".count").inner_text() == "None fits."
+    board.get_by_label("Search").fill("<script>")
+    board.get_by_label("Tier").select_option("")
+    assert texts(page, 0) != []
+    assert page.title() != "owned"
+    board.locator("tbody a").first.click()
+    assert "<script>" in page.locator("h1").inner_text()
+    assert page.title() != "owned"
+    watched.close()
+
+
+def test_intervals_come_on_demand_and_all_is_read_without_script(browser: Any, made: Path) -> None:
+    watched = Watched(browser, made, java_script_enabled=False)
+    page = watched.open("index.html")
+    board = page.locator("section.board").first
+    assert board.locator("tbody tr").count() == site.PAGE
+    assert not board.locator("small.span").first.is_visible()
+    board.get_by_label("95 % intervals").check()
+    assert board.locator("small.span").first.is_visible()
+    assert not board.get_by_label("Search").is_visible(), "what needs the script is not shown"
+    assert page.get_by_role("img", name="perturbed accuracy of every run").is_visible()
+    board.locator("nav.pager a").first.click()
+    assert page.locator("section.board tbody tr").count() > 10
+    watched.close()
+
+
+def test_a_board_of_live_runs_and_of_own_tools_is_sorted_too(browser: Any, tmp_path: Path) -> None:
+    entries = [*map(live_entry, range(4)), *entries_of(3, samples=20)]
+    site.build(entries, Status(dataset="x"), tmp_path / "site", repository=None)
+    watched = Watched(browser, tmp_path / "site")
+    page = watched.open("live.html")
+    assert texts(page, 1) == ["0.560", "0.540", "0.520", "0.500"]
+    page.get_by_role("button", name="Success", exact=True).click()
+    page.get_by_role("button", name="Success", exact=True).click()
+    assert texts(page, 1) == ["0.500", "0.520", "0.540", "0.560"]
+    watched.close()

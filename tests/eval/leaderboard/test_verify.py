@@ -1,0 +1,119 @@
+"""A maintainer's repetition, an endpoint asked again, and the tier that either writes."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.agent_server import serving
+from robustbench_tc.eval.leaderboard import check, entries, submit, verify
+from robustbench_tc.eval.leaderboard.datasets import Datasets
+from robustbench_tc.eval.leaderboard.entry import Submission
+from robustbench_tc.eval.leaderboard.place import open_place
+from robustbench_tc.eval.leaderboard.status import Status, Vouched, read
+
+from . import live_runs
+from .conftest import RunOf
+
+
+@pytest.fixture(scope="module")
+def place(
+    data: Datasets, live_release: Path, local_run_of: RunOf, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """A folder with the entries of a run over rows and of a live run."""
+    folder = tmp_path_factory.mktemp("verify") / "results"
+    submit.init(str(folder), data.core.name, live=str(live_release))
+    live = Datasets.of_status(Status(dataset=data.core.name, live=str(live_release))).live
+    assert live is not None
+    for run in (local_run_of("name-biased"), live_runs.played(folder.parent / "live", live, "oracle")):
+        submit.submit(run, str(folder), Submission(model="Alpha-3B"))
+    assert len(check.check(str(folder)).new) == 2
+    return str(folder)
+
+
+@pytest.fixture
+def runs(place: str) -> dict[str, str]:
+    """By kind."""
+    return {entry.kind: entry.run for entry in entries.read_entries(open_place(place))[1]}
+
+
+def tiers(place: str) -> dict[str, Vouched]:
+    return read((Path(place) / "status.yaml").read_bytes(), "status.yaml").tiers
+
+
+def test_a_run_that_is_repeated_is_reproduced(
+    place: str,
+    runs: dict[str, str],
+    local_run_of: RunOf,
+    live_release: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(UserError, match=r"does not repeat .*, p = 0\.0\d+; it stays as it is"):
+        verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann")
+    with pytest.raises(UserError, match="another mode than"):
+        verify.verify(place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann")
+    assert runs["core"] not in tiers(place)
+    done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
+    assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
+    live = Datasets.of_status(read((Path(place) / "status.yaml").read_bytes(), "")).live
+    assert live is not None
+    with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
+        verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann")
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=r"0\.273 here, 0\.409 .*p = 0\.250"):
+        patch.setattr(verify, "LEVEL", 0.3)  # six tasks show no more
+        other = live_runs.played(tmp_path / "liar", live, "liar")
+        verify.verify(place, runs["live"], repeated=other, by="ann")
+    same = live_runs.played(tmp_path / "same", live, "oracle")
+    live_done = verify.verify(place, runs["live"], repeated=same, by="ann")
+    assert tiers(place) == {runs["core"]: done, runs["live"]: live_done}
+
+
+def test_an_endpoint_is_asked_again(
+    place: str, runs: dict[str, str], data: Datasets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "ROWS", 60)
+    for agent, fits in (("silent", False), ("name-biased", True)):
+        with serving(agent, data.core.rows) as url:
+            how = {"base_url": url, "work": tmp_path / agent, "by": "ann"}
+            if fits:
+                done = verify.verify(place, runs["core"], **how)  # type: ignore[arg-type]
+                assert done.tier == "endpoint-matched" and "60 rows" in done.reason
+                assert tiers(place)[runs["core"]] == done
+            else:
+                with pytest.raises(UserError, match="does not match"):
+                    verify.verify(place, runs["core"], **how)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="is a live run"):
+        verify.verify(place, runs["live"], base_url="http://127.0.0.1:9", by="ann")
+    with pytest.raises(UserError, match="has no entry of a/b/c: there is no such run"):
+        verify.verify(place, "a/b/c", repeated=tmp_path, by="ann")
+    ids = verify.drawn(data.core.rows, 7)
+    assert len(set(ids)) == 60 and ids == verify.drawn(data.core.rows, 7) != verify.drawn(data.core.rows, 8)
+
+
+ONE = Vouched(tier="reproduced", by='a "b"', day="2026-11-20", reason="x: {y} # z\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dataset: a/b@v1\n",
+        "dataset: a/b@v1\ntiers: {}  # none yet\n# the last word\n",
+        "dataset: a/b@v1\ntiers: # us\n  # ours\n  x/y/z: {tier: reproduced, by: m, day: d, reason: r}\n",
+    ],
+)
+def test_a_tier_is_added_and_the_rest_of_the_file_stays(text: str) -> None:
+    status = read(text.encode(), "")
+    made = verify.with_tier(text.encode(), status, "o/m/i", ONE)
+    assert read(made, "") == msgspec.structs.replace(status, tiers=status.tiers | {"o/m/i": ONE})
+    assert {line for line in text.splitlines() if "tiers" not in line} <= set(made.decode().splitlines())
+    other = msgspec.structs.replace(ONE, tier="endpoint-matched")
+    again = verify.with_tier(made, read(made, ""), "o/m/i", other)
+    assert len(again.splitlines()) == len(made.splitlines()) and read(again, "").tiers["o/m/i"] == other
+
+
+def test_a_file_that_cannot_be_added_to_is_left_alone() -> None:
+    text = b"dataset: a/b\ntiers: {x/y/z: {tier: reproduced, by: m, day: d, reason: r}}\n"
+    with pytest.raises(UserError, match="put under `tiers`"):
+        verify.with_tier(text, read(text, ""), "o/m/i", ONE)

@@ -1,26 +1,26 @@
 """Every entry of a repository in one file, and a short index of them for scripts."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.hub import HubFile
 
 from . import status
 from .checker import CHECKER, ENTRY, decode, encode
 from .entry import Digest, Entry
-from .place import STATUS, File, Files, Place
+from .place import STATUS, Files, Place
 from .pulls import complete, runs
 from .status import Status
 
 ALL, INDEX = "entries.parquet", "entries.json"
 
 _KEYS = ("run", "kind", "fingerprint", "checker")
-_TYPES: dict[str, pa.DataType] = {**dict.fromkeys(_KEYS, pa.string()), "entry": pa.binary()}
-_SCHEMA = pa.schema(_TYPES)
+_SCHEMA = pa.schema([(name, pa.string()) for name in _KEYS] + [("entry", pa.binary())])
 
 
 def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
@@ -32,9 +32,10 @@ def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
     return found, fitting, dropped
 
 
-def read_status(place: Place, revision: str | None = None) -> Status:
-    """Raises UserError."""
-    return status.read(place.read(STATUS, revision), f"{place.name}/{STATUS}")
+def read_status(place: Place, revision: str | None = None, dataset: str | None = None) -> Status:
+    """The maintainers' word, with another dataset where one is named. Raises UserError."""
+    found = status.read(place.read(STATUS, revision), f"{place.name}/{STATUS}")
+    return msgspec.structs.replace(found, dataset=dataset or found.dataset)
 
 
 def stored(place: Place, listed: Files, revision: str | None = None) -> list[Entry]:
@@ -49,19 +50,19 @@ def stored(place: Place, listed: Files, revision: str | None = None) -> list[Ent
         raise UserError(f"{place.name}/{ALL}: {why}: put it back from the history") from None
 
 
-def fits(entries: Iterable[Entry], listed: Files) -> tuple[list[Entry], dict[str, str]]:
+def fits(entries: Sequence[Entry], listed: Files) -> tuple[list[Entry], dict[str, str]]:
     """The entries whose runs are there as they were scored, and why the others are not shown."""
-    there, fitting, dropped = runs(listed), [], {}
+    there = runs(listed)
+    fitting = [entry for entry in entries if scored(entry, there.get(entry.run, {}))]
+    dropped = {
+        run: "it has no entry yet" if complete(files) else "it lacks files, or has others"
+        for run, files in there.items()
+    }
     for entry in entries:
-        files = there.get(entry.run, {})
-        if not files:
-            dropped[entry.run] = "its files are not there"
-        elif not scored(entry, files):
-            dropped[entry.run] = "its files are not those that were scored"
-        else:
-            fitting.append(entry)
-    for run in there.keys() - {entry.run for entry in fitting} - dropped.keys():
-        dropped[run] = "it has no entry yet" if complete(there[run]) else "it lacks files, or has others"
+        gone = "its files are not those that were scored" if entry.run in there else "its files are not there"
+        dropped[entry.run] = gone
+    for entry in fitting:
+        del dropped[entry.run]
     return fitting, dict(sorted(dropped.items()))
 
 
@@ -72,10 +73,10 @@ def scored(entry: Entry, files: Files) -> bool:
     )
 
 
-def same(digest: Digest, file: File) -> bool:
+def same(digest: Digest, file: HubFile) -> bool:
     """Whether a listed file is the one that was read."""
-    known = file.sha256 == digest.sha256 if file.sha256 else file.git == digest.git
-    return known and file.size == digest.size
+    equal = file.sha256 == digest.sha256 if file.sha256 else file.git == digest.git
+    return equal and file.bytes == digest.size
 
 
 def write_entries(entries: Iterable[Entry]) -> dict[str, bytes]:
@@ -85,20 +86,19 @@ def write_entries(entries: Iterable[Entry]) -> dict[str, bytes]:
     table = pa.table(columns | {"entry": [encode(entry) for entry in ordered]}, schema=_SCHEMA)
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    index = {"format": 1, "checker": CHECKER, "entries": [_line(entry) for entry in ordered]}
+    lines = [
+        {
+            "run": entry.run,
+            "model": entry.submission.model,
+            "kind": entry.kind,
+            "fingerprint": entry.fingerprint,
+            "version": entry.version,
+            "flags": [flag.code for flag in entry.flags],
+            "metrics": entry.core and entry.core.metrics,
+            "clean": entry.live and entry.live.clean,
+        }
+        for entry in ordered
+    ]
+    index = {"format": 1, "checker": CHECKER, "entries": lines}
     text = msgspec.json.format(msgspec.json.encode(index), indent=1)
     return {INDEX: text + b"\n", ALL: buffer.getvalue()}
-
-
-def _line(entry: Entry) -> Mapping[str, object]:
-    """An entry for scripts."""
-    return {
-        "run": entry.run,
-        "model": entry.submission.model,
-        "kind": entry.kind,
-        "fingerprint": entry.fingerprint,
-        "version": entry.version,
-        "flags": [flag.code for flag in entry.flags],
-        "metrics": entry.core and entry.core.metrics,
-        "clean": entry.live and entry.live.clean,
-    }

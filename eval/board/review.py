@@ -6,12 +6,10 @@ entry. Of pull requests only what the checker's own account said is believed.
 
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from robustbench_tc.errors import UserError
+import msgspec
 
 from . import entries, pulls
 from .checker import ENTRY, checked, table
@@ -21,18 +19,22 @@ from .place import Files, Hub, Place, Pull, run_path
 from .pulls import Remark
 
 
-def fetch(place: Place, run: str, files: Files, into: Path, revision: str | None) -> Path:
+def fetch(place: Place, run: str, files: Files, into: Path, revision: str | None = None) -> Path:
     """The folder of a run under `into`. Raises Refused for what is not fetched, UserError."""
     pulls.check_run_files(run, files)
-    place.fetch([f"{run_path(run)}/{name}" for name in sorted(files.keys() - {ENTRY})], into, revision)
-    return into / run_path(run)
+    folder = into / run_path(run)
+    folder.mkdir(parents=True)
+    for name in sorted(files.keys() - {ENTRY}):
+        (folder / name).write_bytes(place.read(f"{run_path(run)}/{name}", revision))
+    return folder
 
 
-def score(folder: Path, run: str, files: Files, data: Datasets) -> Entry:
-    """The entry of a fetched run, from a child with limits. Raises Refused."""
-    entry = checked(folder, run, data)
+def score(place: Place, run: str, files: Files, data: Datasets, revision: str | None) -> Entry:
+    """The entry of a run, from a child with limits. Raises Refused, UserError."""
+    with tempfile.TemporaryDirectory() as temporary:
+        entry = checked(fetch(place, run, files, Path(temporary), revision), run, data)
     if not entries.scored(entry, files):
-        raise pulls.refused(f"{run} could not be fetched as it is listed: check again")
+        raise Refused("pull", f"{run} could not be fetched as it is listed: check again")
     return entry
 
 
@@ -43,9 +45,8 @@ def answer(place: Hub, pull: Pull, data: Callable[[], Datasets]) -> Entry | str 
         return None
     found: Entry | str
     try:
-        run, files = _added(place, pull)
-        with tempfile.TemporaryDirectory() as temporary:
-            found = score(fetch(place, run, files, Path(temporary), pull.head), run, files, data())
+        run, files = pulls.added(place, pull)
+        found = score(place, run, files, data(), pull.head)
         remark, text = Remark("taken", pull.head, run), table(found)
         then = "A maintainer may merge it; the entry is written after the merge of this commit, and no other."
     except Refused as error:
@@ -56,78 +57,50 @@ def answer(place: Hub, pull: Pull, data: Callable[[], Datasets]) -> Entry | str 
     return found
 
 
-def _added(place: Hub, pull: Pull) -> tuple[str, Files]:
-    """What a pull request adds. Raises Refused where it does anything else."""
-    before, after = place.files(pulls.base(place, pull)), place.files(pull.head)
-    return pulls.added(before, after, datetime.now(UTC).date())
+def brought(place: Hub, pull: Pull) -> str:
+    """The run that a merged pull request brought as it had been checked; where none was checked, the one that
+    it adds. Raises Refused where it is not so."""
+    said = [remark for remark in pulls.remarks(pull) if remark.what != "undone"]
+    if not said:
+        return pulls.added(place, pull)[0]
+    for remark in said:
+        if (remark.what, remark.head) == ("taken", pull.head):
+            return remark.run
+    so = "refused" if said[-1].head == pull.head else "changed after it was checked"
+    raise Refused("pull", f"it was {so} (commit {said[-1].head[:12]})")
+
+
+def undo(place: Hub, pull: Pull, why: str, main: str) -> tuple[str, list[str]]:
+    """Puts back what a merged pull request did to files that were there before, unless they have changed
+    since, and says so below it, once. What main is then, and the runs of its new files."""
+    earlier, merged = pulls.span(place, pull)
+    before, after, now = map(place.files, (earlier, merged, main))
+    changed = [path for path, file in before.items() if after.get(path) != file]
+    if not any(remark.what == "undone" for remark in pulls.remarks(pull)):
+        restored = {path: place.read(path, earlier) for path in changed if now.get(path) == after.get(path)}
+        if restored:
+            main = place.commit(restored, f"Put back what pull request {pull.number} changed", head=main)
+        listed = f"{', '.join(changed[:5]) or 'nothing'} ({len(changed):,} files)"
+        text = f"{why}: its new files get no entry; what it changed is put back: {listed}"
+        place.comment(pull.number, f"{Remark('undone', pull.head)}\n{_quoted(text)}")
+    return main, [*pulls.runs({path: file for path, file in after.items() if path not in before})]
+
+
+def signed(
+    place: Place, entry: Entry, before: Entry | None, pull: Pull | None, spaces: tuple[str, ...]
+) -> Entry:
+    """The entry, and where its run came from: as the one before says, or the pull request that brought it."""
+    if before is not None:
+        said = {name: getattr(before, name) for name in ("submitter", "member", "commit")}
+    elif pull is not None and isinstance(place, Hub):
+        organisation = entry.run.split("/")[0]
+        member = pull.author in (organisation, *spaces) or place.is_member(pull.author, organisation)
+        said = {"submitter": pull.author, "member": member, "commit": pull.head}
+    else:
+        said = {}
+    return msgspec.structs.replace(entry, **said)
 
 
 def _quoted(text: str) -> str:
     """A block of Markdown in which nothing is markup."""
     return textwrap.indent(text, "    ", lambda line: True)
-
-
-class Merged:
-    """The merged pull requests: which runs came as they were checked, and which did not."""
-
-    def __init__(self, place: Hub, main: str, known: Mapping[int, tuple[str, Pull]]) -> None:
-        self.main = main
-        self.known = dict(known)
-        """Number → the run that was merged as it had been checked, and the pull request."""
-        self.barred: dict[str, str] = {}
-        """Run → why it gets no entry."""
-        self.problems: list[str] = []
-        self._place = place
-
-    def look(self, number: int, head: str | None) -> None:
-        """At one of them. What one that was not checked changed of other files is put back."""
-        if number in self.known:
-            return
-        pull = self._place.pull(number, head)
-        remarks = pulls.remarks(pull)
-        taken = [remark.run for remark in remarks if (remark.what, remark.head) == ("taken", pull.head)]
-        before = [remark for remark in remarks if remark.what != "changed"]
-        if taken:
-            self.known[number] = (taken[-1], pull)
-        elif before:
-            so = "changed after it was checked" if before[-1].head != pull.head else "merged though refused"
-            self._undo(pull, f"pull request {number} was {so} (commit {before[-1].head[:12]})")
-        else:
-            try:
-                self.known[number] = (_added(self._place, pull)[0], pull)
-            except Refused as error:
-                self._undo(pull, f"pull request {number} was merged without a check: {error}")
-
-    def _undo(self, pull: Pull, why: str) -> None:
-        try:
-            base = pulls.base(self._place, pull)
-        except Refused as error:
-            raise UserError(
-                f"{self._place.name}: {why}, and what it changed cannot be told: {error}"
-            ) from None
-        before, after, main = (self._place.files(commit) for commit in (base, pull.head, self.main))
-        restored, others = {}, []
-        for path in pulls.changed(before, after):
-            if path not in before:
-                run = path.removeprefix("runs/").rpartition("/")[0]
-                self.barred[run] = f"{why}: its files are not those of a checked commit"
-                continue
-            others.append(path)
-            if main.get(path) == after.get(path):
-                restored[path] = self._place.read(path, base)
-        said = f"{why}: its new files get no entry"
-        if others:
-            said += f", and what it changed of {', '.join(others[:5])} ({len(others):,} files) is put back"
-        if restored:
-            message = f"Put back what pull request {pull.number} changed"
-            self.main = self._place.commit(restored, message, onto=self.main)
-        self.problems.append(said)
-        if not any(remark.what == "changed" for remark in pulls.remarks(pull)):
-            self._place.comment(pull.number, f"{Remark('changed', pull.head)}\n{_quoted(said)}")
-
-
-def whose(place: Hub, run: str, pull: Pull, spaces: tuple[str, ...]) -> dict[str, Any]:
-    """The fields of an entry that say where it came from."""
-    organisation = run.split("/")[0]
-    member = pull.author in (organisation, *spaces) or place.is_member(pull.author, organisation)
-    return {"submitter": pull.author, "member": member, "commit": pull.head}

@@ -31,7 +31,7 @@ from huggingface_hub import WebhookPayload
 import robustbench_tc
 from robustbench_tc.errors import UserError
 
-from .pulls import BYTES
+from .entries import BYTES
 
 LONGEST_S = 1_800
 """After which a command is killed."""

@@ -6,21 +6,18 @@ by the next one. What is wrong with one run or pull request costs no other its e
 
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import msgspec
 
 from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
 
-from . import entries, pulls, review
+from . import entries, pulls
 from .checker import CHECKER, ENTRY, encode
 from .datasets import Datasets
 from .entry import Digest, Entry, Refused
 from .place import Folder, Pull, open_place, run_path
 from .status import Status
-
-Said = Callable[[str], None]
 
 
 class Report(msgspec.Struct, kw_only=True):
@@ -41,13 +38,16 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class Checker:
-    """Checks one repository, and remembers what it need not ask or load again."""
+    """Checks one repository, and remembers which merges it believes."""
 
     def __init__(
-        self, place: str, *, dataset: str | None = None, jobs: int = 1, said: Said = lambda line: None
+        self,
+        place: str,
+        *,
+        dataset: str | None = None,
+        jobs: int = 1,
+        said: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.loaded: dict[tuple[str, str | None, tuple[str, ...]], Datasets] = {}
-        """By what status.yaml names."""
         self._place, self._dataset, self._jobs, self._said = open_place(place), dataset, jobs, said
         self._brought: dict[int, tuple[str, Pull]] = {}
         """Merged pull request → the run that it brought as it had been checked."""
@@ -57,69 +57,68 @@ class Checker:
         place, report = self._place, Report()
         if isinstance(place, Folder):
             if pr is not None:
-                raise UserError(f"{place.name} is a folder, and has no pull requests")
-            self._enter(report, None, entries.read_status(place, None, self._dataset), {}, everything)
+                raise UserError(f"{place.repo} is a folder, and has no pull requests")
+            status = entries.read_status(place, dataset=self._dataset)
+            self._enter(report, status, Datasets.of_status(status, place.folder), None, {}, everything)
             return report
         main, heads = place.heads()
         stands = {number: one.status for number, one in place.pulls().items()}
         if pr is not None and stands.get(pr) not in ("open", "merged"):
-            raise UserError(f"{place.name} has no pull request {pr} that is open or merged")
+            raise UserError(f"{place.repo} has no pull request {pr} that is open or merged")
         barred: dict[str, str] = {}
         for number in [one for one in stands if stands[one] == "merged" and one not in self._brought]:
             pull = place.pull(number, heads.get(number))
             try:
-                self._brought[number] = review.brought(place, pull), pull
+                self._brought[number] = pulls.brought(place, pull), pull
             except Refused as error:
                 why = f"pull request {number} is merged, and {error}"
-                main, new = review.undo(place, pull, why, main)
+                main, new = pulls.undo(place, pull, why, main)
                 barred |= dict.fromkeys(new, why)
                 report.problems.append(why)
         # Only now: what a pull request did to status.yaml has been put back.
         status = entries.read_status(place, main, self._dataset)
+        data = Datasets.of_status(status, place.folder)
         for number in [one for one in stands if stands[one] == "open" and pr in (None, one)]:
             try:
                 pull = place.pull(number, heads.get(number))
-                found = review.answer(place, pull, partial(self._data, status))
+                found = pulls.answer(place, pull, data)
             except UserError as error:
                 report.problems.append(f"pull request {number}: {error}")
                 continue
             if found is not None:
                 report.pulls[number] = found
         if pr is None or stands[pr] == "merged":
-            self._enter(report, main, status, barred, everything)
+            self._enter(report, status, data, main, barred, everything)
         return report
 
-    def _data(self, status: Status) -> Datasets:
-        """Loaded when the first run needs it."""
-        named = (status.dataset, status.live, status.own)
-        if named not in self.loaded:
-            self.loaded[named] = Datasets.of_status(status, self._place.folder)
-        return self.loaded[named]
-
     def _enter(
-        self, report: Report, main: str | None, status: Status, barred: Mapping[str, str], everything: bool
+        self,
+        report: Report,
+        status: Status,
+        data: Datasets,
+        main: str | None,
+        barred: Mapping[str, str],
+        everything: bool,
     ) -> None:
         """Writes the entries that are wanted, in one commit. `barred` runs get none, unless another pull
         request brought them."""
         place = self._place
         listed = place.files(main)
-        there = pulls.runs(listed)
+        there = entries.runs(listed)
         fitting, left_out = entries.fits(entries.stored(place, listed, main), listed)
         known = {entry.run: entry for entry in fitting}
         old = {entry.run for entry in fitting if everything or entry.checker != CHECKER}
         # Of an earlier version of the dataset: it stays as it is, on a board of its own.
-        old -= {run for run in old if known[run].fingerprint not in self._data(status).fingerprints}
+        old -= {run for run in old if known[run].fingerprint not in data.fingerprints}
         # A run that several brought is the first one's.
         came = dict(come for _, come in sorted(self._brought.items(), reverse=True))
         wanted = [run for run in there if run in old or run not in known]
         report.refused = {run: barred[run] for run in wanted if run in barred and run not in came}
         wanted = [run for run in wanted if run not in report.refused]
-        if wanted:
-            self._data(status)  # here, so that no child loads it
 
         def scored(run: str) -> tuple[Entry | None, str]:
             try:
-                return review.score(place, run, there[run], self._data(status), main), ""
+                return pulls.score(place, run, there[run], data, main), ""
             except Refused as error:
                 return None, str(error)
             except UserError as error:  # it could not be read, and what it has stays
@@ -133,7 +132,7 @@ class Checker:
             if why:
                 report.refused[run] = why
             elif entry is not None:
-                entry = review.signed(place, entry, before, came.get(run), status.spaces)
+                entry = pulls.signed(place, entry, before, came.get(run), status.spaces)
                 report.new.append(entry)
             if entry is not None:
                 known[run] = entry
@@ -157,7 +156,7 @@ def check(
     everything: bool = False,
     dataset: str | None = None,
     jobs: int = 1,
-    said: Said = lambda line: None,
+    said: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Answers every open pull request, or `pr` alone, and writes the entries that runs on main lack.
 
@@ -167,7 +166,9 @@ def check(
     return Checker(place, dataset=dataset, jobs=jobs, said=said).check(pr, everything)
 
 
-def watch(place: str, seconds: float, *, jobs: int = 1, said: Said = lambda line: None) -> None:
+def watch(
+    place: str, seconds: float, *, jobs: int = 1, said: Callable[[str], None] = lambda line: None
+) -> None:
     """Checks again and again, until it is interrupted. What fails is said, and tried again."""
     checker = Checker(place, jobs=jobs, said=said)
     while True:

@@ -23,8 +23,6 @@ STATUS = "status.yaml"
 
 Files = dict[str, HubFile]
 
-_UNKNOWN = 1 << 62
-
 
 class Pull(NamedTuple):
     """A pull request, as far as a checker believes it."""
@@ -52,7 +50,7 @@ class Folder:
     account = "local"
 
     def __init__(self, folder: Path) -> None:
-        self.name = str(folder)
+        self.repo = str(folder)
         self.folder = folder
 
     def files(self, revision: str | None = None) -> Files:
@@ -66,7 +64,7 @@ class Folder:
         try:
             return (self.folder / path).read_bytes()
         except FileNotFoundError:
-            raise UserError(f"{self.name} has no {path}: is it a results repository?") from None
+            raise UserError(f"{self.repo} has no {path}: is it a results repository?") from None
 
     def commit(self, files: Mapping[str, bytes], message: str, *, head: str | None = None) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -81,10 +79,6 @@ class Hub(hub.Hub):
 
     folder = None
     again = "a token with the role `write` may, of an account that may write discussions there"
-
-    @property
-    def name(self) -> str:
-        return self.repo
 
     @cached_property
     def account(self) -> str:
@@ -104,7 +98,7 @@ class Hub(hub.Hub):
         return {
             # A file of no known size is one that is too large.
             one.rfilename: HubFile(
-                _UNKNOWN if one.size is None else one.size,
+                1 << 62 if one.size is None else one.size,
                 one.blob_id or "",
                 one.lfs.sha256 if one.lfs else None,
             )

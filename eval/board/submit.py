@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.templates import environment
 
-from . import entries, pulls
+from . import entries
 from .checker import SUBMISSION, checked, run_id
 from .datasets import Datasets
 from .entry import Entry, Refused, Submission
@@ -39,10 +39,9 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
     head = there.create(private=False) if isinstance(there, Hub) else None
     if STATUS in there.files():
         raise UserError(f"{place} is a results repository already: edit its {STATUS}")
-    said = {"place": place, "dataset": dataset, "live": live, "own": own}
     texts = environment(__package__, "templates")
     files = {
-        path: texts.get_template(name).render(said).encode()
+        path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=own).encode()
         for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
     }
     files |= entries.write_entries(())
@@ -90,7 +89,7 @@ def submit(
     done = Submitted(entry=entry, files=files)
     if dry_run:
         return done
-    if any(_same(entry.run, other) for other in pulls.runs(there.files())):
+    if any(_same(entry.run, other) for other in entries.runs(there.files())):
         return replace(done, again=True)
     if isinstance(there, Folder):
         there.commit(files, title)

@@ -28,7 +28,7 @@ from robustbench_tc.eval.stats.reasked import Answered, reasked
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
 
-from . import boards, checker, entries, live, pulls, reading, review
+from . import boards, checker, entries, live, reading
 from .datasets import Datasets
 from .entry import Entry, Refused
 from .place import STATUS, open_place
@@ -72,12 +72,12 @@ def verify(
     if entry.fingerprint not in data.fingerprints:
         raise UserError(f"{run} is of version {entry.version} of {entry.dataset}: name it with --dataset")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = review.fetch(there, run, pulls.runs(there.files())[run], Path(temporary))
+        folder = entries.fetch(there, run, entries.runs(there.files())[run], Path(temporary))
         if repeated is not None:
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         elif base_url is not None:
-            out = work or Path(f"verify-{run.replace('/', '-')}")
-            reason = _endpoint(entry, folder, data, base_url, model, out, said)
+            work = work or Path(f"verify-{run.replace('/', '-')}")
+            reason = _endpoint(entry, folder, data, base_url, model, work, said)
         else:
             raise UserError("name a repeated run (--run) or an endpoint (--base-url)")
     tier: Literal["reproduced", "endpoint-matched"] = "reproduced" if repeated else "endpoint-matched"
@@ -110,10 +110,16 @@ def _check_same(entry: Entry, theirs: Any, ours: Any) -> None:
 def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again: Path) -> str:
     """What was compared with a repeated run. Raises UserError."""
     again.mkdir()
-    org, _, name = entry.run.split("/")
     kind: type[Any] = LiveRecord if entry.kind == "live" else RunRecord
     try:
-        made = prepare(repeated, entry.submission, data, org=org, day=name[:8], into=again)
+        made = prepare(
+            repeated,
+            entry.submission,
+            data,
+            org=entry.run.split("/")[0],
+            day=entry.day.replace("-", ""),
+            into=again,
+        )
         if (made.kind, made.fingerprint) != (entry.kind, entry.fingerprint):
             raise UserError(f"{repeated} is of another dataset than {entry.run}")
         records = [reading.record(one / checker.RECORD, kind) for one in (folder, again)]
@@ -158,8 +164,6 @@ def _endpoint(
     rows = next(one for one in data.rows if one.digest == entry.fingerprint)
     ids = drawn(rows.rows, int(entry.run[-12:], 16))
     said(f"asking {model or settings.model} {len(ids)} rows again")
-    decoding = dict(settings.decoding)
-    template = decoding.pop("chat_template_kwargs", None)
     run = evaluate(
         rows.name,
         revision=rows.revision,
@@ -171,8 +175,7 @@ def _endpoint(
         out=work,
         score=False,
         system=settings.system,
-        extra_body=dict.fromkeys(models.DEFAULT_DECODING) | decoding,
-        chat_template_args=template or {},
+        extra_body=dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding,
         started=lambda run: _check_same(
             entry, settings, replace(run.folder.record.settings, repeat=settings.repeat)
         ),

@@ -65,14 +65,11 @@ class Results:
             return submit.submit(run, self.name, SUBMISSION, org=org, **more)
 
     def checker(self, **how: Any) -> check.Checker:
-        """The maintainer's, which has loaded the dataset already."""
+        """The maintainer's."""
         with account(WRITER):
-            made = check.Checker(self.name, **how)
-        made.loaded[self.data.core.name, None, ()] = self.data
-        return made
+            return check.Checker(self.name, **how)
 
     def check(self, pr: int | None = None, everything: bool = False, **how: Any) -> check.Report:
-        """As in a process of its own."""
         return self.checker(**how).check(pr, everything)
 
     def merge(self, number: int) -> None:

@@ -112,9 +112,10 @@ class Checker:
         old -= {run for run in old if known[run].fingerprint not in data.fingerprints}
         # A run that several brought is the first one's.
         came = dict(come for _, come in sorted(self._brought.items(), reverse=True))
-        wanted = [run for run in there if run in old or run not in known]
-        report.refused = {run: barred[run] for run in wanted if run in barred and run not in came}
-        wanted = [run for run in wanted if run not in report.refused]
+        report.refused = {
+            run: barred[run] for run in there if run in barred and run not in known and run not in came
+        }
+        wanted = [run for run in there if (run in old or run not in known) and run not in report.refused]
 
         def scored(run: str) -> tuple[Entry | None, str]:
             try:

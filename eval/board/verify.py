@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -80,9 +80,13 @@ def verify(
             reason = _endpoint(entry, folder, data, base_url, model, work, said)
         else:
             raise UserError("name a repeated run (--run) or an endpoint (--base-url)")
-    tier: Literal["reproduced", "endpoint-matched"] = "reproduced" if repeated else "endpoint-matched"
-    vouched = Vouched(tier=tier, by=by, day=f"{datetime.now(UTC):%Y-%m-%d}", reason=reason)
-    there.commit({STATUS: with_tier(there.read(STATUS), status, run, vouched)}, f"{tier}: {run}")
+    vouched = Vouched(
+        tier="reproduced" if repeated else "endpoint-matched",
+        by=by,
+        day=f"{datetime.now(UTC):%Y-%m-%d}",
+        reason=reason,
+    )
+    there.commit({STATUS: with_tier(there.read(STATUS), status, run, vouched)}, f"{vouched.tier}: {run}")
     return vouched
 
 

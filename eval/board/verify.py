@@ -135,9 +135,8 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
         else:
             assert entry.core is not None and made.core is not None
             p = boards.p_of(entry, made) or 0.0
-            submitted, here = (
-                right / n for right, n in (c.counts["perturbed"] for c in (entry.core, made.core))
-            )
+            counts = entry.core.counts["perturbed"], made.core.counts["perturbed"]
+            submitted, here = (right / n for right, n in counts)
     except Refused as error:
         raise UserError(f"{repeated} is not taken: {error}") from None
     figures = f"{number(here)} here, {number(submitted)} submitted, p = {p_value(p)}"

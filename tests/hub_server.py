@@ -360,7 +360,7 @@ class Handler(BaseHTTPRequestHandler):
     def _discussions(self, repo: Repo, name: str, number: str, act: str) -> Answer:
         """The list of pull requests in pages, the page of one, and what is done to one."""
         if not number.isdecimal():
-            kinds = {"open": ["open"], "closed": ["closed", "merged"]}
+            kinds = {"open": ["open"], "closed": ["closed", "merged"], "all": ["open", "closed", "merged"]}
             wanted = kinds[self.query["status"][0]]
             there = [
                 pull

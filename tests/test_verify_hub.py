@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robustbench_tc.io import manifest
+from robustbench_tc.io.hub import Hub as Repository
+from robustbench_tc.io.hub import HubFile, differs, git_blob
 from robustbench_tc.release import sign
-from robustbench_tc.release.hub import Hub as Repository
-from robustbench_tc.release.hub import HubFile, differs, git_blob
 from robustbench_tc.release.verify import verify
 
 from .conftest import ROOT

@@ -31,7 +31,7 @@ from huggingface_hub import WebhookPayload
 import robustbench_tc
 from robustbench_tc.errors import UserError
 
-from .pulls import BYTES
+from .entries import BYTES
 
 LONGEST_S = 1_800
 """After which a command is killed."""
@@ -98,14 +98,14 @@ class Board:
 
     def check(self, pull: int | None = None) -> None:
         """Scores what has no entry: of a pull request, or on main, whose pages are made again."""
-        try:
-            if pull is not None:
-                command("check", self.place, f"--pr={pull}")
-            else:
-                command("check", self.place)
-                command("build", self.place, f"--out={self.site}", "--form=submit/")
-        except UserError as error:
-            logging.getLogger("uvicorn.error").error("%s", error)
+        steps = [("check", self.place, *([] if pull is None else [f"--pr={pull}"]))]
+        if pull is None:  # the pages follow the entries, whatever a maintainer still has to look at
+            steps.append(("build", self.place, f"--out={self.site}", "--form=submit/"))
+        for words in steps:
+            try:
+                command(*words)
+            except UserError as error:
+                logging.getLogger("uvicorn.error").error("%s", error)
 
     def submit(self, run: Run, *more: str) -> Any:
         """What `submit --json` says of a run. Raises UserError where it is refused."""

@@ -4,24 +4,20 @@ Everything that is written follows from what lies in the repository, so a check 
 by the next one. What is wrong with one run or pull request costs no other its entry.
 """
 
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
 
-from . import entries, pulls, review
+from . import entries, pulls
 from .checker import CHECKER, ENTRY, encode
 from .datasets import Datasets
 from .entry import Digest, Entry, Refused
-from .place import Files, Folder, Hub, Pull, open_place, run_path
-
-Said = Callable[[str], None]
+from .place import Folder, Pull, open_place, run_path
+from .status import Status
 
 
 class Report(msgspec.Struct, kw_only=True):
@@ -41,12 +37,117 @@ class Report(msgspec.Struct, kw_only=True):
     """That there are now."""
 
 
-class Known(msgspec.Struct):
-    """What a process remembers from one check to the next, so that nothing is asked or scored twice."""
+class Checker:
+    """Checks one repository, and remembers which merges it believes."""
 
-    merged: dict[int, tuple[str, Pull]] = {}
-    """Merged pull request → the run that it brought as it had been checked."""
-    datasets: dict[tuple[str, str | None, tuple[str, ...]], Datasets] = {}
+    def __init__(
+        self,
+        place: str,
+        *,
+        dataset: str | None = None,
+        jobs: int = 1,
+        said: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._place, self._dataset, self._jobs, self._said = open_place(place), dataset, jobs, said
+        self._brought: dict[int, tuple[str, Pull]] = {}
+        """Merged pull request → the run that it brought as it had been checked."""
+
+    def check(self, pr: int | None = None, everything: bool = False) -> Report:
+        """As the function below."""
+        place, report = self._place, Report()
+        if isinstance(place, Folder):
+            if pr is not None:
+                raise UserError(f"{place.repo} is a folder, and has no pull requests")
+            status = entries.read_status(place, dataset=self._dataset)
+            self._enter(report, status, Datasets.of_status(status, place.folder), None, {}, everything)
+            return report
+        main, heads = place.heads()
+        stands = {number: one.status for number, one in place.pulls().items()}
+        if pr is not None and stands.get(pr) not in ("open", "merged"):
+            raise UserError(f"{place.repo} has no pull request {pr} that is open or merged")
+        barred: dict[str, str] = {}
+        for number in [one for one in stands if stands[one] == "merged" and one not in self._brought]:
+            pull = place.pull(number, heads.get(number))
+            try:
+                self._brought[number] = pulls.brought(place, pull), pull
+            except Refused as error:
+                why = f"pull request {number} is merged, and {error}"
+                main, new = pulls.undo(place, pull, why, main)
+                barred |= dict.fromkeys(new, why)
+                report.problems.append(why)
+        # Only now: what a pull request did to status.yaml has been put back.
+        status = entries.read_status(place, main, self._dataset)
+        data = Datasets.of_status(status, place.folder)
+        for number in [one for one in stands if stands[one] == "open" and pr in (None, one)]:
+            try:
+                pull = place.pull(number, heads.get(number))
+                found = pulls.answer(place, pull, data)
+            except UserError as error:
+                report.problems.append(f"pull request {number}: {error}")
+                continue
+            if found is not None:
+                report.pulls[number] = found
+        if pr is None or stands[pr] == "merged":
+            self._enter(report, status, data, main, barred, everything)
+        return report
+
+    def _enter(
+        self,
+        report: Report,
+        status: Status,
+        data: Datasets,
+        main: str | None,
+        barred: Mapping[str, str],
+        everything: bool,
+    ) -> None:
+        """Writes the entries that are wanted, in one commit. `barred` runs get none, unless another pull
+        request brought them."""
+        place = self._place
+        listed = place.files(main)
+        there = entries.runs(listed)
+        fitting, left_out = entries.fits(entries.stored(place, listed, main), listed)
+        known = {entry.run: entry for entry in fitting}
+        old = {entry.run for entry in fitting if everything or entry.checker != CHECKER}
+        # Of an earlier version of the dataset: it stays as it is, on a board of its own.
+        old -= {run for run in old if known[run].fingerprint not in data.fingerprints}
+        # A run that several brought is the first one's.
+        came = dict(come for _, come in sorted(self._brought.items(), reverse=True))
+        report.refused = {
+            run: barred[run] for run in there if run in barred and run not in known and run not in came
+        }
+        wanted = [run for run in there if (run in old or run not in known) and run not in report.refused]
+
+        def scored(run: str) -> tuple[Entry | None, str]:
+            try:
+                return pulls.score(place, run, there[run], data, main), ""
+            except Refused as error:
+                return None, str(error)
+            except UserError as error:  # it could not be read, and what it has stays
+                return known.get(run), str(error)
+
+        for run, (entry, why) in zip(
+            wanted, map_ordered(scored, wanted, Workers(num_proc=self._jobs)), strict=True
+        ):
+            self._said(run)
+            before = known.pop(run, None)
+            if why:
+                report.refused[run] = why
+            elif entry is not None:
+                entry = pulls.signed(place, entry, before, came.get(run), status.spaces)
+                report.new.append(entry)
+            if entry is not None:
+                known[run] = entry
+        report.dropped = {run: why for run, why in left_out.items() if run not in there}
+        report.entries = len(known)
+        files = {f"{run_path(run)}/{ENTRY}": encode(entry) for run, entry in sorted(known.items())}
+        files |= entries.write_entries(known.values())
+        new = {
+            path: data
+            for path, data in files.items()
+            if path not in listed or not entries.same(Digest.of(data), listed[path])
+        }
+        if new:
+            place.commit(new, f"Entries: {len(report.new)} new", head=main)
 
 
 def check(
@@ -56,146 +157,24 @@ def check(
     everything: bool = False,
     dataset: str | None = None,
     jobs: int = 1,
-    said: Said = lambda line: None,
-    known: Known | None = None,
+    said: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Answers every open pull request, or `pr` alone, and writes the entries that runs on main lack.
 
     `everything`: those of all runs are made again. `dataset`: instead of the one in status.yaml. `jobs`:
     processes. Raises UserError where the repository cannot be read or written.
     """
-    there, known = open_place(place), known or Known()
-    if isinstance(there, Folder):
-        if pr is not None:
-            raise UserError(f"{place} is a folder, and has no pull requests")
-        work = _Check(there, None, dataset, known, said)
-        work.score_runs({}, {}, everything, jobs)
-        return work.report
-    main, heads = there.heads()
-    waiting, merged = there.pulls("open"), there.pulls("merged")
-    if pr is not None and pr not in (*waiting, *merged):
-        raise UserError(f"{place} has no pull request {pr} that is open or merged")
-    believed = review.Merged(there, main, known.merged)
-    for number in merged:
-        believed.look(number, heads.get(number))
-    known.merged = believed.known
-    # Only now: what a pull request did to status.yaml has been put back.
-    work = _Check(there, believed.main, dataset, known, said)
-    work.report.problems += believed.problems
-    for number in waiting:
-        if pr in (None, number):
-            try:
-                found = review.answer(there, there.pull(number, heads.get(number)), work.data)
-            except UserError as error:
-                found = None
-                work.report.problems.append(f"pull request {number}: {error}")
-            if found is not None:
-                work.report.pulls[number] = found
-    if pr not in waiting:
-        # A run that several brought is the first one's.
-        brought = dict(come for _, come in sorted(believed.known.items(), reverse=True))
-        work.score_runs(brought, believed.barred, everything, jobs)
-    return work.report
+    return Checker(place, dataset=dataset, jobs=jobs, said=said).check(pr, everything)
 
 
-class _Check:
-    """One check of a repository whose main is at `main`."""
-
-    def __init__(
-        self, place: Hub | Folder, main: str | None, dataset: str | None, known: Known, said: Said
-    ) -> None:
-        self.report = Report()
-        self._place, self._main, self._known, self._said = place, main, known, said
-        self._status = entries.read_status(place, main)
-        if dataset is not None:
-            self._status = msgspec.structs.replace(self._status, dataset=dataset)
-
-    def data(self) -> Datasets:
-        """Loaded when the first run needs it."""
-        named = (self._status.dataset, self._status.live, self._status.own)
-        if named not in self._known.datasets:
-            folder = Path(self._place.name) if isinstance(self._place, Folder) else None
-            self._known.datasets[named] = Datasets.of_status(self._status, folder)
-        return self._known.datasets[named]
-
-    def score_runs(
-        self, brought: Mapping[str, Pull], barred: Mapping[str, str], everything: bool, jobs: int
-    ) -> None:
-        """Writes the entries that are wanted, in one commit. `brought`: the pull requests of runs; `barred`:
-        runs that get none, unless another pull request brought them."""
-        listed = self._place.files(self._main)
-        there = pulls.runs(listed)
-        fitting, left_out = entries.fits(entries.stored(self._place, listed, self._main), listed)
-        known = {entry.run: entry for entry in fitting}
-        wanted = []
-        for run in there:
-            old = known.get(run)
-            if old is not None and not (everything or old.checker != CHECKER):
-                continue
-            if old is not None and old.fingerprint not in self.data().fingerprints:
-                continue  # of an earlier version of the dataset: it stays on a board of its own
-            if run in barred and run not in brought:
-                self.report.refused[run] = barred[run]
-            else:
-                wanted.append(run)
-        for run, found in self._scored(wanted, there, jobs):
-            if isinstance(found, str):
-                self.report.refused[run] = found
-                known.pop(run, None)
-            else:
-                old = known.get(run, found)
-                whose = {"submitter": old.submitter, "member": old.member, "commit": old.commit}
-                if run in brought and run not in known and isinstance(self._place, Hub):
-                    whose = review.whose(self._place, run, brought[run], self._status.spaces)
-                known[run] = msgspec.structs.replace(found, **whose)
-                self.report.new.append(known[run])
-        self.report.dropped = {run: why for run, why in left_out.items() if run not in there}
-        self.report.entries = len(known)
-        files = {f"{run_path(run)}/{ENTRY}": encode(entry) for run, entry in sorted(known.items())}
-        files |= entries.write_entries(known.values())
-        new = {
-            path: data
-            for path, data in files.items()
-            if path not in listed or not entries.same(Digest.of(data), listed[path])
-        }
-        if new:
-            self._place.commit(new, f"Entries: {len(self.report.new)} new", onto=self._main)
-
-    def _scored(
-        self, wanted: Sequence[str], there: Mapping[str, Files], jobs: int
-    ) -> Iterator[tuple[str, Entry | str]]:
-        """Each run with its entry, or why it gets none. Fetched here, scored in children."""
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary)
-
-            def fetched() -> Iterator[str]:
-                for run in wanted:
-                    self.data()  # here, so that no child loads it
-                    self._said(run)
-                    try:
-                        review.fetch(self._place, run, there[run], folder, self._main)
-                    except (Refused, UserError) as error:
-                        self.report.refused[run] = str(error)
-                    else:
-                        yield run
-
-            def scored(run: str) -> tuple[str, Entry | str]:
-                try:
-                    return run, review.score(folder / run_path(run), run, there[run], self.data())
-                except Refused as error:
-                    return run, str(error)
-
-            for run, found in map_ordered(scored, fetched(), Workers(num_proc=jobs)):
-                shutil.rmtree(folder / run_path(run), ignore_errors=True)
-                yield run, found
-
-
-def watch(place: str, seconds: float, *, jobs: int = 1, said: Said = lambda line: None) -> None:
+def watch(
+    place: str, seconds: float, *, jobs: int = 1, said: Callable[[str], None] = lambda line: None
+) -> None:
     """Checks again and again, until it is interrupted. What fails is said, and tried again."""
-    known = Known()
+    checker = Checker(place, jobs=jobs, said=said)
     while True:
         try:
-            report = check(place, jobs=jobs, said=said, known=known)
+            report = checker.check()
             said(f"{report.entries:,} entries, {len(report.new):,} new")
         except UserError as error:
             said(str(error))

@@ -1,26 +1,35 @@
-"""Every entry of a repository in one file, and a short index of them for scripts."""
+"""The runs of a repository, and their entries: all in one file, and a short index of them for scripts."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.hub import HubFile
 
-from . import status
-from .checker import CHECKER, ENTRY, decode, encode
-from .entry import Digest, Entry
-from .place import STATUS, File, Files, Place
-from .pulls import complete, runs
-from .status import Status
+from . import names, reading
+from .checker import CHECKER, ENTRY, EPISODES, PREDICTIONS, RECORD, SUBMISSION, decode, encode
+from .entry import Digest, Entry, Refused
+from .place import STATUS, Files, Place, run_path
+from .status import Status, read
 
 ALL, INDEX = "entries.parquet", "entries.json"
 
 _KEYS = ("run", "kind", "fingerprint", "checker")
-_TYPES: dict[str, pa.DataType] = {**dict.fromkeys(_KEYS, pa.string()), "entry": pa.binary()}
-_SCHEMA = pa.schema(_TYPES)
+_SCHEMA = pa.schema([(name, pa.string()) for name in _KEYS] + [("entry", pa.binary())])
+
+
+BYTES: Mapping[str, int] = {
+    RECORD: reading.RECORD_BYTES,
+    SUBMISSION: names.SUBMISSION_BYTES,
+    PREDICTIONS: reading.FILE_BYTES,
+    EPISODES: reading.FILE_BYTES,
+}
+"""What each file of a run may have."""
 
 
 def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
@@ -32,9 +41,10 @@ def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
     return found, fitting, dropped
 
 
-def read_status(place: Place, revision: str | None = None) -> Status:
-    """Raises UserError."""
-    return status.read(place.read(STATUS, revision), f"{place.name}/{STATUS}")
+def read_status(place: Place, revision: str | None = None, dataset: str | None = None) -> Status:
+    """The maintainers' word, with another dataset where one is named. Raises UserError."""
+    found = read(place.read(STATUS, revision), f"{place.repo}/{STATUS}")
+    return msgspec.structs.replace(found, dataset=dataset or found.dataset)
 
 
 def stored(place: Place, listed: Files, revision: str | None = None) -> list[Entry]:
@@ -46,22 +56,20 @@ def stored(place: Place, listed: Files, revision: str | None = None) -> list[Ent
         return [decode(data or b"") for data in table["entry"].to_pylist()]
     except (pa.ArrowException, ValueError) as error:
         why = str(error).splitlines()[0]
-        raise UserError(f"{place.name}/{ALL}: {why}: put it back from the history") from None
+        raise UserError(f"{place.repo}/{ALL}: {why}: put it back from the history") from None
 
 
-def fits(entries: Iterable[Entry], listed: Files) -> tuple[list[Entry], dict[str, str]]:
+def fits(entries: Sequence[Entry], listed: Files) -> tuple[list[Entry], dict[str, str]]:
     """The entries whose runs are there as they were scored, and why the others are not shown."""
-    there, fitting, dropped = runs(listed), [], {}
-    for entry in entries:
-        files = there.get(entry.run, {})
-        if not files:
-            dropped[entry.run] = "its files are not there"
-        elif not scored(entry, files):
-            dropped[entry.run] = "its files are not those that were scored"
-        else:
-            fitting.append(entry)
-    for run in there.keys() - {entry.run for entry in fitting} - dropped.keys():
-        dropped[run] = "it has no entry yet" if complete(there[run]) else "it lacks files, or has others"
+    there = runs(listed)
+    fitting = [entry for entry in entries if scored(entry, there.get(entry.run, {}))]
+    dropped = {
+        run: "it has no entry yet" if complete(files) else "it lacks files, or has others"
+        for run, files in there.items()
+    }
+    dropped |= {entry.run: "its files are not those that were scored" for entry in entries}
+    for entry in fitting:
+        del dropped[entry.run]
     return fitting, dict(sorted(dropped.items()))
 
 
@@ -72,10 +80,10 @@ def scored(entry: Entry, files: Files) -> bool:
     )
 
 
-def same(digest: Digest, file: File) -> bool:
+def same(digest: Digest, file: HubFile) -> bool:
     """Whether a listed file is the one that was read."""
-    known = file.sha256 == digest.sha256 if file.sha256 else file.git == digest.git
-    return known and file.size == digest.size
+    equal = file.sha256 == digest.sha256 if file.sha256 else file.git == digest.git
+    return equal and file.bytes == digest.size
 
 
 def write_entries(entries: Iterable[Entry]) -> dict[str, bytes]:
@@ -85,20 +93,57 @@ def write_entries(entries: Iterable[Entry]) -> dict[str, bytes]:
     table = pa.table(columns | {"entry": [encode(entry) for entry in ordered]}, schema=_SCHEMA)
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    index = {"format": 1, "checker": CHECKER, "entries": [_line(entry) for entry in ordered]}
+    lines = [
+        {
+            "run": entry.run,
+            "model": entry.submission.model,
+            "kind": entry.kind,
+            "fingerprint": entry.fingerprint,
+            "version": entry.version,
+            "flags": [flag.code for flag in entry.flags],
+            "metrics": entry.core and entry.core.metrics,
+            "clean": entry.live and entry.live.clean,
+        }
+        for entry in ordered
+    ]
+    index = {"format": 1, "checker": CHECKER, "entries": lines}
     text = msgspec.json.format(msgspec.json.encode(index), indent=1)
     return {INDEX: text + b"\n", ALL: buffer.getvalue()}
 
 
-def _line(entry: Entry) -> Mapping[str, object]:
-    """An entry for scripts."""
-    return {
-        "run": entry.run,
-        "model": entry.submission.model,
-        "kind": entry.kind,
-        "fingerprint": entry.fingerprint,
-        "version": entry.version,
-        "flags": [flag.code for flag in entry.flags],
-        "metrics": entry.core and entry.core.metrics,
-        "clean": entry.live and entry.live.clean,
-    }
+def runs(files: Files) -> dict[str, Files]:
+    """Run → its files by name, of every folder in a listing where a run would lie."""
+    found: dict[str, Files] = {}
+    for path, file in files.items():
+        top, _, rest = path.partition("/")
+        run, _, name = rest.rpartition("/")
+        if top == "runs":
+            found.setdefault(run, {})[name] = file
+    return dict(sorted(found.items()))
+
+
+def complete(files: Files) -> bool:
+    """Whether these are the files of a run, with its entry or without."""
+    return {*files} - {ENTRY} in ({RECORD, SUBMISSION, PREDICTIONS}, {RECORD, SUBMISSION, EPISODES})
+
+
+def check_run_files(run: str, files: Files) -> None:
+    """Raises Refused for what no run is called, has other files, or would be too large to fetch."""
+    names.of_run(run)
+    if not complete(files):
+        raise Refused(
+            "pull", f"a run is {RECORD}, {PREDICTIONS} or {EPISODES}, and {SUBMISSION}: {run} is not"
+        )
+    for name, most in BYTES.items():
+        if name in files and files[name].bytes > most:
+            raise Refused("pull", f"{name} has {files[name].bytes:,} bytes, at most {most:,}")
+
+
+def fetch(place: Place, run: str, files: Files, into: Path, revision: str | None = None) -> Path:
+    """The folder of a run under `into`. Raises Refused for what is not fetched, UserError."""
+    check_run_files(run, files)
+    folder = into / run_path(run)
+    folder.mkdir(parents=True)
+    for name in sorted(files.keys() - {ENTRY}):
+        (folder / name).write_bytes(place.read(f"{run_path(run)}/{name}", revision))
+    return folder

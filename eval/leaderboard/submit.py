@@ -1,39 +1,22 @@
 """`rbtc leaderboard init` and `submit`: a results repository, and a run into it."""
 
-import re
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.templates import environment
 
-from . import entries, pulls
+from . import entries
 from .checker import SUBMISSION, checked, run_id
 from .datasets import Datasets
 from .entry import Entry, Refused, Submission
 from .place import STATUS, Folder, Hub, open_place, run_path
 from .publish import publish
-
-
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as it becomes public."""
-
-    run: str
-    """`org/model/run id`."""
-    folder: Path
-    """With its three files, and nothing else."""
-    entry: Entry
-    """As a checker of this version would write it."""
-
-    def files(self) -> dict[str, bytes]:
-        """By their paths in a repository."""
-        return {
-            f"{run_path(self.run)}/{path.name}": path.read_bytes() for path in sorted(self.folder.iterdir())
-        }
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,26 +36,25 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
     """Makes a results repository, on the Hub or as a folder; the files that it begins with. One that is there
     keeps its files. Raises UserError."""
     there = open_place(place)
-    if isinstance(there, Hub):
-        there.create()
+    head = there.create(private=False) if isinstance(there, Hub) else None
     if STATUS in there.files():
         raise UserError(f"{place} is a results repository already: edit its {STATUS}")
-    said = {"place": place, "dataset": dataset, "live": live, "own": own}
-    templates = {"README.md": "results.md.j2", STATUS: "status.yaml.j2"}
     texts = environment(__package__, "templates")
-    files = {path: texts.get_template(name).render(said).encode() for path, name in templates.items()}
+    files = {
+        path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=own).encode()
+        for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
+    }
     files |= entries.write_entries(())
-    there.commit(files, "A results repository")
+    there.commit(files, "A results repository", head=head)
     return sorted(files)
 
 
-def prepare(run: Path, submission: Submission, data: Datasets, *, org: str, day: str, into: Path) -> Prepared:
-    """The three files of a run, written into the empty folder `into`: without paths, addresses and names of
-    headers. It is checked as a pull request would be. Raises UserError, and Refused for what is not taken."""
+def prepare(run: Path, submission: Submission, data: Datasets, *, org: str, day: str, into: Path) -> Entry:
+    """Writes the three files of a run into the empty folder `into`, without paths, addresses and names of
+    headers. Its entry, from a check as that of a pull request. Raises UserError, Refused."""
     publish(run, into)
     (into / SUBMISSION).write_bytes(msgspec.yaml.encode(submission))
-    name = f"{org}/{submission.model.rpartition('/')[2]}/{run_id(into, day)}"
-    return Prepared(run=name, folder=into, entry=checked(into, name, data))
+    return checked(into, f"{org}/{submission.model.rpartition('/')[2]}/{run_id(into, day)}", data)
 
 
 def submit(
@@ -93,38 +75,34 @@ def submit(
     it finds the open pull request, or the run that is there already. Raises UserError.
     """
     there = open_place(to)
-    status = entries.read_status(there)
-    if dataset is not None:
-        status = msgspec.structs.replace(status, dataset=dataset)
     said("loading the dataset")
-    data = Datasets.of_status(status, Path(to) if isinstance(there, Folder) else None)
-    owner = org or (there.account if isinstance(there, Hub) else "local")
+    data = Datasets.of_status(entries.read_status(there, dataset=dataset), there.folder)
     with tempfile.TemporaryDirectory() as temporary:
+        folder, day = Path(temporary), f"{datetime.now(UTC):%Y%m%d}"
         said("checking here")
         try:
-            day = f"{datetime.now(UTC):%Y%m%d}"
-            made = prepare(run, submission, data, org=owner, day=day, into=Path(temporary))
+            entry = prepare(run, submission, data, org=org or there.account, day=day, into=folder)
         except Refused as error:
             raise UserError(f"{run} is not taken: {error}") from None
-        files, entry = made.files(), made.entry
+        files = {f"{run_path(entry.run)}/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
+    title = f"Run {entry.run}"
+    done = Submitted(entry=entry, files=files)
     if dry_run:
-        return Submitted(entry=entry, files=files)
-    same = _without_day(made.run)
-    if any(_without_day(other) == same for other in pulls.runs(there.files())):
-        return Submitted(entry=entry, files=files, again=True)
-    title = f"Run {made.run}"
+        return done
+    if any(_same(entry.run, other) for other in entries.runs(there.files())):
+        return replace(done, again=True)
     if isinstance(there, Folder):
         there.commit(files, title)
-        return Submitted(entry=entry, files=files)
-    for number, opened in there.pulls("open", author=there.account).items():
-        if _without_day(opened.title.removeprefix("Run ")) == same:
-            return Submitted(entry=entry, files=files, number=number, url=opened.url, again=True)
+        return done
+    for number, other in there.pulls(there.account).items():
+        if other.status == "open" and _same(title, other.title):
+            return replace(done, number=number, url=other.url, again=True)
     whose = f", submitted by `{by}`" if by else ""
-    text = f"A run of `{entry.submission.model}`{whose}, scored by robustbench-tc. The checker answers below."
+    text = f"A run of `{submission.model}`{whose}, scored by robustbench-tc. The checker answers below."
     number, url = there.propose(files, title, text)
-    return Submitted(entry=entry, files=files, number=number, url=url)
+    return replace(done, number=number, url=url)
 
 
-def _without_day(run: str) -> str:
-    """What is the same of a run that is submitted again on another day."""
-    return re.sub(r"[0-9]{8}-(?=[0-9a-f]{12}$)", "", run)
+def _same(run: str, other: str) -> bool:
+    """Whether it is that run, handed in on another day perhaps: their ids end in the digest of the files."""
+    return other[:-21] == run[:-21] and other[-12:] == run[-12:]

@@ -7,29 +7,31 @@ answers makes it `endpoint-matched`; which model is behind the endpoint that can
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import models, predictions, prompts
-from robustbench_tc.eval.evaluate import Evaluated, evaluate
+from robustbench_tc.eval import models, predictions
+from robustbench_tc.eval.evaluate import evaluate
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats.live import same_success
 from robustbench_tc.eval.stats.reasked import Answered, reasked
 from robustbench_tc.io.numbers import number, p_value
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Prediction, Sample
 
-from . import boards, checker, entries, live, pulls, reading, review
+from . import boards, checker, entries, live, reading
 from .datasets import Datasets
 from .entry import Entry, Refused
-from .place import STATUS, Folder, open_place
+from .place import STATUS, open_place
 from .status import Status, Vouched, read
 from .submit import prepare
 
@@ -66,18 +68,16 @@ def verify(
     entry = next((one for one in found if one.run == run), None)
     if entry is None:
         raise UserError(f"{place} has no entry of {run}: {dropped.get(run, 'there is no such run')}")
-    named = msgspec.structs.replace(status, dataset=dataset or status.dataset)
-    data = Datasets.of_status(named, Path(place) if isinstance(there, Folder) else None)
+    data = Datasets.of_status(replace(status, dataset=dataset or status.dataset), there.folder)
     if entry.fingerprint not in data.fingerprints:
         raise UserError(f"{run} is of version {entry.version} of {entry.dataset}: name it with --dataset")
     with tempfile.TemporaryDirectory() as temporary:
-        scratch = Path(temporary)
-        folder = review.fetch(there, run, pulls.runs(there.files())[run], scratch, None)
+        folder = entries.fetch(there, run, entries.runs(there.files())[run], Path(temporary))
         if repeated is not None:
-            reason = _repeated(entry, folder, repeated, data, scratch)
+            reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         elif base_url is not None:
-            out = work or Path(f"verify-{run.replace('/', '-')}")
-            reason = _endpoint(entry, folder, data, base_url, model, out, said)
+            work = work or Path(f"verify-{run.replace('/', '-')}")
+            reason = _endpoint(entry, folder, data, base_url, model, work, said)
         else:
             raise UserError("name a repeated run (--run) or an endpoint (--base-url)")
     vouched = Vouched(
@@ -94,52 +94,55 @@ def with_tier(text: bytes, status: Status, run: str, vouched: Vouched) -> bytes:
     """`status.yaml` with one more tier, and what maintainers have written there."""
     key = f"  {json.dumps(run)}: "
     line = key + json.dumps(msgspec.to_builtins(vouched))
-    kept = [one for one in text.decode().splitlines() if not one.startswith(key)]
-    heads = [at for at, one in enumerate(kept) if re.fullmatch(r"tiers:\s*(\{\s*\})?\s*(#.*)?", one)]
-    at = heads[0] if heads else len(kept)
-    made = "\n".join((*kept[:at], "tiers:", line, *kept[at + 1 :], "")).encode()
-    if read(made, STATUS) != msgspec.structs.replace(status, tiers=status.tiers | {run: vouched}):
+    kept = re.sub(rf"(?m)^{re.escape(key)}.*\n?", "", text.decode())
+    head = re.search(r"(?m)^tiers:\s*?(\{\s*\})?[ \t]*(#.*)?$", kept)
+    before, after = (kept[: head.start()], kept[head.end() :]) if head else (kept, "\n")
+    made = f"{before}tiers:\n{line}{after}".encode()
+    if read(made, STATUS) != replace(status, tiers=status.tiers | {run: vouched}):
         raise UserError(f"{STATUS} is written in a way that cannot be added to: put under `tiers`:{line}")
     return made
 
 
-def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, scratch: Path) -> str:
+def _check_same(entry: Entry, theirs: Any, ours: Any) -> None:
+    """Raises UserError for a repetition with other settings."""
+    if other := [what for what in SAME if getattr(theirs, what) != getattr(ours, what)]:
+        raise UserError(
+            f"this has another {', '.join(other)} than {entry.run}: repeat it as it was run (--run)"
+        )
+
+
+def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again: Path) -> str:
     """What was compared with a repeated run. Raises UserError."""
-    again = scratch / "again"
     again.mkdir()
-    org, _, name = entry.run.split("/")
     kind: type[Any] = LiveRecord if entry.kind == "live" else RunRecord
     try:
-        made = prepare(repeated, entry.submission, data, org=org, day=name[:8], into=again).entry
-        before, after = (reading.record(one / checker.RECORD, kind) for one in (folder, again))
+        made = prepare(
+            repeated,
+            entry.submission,
+            data,
+            org=entry.run.split("/")[0],
+            day=entry.day.replace("-", ""),
+            into=again,
+        )
         if (made.kind, made.fingerprint) != (entry.kind, entry.fingerprint):
             raise UserError(f"{repeated} is of another dataset than {entry.run}")
-        theirs, ours = before.settings, after.settings
-        if other := [what for what in SAME if getattr(theirs, what) != getattr(ours, what)]:
-            raise UserError(f"{repeated} has another {', '.join(other)} than {entry.run}")
-        p, submitted, here = _compared(entry, made, folder, again, data)
+        records = [reading.record(one / checker.RECORD, kind) for one in (folder, again)]
+        _check_same(entry, *(one.settings for one in records))
+        if data.live is not None and entry.kind == "live":
+            played = [live.check(*pair, data.live) for pair in zip((folder, again), records, strict=True)]
+            same = same_success(*(live.replayed(one, data.live) for one in played))
+            p, submitted, here = same.p, same.a, same.b
+        else:
+            assert entry.core is not None and made.core is not None
+            p = boards.p_of(entry, made) or 0.0
+            counts = entry.core.counts["perturbed"], made.core.counts["perturbed"]
+            submitted, here = (right / n for right, n in counts)
     except Refused as error:
         raise UserError(f"{repeated} is not taken: {error}") from None
     figures = f"{number(here)} here, {number(submitted)} submitted, p = {p_value(p)}"
     if p < LEVEL:
         raise UserError(f"{repeated} does not repeat {entry.run}: {figures}; it stays as it is")
     return f"run again: {figures}"
-
-
-def _compared(
-    entry: Entry, made: Entry, folder: Path, again: Path, data: Datasets
-) -> tuple[float, float, float]:
-    """p of "equally good", success with perturbations or faults as submitted, and here."""
-    if entry.core is not None and made.core is not None:
-        (right, n), (again_right, again_n) = (one.counts["perturbed"] for one in (entry.core, made.core))
-        return boards.p_of(entry, made) or 0.0, right / n, again_right / again_n
-    assert data.live is not None
-    scores = []
-    for one in (folder, again):
-        played = live.check(one, reading.record(one / checker.RECORD, LiveRecord), data.live)
-        scores.append(live.replayed(played, data.live))
-    same = same_success(*scores)
-    return same.p, same.a, same.b
 
 
 def drawn(rows: Iterable[Sample], seed: int) -> list[str]:
@@ -161,53 +164,45 @@ def _endpoint(
     if entry.kind == "live":
         raise UserError(f"{entry.run} is a live run: play it again, and name the folder with --run")
     settings = reading.record(folder / checker.RECORD, RunRecord).settings
-    if settings.mode == "prompt" and settings.prompt_version != prompts.prompt_version():
-        raise UserError(f"{entry.run} was asked in prompts of another version: repeat the run (--run)")
     rows = next(one for one in data.rows if one.digest == entry.fingerprint)
     ids = drawn(rows.rows, int(entry.run[-12:], 16))
-    name = model or settings.model
-    said(f"asking {name} {len(ids)} rows again")
-    known = models.find(name)
-    decoding = dict(settings.decoding)
-    template = decoding.pop("chat_template_kwargs", None)
-
-    def same(run: Evaluated) -> None:
-        if run.folder.record.settings.decoding != settings.decoding:
-            raise UserError(f"{name} cannot be asked with the decoding of the run: repeat the run (--run)")
-
+    said(f"asking {model or settings.model} {len(ids)} rows again")
     run = evaluate(
         rows.name,
         revision=rows.revision,
-        model=name,
+        model=model or settings.model,
         base_url=base_url,
         mode=settings.mode,
         ids=ids,
+        defend=settings.defend,
         out=work,
         score=False,
         system=settings.system,
-        extra_body={
-            **dict.fromkeys(models.DEFAULT_DECODING if known is None else known.decoding()),
-            **decoding,
-        },
-        chat_template_args=template or {},
-        started=same,
+        extra_body=dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding,
+        started=lambda run: _check_same(
+            entry, settings, replace(run.folder.record.settings, repeat=settings.repeat)
+        ),
     )
     if run.asked.request_errors:
         raise UserError(f"{run.asked.request_errors} rows got no answer: the same command asks them again")
-    anchors, submitted = rows.anchors(), dict.fromkeys(ids, 0)
-    for one in reading.predictions(folder / checker.PREDICTIONS, len(rows.rows) * settings.repeat):
-        if one.id in submitted:
-            submitted[one.id] += judge(one, rows.by_id[one.id], anchors[one.id]).correct
-    answered = []
-    for one in predictions.read(run.folder.predictions_path):
-        again = msgspec.structs.replace(one, model=settings.model)  # how to read it goes by the model
-        correct = judge(again, rows.by_id[one.id], anchors[one.id]).correct
-        answered.append(Answered(one.clean_id, one.type_code, submitted[one.id], correct))
-    found = reasked(answered, settings.repeat)
-    figures = (
-        f"{found.rows} rows, accuracy {number(found.again)} there, {number(found.submitted)} submitted, "
-        f"difference {number(found.low)} to {number(found.high)}"
+    wanted, anchors = set(ids), rows.anchors()
+
+    def right(answers: Iterable[Prediction]) -> Counter[str]:
+        """How often each row was answered right. How to read it goes by the model's name."""
+        ours = (replace(one, model=settings.model) for one in answers if one.id in wanted)
+        return Counter(one.id for one in ours if judge(one, rows.by_id[one.id], anchors[one.id]).correct)
+
+    submitted = right(reading.predictions(folder / checker.PREDICTIONS, len(rows.rows) * settings.repeat))
+    again = right(predictions.read(run.folder.predictions_path))
+    asked = [rows.by_id[one] for one in ids]
+    compared = reasked(
+        [Answered(row.clean_id, row.type_code, submitted[row.id], row.id in again) for row in asked],
+        settings.repeat,
     )
-    if not found.fits:
+    figures = (
+        f"{compared.rows} rows, accuracy {number(compared.again)} there, {number(compared.submitted)} "
+        f"submitted, difference {number(compared.low)} to {number(compared.high)}"
+    )
+    if not compared.fits:
         raise UserError(f"the endpoint does not match {entry.run} on {figures}; it stays as it is")
     return f"endpoint asked again: {figures}"

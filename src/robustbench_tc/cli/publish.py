@@ -92,7 +92,7 @@ def yank(
     import msgspec
 
     from ..io import manifest
-    from ..release.hub import Hub
+    from ..io.hub import Hub
     from ..release.verify import parse_name
     from ..release.yank import yank as withdraw
     from ..release.yank import yank_on_hub

@@ -51,7 +51,7 @@ def verify(
         if not is_local and against is not None:
             raise UserError(f"no folder at {name}: --against compares a folder here with one on the Hub")
         repo, revision = verifying.parse_name(against if is_local and against else name)
-        from ..release.hub import Hub
+        from ..io.hub import Hub
 
         repo_type = "model" if manifest.check_kind(kind) == "checkpoint" else "dataset"
         with _console.status("verifying") as progress:

@@ -13,11 +13,11 @@ import msgspec
 
 from ..errors import UserError
 from ..io import manifest
+from ..io.hub import AGAIN, TIMEOUT_S, Hub
 from ..io.manifest import Kind, Manifest
 from ..io.resolve import read_yanked
 from .diff import configs_of
 from .freeze import read_report, unpublishable
-from .hub import AGAIN, TIMEOUT_S, Hub
 
 Progress = Callable[[str], None]
 
@@ -100,7 +100,8 @@ def publish(
         progress(f"creating {repo}")
         head = hub.create(private)
     progress(f"uploading {len(local)} files")
-    commit = hub.commit({path: folder / path for path in local}, removed, head, f"Release {release.tag}")
+    files = {path: folder / path for path in local}
+    commit = hub.commit(files, f"Release {release.tag}", head=head, removed=removed)
     progress("reading back")
     read_back(hub, folder, local, commit)
     progress(f"tagging {release.tag}")

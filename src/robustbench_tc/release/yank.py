@@ -13,9 +13,9 @@ import msgspec
 from ..errors import UserError
 from ..io import manifest, templates
 from ..io.files import atomic_file
+from ..io.hub import Hub
 from ..io.manifest import printable
 from ..io.resolve import Yank, read_yanked
-from .hub import Hub
 
 _BEGIN, _END = "<!-- yanked versions -->", "<!-- end of yanked versions -->"
 _BLOCK = re.compile(rf"\n*{re.escape(_BEGIN)}.*?{re.escape(_END)}\n*", re.DOTALL)
@@ -75,7 +75,8 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
         removed.append(manifest.YANKED)
     what = f"Yank {tag}" if reason is not None else f"Take back: yank {tag}"
     hub.progress("committing")
-    commit = hub.commit(files, removed, head, what, fix="nothing was changed; run the same command again")
+    fix = "nothing was changed; run the same command again"
+    commit = hub.commit(files, what, head=head, removed=removed, fix=fix)
     return Yanked(version=version, yanked=found, commit=commit)
 
 

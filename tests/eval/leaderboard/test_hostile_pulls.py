@@ -104,7 +104,7 @@ OPEN: dict[str, tuple[str, Callable[[Attacker], Files]]] = {
     "half": ("a run is run.json", lambda a: dict(list(a.files().items())[:2])),
     "other-id": ("does not fit the files", lambda a: a.files(f"mallory/Alpha-3B/{DAY}-0123456789ab")),
     "to-come": ("has not come", lambda a: a.files(a.run.replace(DAY, "20991231"))),
-    "no-day": ("begins with no day", lambda a: a.files(a.run.replace(DAY, "20261340"))),
+    "no-day": ("a day as YYYYMMDD begins it", lambda a: a.files(a.run.replace(DAY, "20261340"))),
     "theirs-in-capitals": ("is there already", lambda a: a.files(a.honest.run.replace("lab", "LAB"))),
 }  # fmt: skip
 
@@ -156,7 +156,8 @@ def test_what_is_pushed_after_the_check_is_not_believed(
     listed.merge(number)
     report = listed.check()
     assert report.new == [] and report.entries == 1
-    assert f"{number} was changed after it was checked (commit {checked[:12]})" in report.problems[0]
+    why = f"{number} is merged, and it was changed after it was checked (commit {checked[:12]})"
+    assert why in report.problems[0]
     assert attacker.run in report.refused
     found, dropped = listed.read()
     assert found == [attacker.honest] and attacker.run in dropped
@@ -173,7 +174,7 @@ def test_what_was_refused_and_merged_gets_no_entry(listed: Results, attacker: At
     number = listed.push({**attacker.files(), "status.yaml": attacker.status()})
     listed.check()
     listed.merge(number)
-    assert "was merged though refused" in listed.check().problems[0]
+    assert f"pull request {number} is merged, and it was refused" in listed.check().problems[0]
     assert listed.read()[0] == [attacker.honest]
     assert listed.files["status.yaml"] == before["status.yaml"]
 

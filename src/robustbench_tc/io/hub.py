@@ -1,20 +1,20 @@
-"""A repository on the Hub, and what a release does with it. A failure is a UserError that names the step."""
+"""A repository on the Hub. A failure is a UserError that names the step."""
 
 import hashlib
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from ..errors import UserError
-from ..io import manifest
-from ..io.manifest import FileEntry, printable
-from ..io.resolve import HUB_ID, Yank, read_yanked
+from . import manifest
 from .hub_errors import pause, reason, why_not
+from .manifest import FileEntry, printable
+from .resolve import HUB_ID, Yank, read_yanked
 
 TIMEOUT_S = 300.0
 """How long the Hub may be silent in the middle of a request."""
@@ -41,6 +41,9 @@ class HubFile(msgspec.Struct, frozen=True):
 
 class Hub:
     """A repository. `token` None: that of HF_TOKEN or `hf auth login`, where there is one."""
+
+    again = AGAIN
+    """What to do where writing to it failed."""
 
     def __init__(
         self,
@@ -138,26 +141,28 @@ class Hub:
         """Creates the repository and returns the head of main."""
         self.step(
             "creating the repository",
-            AGAIN,
-            lambda: self.api.create_repo(
-                self.repo, repo_type=self.repo_type, private=private or None, exist_ok=True
-            ),
+            self.again,
+            self.api.create_repo,
+            self.repo,
+            repo_type=self.repo_type,
+            private=private or None,
+            exist_ok=True,
         )
         head, _ = self.refs()
         if head is None:
-            raise UserError(f"{self.repo}: the Hub made no branch main; {AGAIN}")
+            raise UserError(f"{self.repo}: the Hub made no branch main; {self.again}")
         return head
 
     def commit(
         self,
-        files: dict[str, Path | bytes],
-        removed: Sequence[str],
-        head: str,
+        files: Mapping[str, Path | bytes],
         message: str,
         *,
-        fix: str = AGAIN,
+        head: str | None = None,
+        removed: Sequence[str] = (),
+        fix: str | None = None,
     ) -> str:
-        """One commit with every file, on top of `head`; returns it (the head itself if nothing differs)."""
+        """One commit onto main, which has to be at `head`. Returns it; the head itself if nothing differs."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations: list[Any] = [
@@ -167,19 +172,17 @@ class Hub:
             for path, held in files.items()
         ]
         operations += [CommitOperationDelete(path_in_repo=path) for path in removed]
-        return self.step(
+        made = self.step(
             "uploading",
-            fix,
-            lambda: (
-                self.api.create_commit(
-                    self.repo,
-                    operations,
-                    commit_message=message,
-                    repo_type=self.repo_type,
-                    parent_commit=head,
-                ).oid
-            ),
+            fix or self.again,
+            self.api.create_commit,
+            self.repo,
+            operations,
+            commit_message=message,
+            repo_type=self.repo_type,
+            parent_commit=head,
         )
+        return str(made.oid)
 
     def tag(self, name: str, commit: str) -> None:
         """Makes the tag; an answer that got lost is not a failure if the tag is there."""
@@ -233,7 +236,7 @@ class Hub:
         )
         return Path(found)
 
-    def step(self, what: str, fix: str, call: Callable[[], T]) -> T:
+    def step(self, what: str, fix: str, call: Callable[..., T], *given: Any, **named: Any) -> T:
         """What `call` gives. A Hub that wants fewer requests is waited for; other failures are UserErrors."""
         from huggingface_hub import get_session
 
@@ -241,7 +244,7 @@ class Hub:
         for attempt in range(TRIES):
             get_session().timeout = self.timeout_s
             try:
-                return call()
+                return call(*given, **named)
             except UserError:
                 raise
             except Exception as error:  # huggingface_hub's, datasets', their HTTP library's, the system's

@@ -82,7 +82,7 @@ class Evaluated:
             progress(remade)
         if self.agent is None:
             return
-        rows, anchors = {row.id: row for row in self.data.rows}, self.data.anchors()
+        rows, anchors = self.data.by_id, self.data.anchors()
         self.unexpected = [
             row["id"]
             for row in parquet.read_rows([self.folder.scores_path], ["id", "correct"])

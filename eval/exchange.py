@@ -76,7 +76,7 @@ def read_predictions(
     Returns them with what was left out, by reason: rows that the dataset does not have or has with another
     golden answer (so another text was asked), second answers to a row, a torn last line.
     """
-    rows = {row.id: row for row in dataset.rows}
+    rows = dataset.by_id
     hashes = dataset.hashes()
     found: dict[tuple[str, int], Prediction] = {}
     left_out: Counter[str] = Counter()

@@ -48,6 +48,11 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """By clean id and tool what a tool answers, in turn; only of own tools."""
         return {} if self.book is None else self.book.results
 
+    @cached_property
+    def by_id(self) -> dict[str, Sample]:
+        """The rows by their ids."""
+        return {row.id: row for row in self.rows}
+
     def anchors(self) -> dict[str, Sample]:
         """For each row id the clean row that it is judged against; see `anchors`."""
         return anchors(self.rows)

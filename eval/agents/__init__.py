@@ -31,6 +31,7 @@ __all__ = [
     "NULL_MODELS",
     "POLICIES",
     "REGISTRY",
+    "SCRIPTED",
     "Agent",
     "AgentContext",
     "agent",

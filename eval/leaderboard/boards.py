@@ -12,7 +12,6 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, ranks
 from robustbench_tc.eval.stats.blind import BlindLine
@@ -21,7 +20,7 @@ from robustbench_tc.eval.stats.lattice import Ints
 from robustbench_tc.eval.stats.ranks import Places
 from robustbench_tc.eval.stats.significance import fisher_p, paired_p
 
-from . import copies
+from . import flags
 from .entry import Entry, Figures, Flag, Kind, Submission
 from .scoring import CONDITIONS, of_paper
 from .status import Reasoned, Status, Tier, Vouched
@@ -84,13 +83,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.value(HEAD[self.entry.kind])
 
     def value(self, name: str) -> Interval | None:
-        """A metric by its name in `stats.values.METRICS`; of a live run `clean` or the success of a line."""
-        if self.entry.core is not None:
-            return self.entry.core.metrics.get(name)
-        live = self.entry.live
-        if live is None or name == taxonomy.CLEAN:
-            return None if live is None else live.clean
-        return next((line.success for line in live.lines if line.name == name), None)
+        """One of the entry's figures."""
+        return self.entry.figures.get(name)
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -141,7 +135,7 @@ def _board(entries: Sequence[Entry], status: Status) -> Board:
     latest = {_place(entry): entry.run for entry in entries}
     rows = [_row(entry, status, latest[_place(entry)], entry.flags) for entry in entries]
     there = [row for row in rows if row.superseded_by is None]
-    same = copies.equal([row.entry for row in there], {row.run for row in there if row.may_rank})
+    same = flags.copies([row.entry for row in there], {row.run for row in there if row.may_rank})
     there = [
         _row(row.entry, status, row.run, (*row.entry.flags, same[row.run])) if row.run in same else row
         for row in there

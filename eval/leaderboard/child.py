@@ -1,13 +1,17 @@
-"""A process that may be killed: it gives up memory, time and file sizes before it does its work."""
+"""A process that may be killed: it gives up memory, time and file sizes before it does its work.
 
+It is a fork, so that the datasets need not be loaded again. Of a process whose threads may hold a lock, an
+app for one, it may hang: there let a command check the run.
+"""
+
+import multiprocessing
 import os
 import resource
 import signal
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 
@@ -34,47 +38,39 @@ class Limits(NamedTuple):
     """Of a file that it writes."""
 
 
-def in_child(work: Callable[[], bytes], limits: Limits = Limits()) -> bytes:
-    """What `work` returns, from a process of its own. Raises Refused where it raises that, or does not get to
-    its end."""
-    with tempfile.TemporaryFile() as answer:
-        child = os.fork()
-        if child == 0:
-            _work(work, limits, answer)
-        os.setpgid(child, child)
-        done = status = 0
-        ends = time.monotonic() + limits.wall_s
+def in_child(work: Callable[[Path], bytes], limits: Limits = Limits()) -> bytes:
+    """What `work` returns, from a process of its own; it gets a folder that is gone afterwards. Raises
+    Refused where `work` raises that, or does not get to its end."""
+    with tempfile.TemporaryDirectory() as scratch:
+        answer = Path(scratch, "answer")
+        child = multiprocessing.get_context("fork").Process(target=_work, args=(work, limits, answer))
+        child.start()
         try:
-            while not done and time.monotonic() < ends:
-                time.sleep(0.005)
-                done, status = os.waitpid(child, os.WNOHANG)
+            child.join(limits.wall_s)
         finally:
-            if not done:
-                os.killpg(child, signal.SIGKILL)
-                _, status = os.waitpid(child, 0)
-        answer.seek(0)
-        said, code = answer.read(), os.waitstatus_to_exitcode(status)
-    if code == _REFUSED:
-        raise Refused(*msgspec.json.decode(said, type=tuple[str, str, tuple[str, ...]]))
-    if code != 0:
-        raise Refused(*_REASONS.get(code, _CRASH))
-    return said
+            child.kill()
+            child.join()
+        if child.exitcode not in (0, _REFUSED):
+            raise Refused(*_REASONS.get(child.exitcode or 0, _CRASH))
+        text = answer.read_bytes()
+    if child.exitcode == _REFUSED:
+        raise Refused(*msgspec.json.decode(text, type=tuple[str, str, tuple[str, ...]]))
+    return text
 
 
-def _work(work: Callable[[], bytes], limits: Limits, answer: IO[bytes]) -> NoReturn:
+def _work(work: Callable[[Path], bytes], limits: Limits, answer: Path) -> NoReturn:
     code = _FAILED
     try:
         _bound(limits)
-        answer.write(work())
+        answer.write_bytes(work(answer.parent))
         code = 0
     except Refused as refused:
-        answer.write(msgspec.json.encode((refused.step, str(refused), refused.details)))
+        answer.write_bytes(msgspec.json.encode((refused.step, str(refused), refused.details)))
         code = _REFUSED
     except MemoryError:
         code = _MEMORY
     finally:
-        answer.flush()
-        os._exit(code)
+        os._exit(code)  # without a word of what a hostile file made of it
 
 
 def _bound(limits: Limits) -> None:
@@ -87,9 +83,8 @@ def _bound(limits: Limits) -> None:
     }
     statm = Path("/proc/self/statm")
     if statm.is_file():  # no Linux: the other limits have to do
-        wanted[resource.RLIMIT_AS] = (
-            int(statm.read_text().split()[0]) * resource.getpagesize() + limits.memory
-        )
+        pages = int(statm.read_text().split()[0])
+        wanted[resource.RLIMIT_AS] = pages * resource.getpagesize() + limits.memory
     for what, amount in wanted.items():
         hard = resource.getrlimit(what)[1]
         bounded = amount if hard == resource.RLIM_INFINITY else min(amount, hard)

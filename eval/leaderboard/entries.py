@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.hub import HubFile
 
-from . import names, reading
+from . import reading
 from .checker import CHECKER, ENTRY, EPISODES, PREDICTIONS, RECORD, SUBMISSION, decode, encode
-from .entry import Digest, Entry, Refused
+from .entry import SUBMISSION_BYTES, Digest, Entry, Refused, of_run
 from .place import STATUS, Files, Place, run_path
 from .status import Status, read
 
@@ -25,7 +25,7 @@ _SCHEMA = pa.schema([(name, pa.string()) for name in _KEYS] + [("entry", pa.bina
 
 BYTES: Mapping[str, int] = {
     RECORD: reading.RECORD_BYTES,
-    SUBMISSION: names.SUBMISSION_BYTES,
+    SUBMISSION: SUBMISSION_BYTES,
     PREDICTIONS: reading.FILE_BYTES,
     EPISODES: reading.FILE_BYTES,
 }
@@ -129,7 +129,7 @@ def complete(files: Files) -> bool:
 
 def check_run_files(run: str, files: Files) -> None:
     """Raises Refused for what no run is called, has other files, or would be too large to fetch."""
-    names.of_run(run)
+    of_run(run)
     if not complete(files):
         raise Refused(
             "pull", f"a run is {RECORD}, {PREDICTIONS} or {EPISODES}, and {SUBMISSION}: {run} is not"

@@ -1,41 +1,65 @@
-"""What a results repository holds of a run beside its replies: what its submitter states, and its entry."""
+"""What a results repository holds of a run beside its replies: its name, what is stated of it, its entry."""
 
 import hashlib
-from typing import Literal
+import re
+from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from robustbench_tc.eval.stats.blind import TypeFigures
-from robustbench_tc.eval.stats.defences import Cost
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line
 from robustbench_tc.eval.stats.packs import Table
+from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.verified import Beside
 
 Kind = Literal["core", "own", "live"]
 """A run over the benchmark's rows, over rows of somebody's own tools, or of episodes in live worlds."""
 
 
+NAME = r"[A-Za-z0-9](?:(?:(?!\.\.)[A-Za-z0-9._+-]){0,94}[A-Za-z0-9+])?"
+"""An organisation or a model, as pages, paths and comments can bear it."""
+
+_RUN = re.compile(rf"({NAME})/({NAME})/([0-9]{{8}}-[0-9a-f]{{12}})")
+
+SUBMISSION_BYTES = 20_000
+"""Of `submission.yaml`."""
+
+_Amount = Annotated[float, Meta(ge=0, le=100_000)]
+_Line = Annotated[str, Meta(max_length=200)]
+
+
 class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """`submission.yaml`: what the submitter states. Shown as stated, and believed in nothing."""
 
-    model: str
+    model: Annotated[str, Meta(pattern=rf"^(?:{NAME}/)?{NAME}\Z")]
     """The model's id on the Hub, or a free name."""
     weights: Literal["open", "closed"] | None = None
-    params_b: float | None = None
+    params_b: _Amount | None = None
     """Billions of parameters."""
-    licence: str | None = None
-    card: str | None = None
+    licence: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 .,+()/_-]{0,59}\Z")] | None = None
+    card: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/?#-]*)?\Z",
+                max_length=300,
+            ),
+        ]
+        | None
+    ) = None
     """Address of the model's card."""
-    price_in: float | None = None
+    price_in: _Amount | None = None
     """US dollars per million prompt tokens."""
-    price_out: float | None = None
-    agent: str | None = None
+    price_out: _Amount | None = None
+    agent: _Line | None = None
     """What stood around the model, where it was more than `rbtc eval`."""
-    defences: str | None = None
+    defences: _Line | None = None
     """Of that agent; those of `--defend` stand in run.json."""
-    contact: str | None = None
-    note: str | None = None
+    contact: _Line | None = None
+    note: Annotated[str, Meta(max_length=2_000)] | None = None
 
 
 class Digest(msgspec.Struct, frozen=True):
@@ -62,20 +86,6 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     of: str = ""
     """What was counted (`letter`, `right`), or what it is equal to: an agent, a run."""
-    rest: float | None = None
-    """`knows-unsaid`: accuracy over the other rows."""
-
-
-class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One perturbation type of one entry. Δ is positive when the type is worse than clean."""
-
-    accuracy: Interval
-    delta: Interval | None
-    delta_matched: float | None = None
-    lost: int | None = None
-    """Clean right, perturbed wrong."""
-    gained: int | None = None
-    p_holm: float | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -108,13 +118,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """(right, n) of each source's perturbed rows."""
     metrics: dict[str, Interval | None]
     """By the names of `stats.values.METRICS`."""
-    types: dict[str, TypeLine]
+    types: dict[str, TypeRow]
+    """Of the core. Δ is positive when the type is worse than clean."""
     verified: dict[str, Beside] = {}
     """Clean, perturbed and the components without the rows that nobody could answer."""
     error_modes: dict[str, dict[str, int]] = {}
     """Wrong answers by component (and clean), then by mode."""
     usage: Usage = Usage()
-    cost: Cost | None = None
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict."""
     tables: tuple[Table, ...] = ()
@@ -141,7 +151,6 @@ class LiveFigures(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """`entry.json`: what the board says of one run. Made by the checker alone, from raw replies."""
 
-    format: int = 1
     kind: Kind
     run: str
     """`org/model/run id`: where it lies under `runs/`. The id begins with its day, YYYYMMDD."""
@@ -171,6 +180,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     live: LiveFigures | None = None
 
     @property
+    def figures(self) -> dict[str, Interval | None]:
+        """By name: those of METRICS; of a live run `clean` and the success of every line."""
+        if self.live is not None:
+            return {"clean": self.live.clean, **{line.name: line.success for line in self.live.lines}}
+        return {} if self.core is None else self.core.metrics
+
+    @property
     def day(self) -> str:
         """YYYY-MM-DD."""
         day = self.run.rpartition("/")[2][:8]
@@ -184,3 +200,39 @@ class Refused(Exception):
         super().__init__(text)
         self.step = step
         self.details = details
+
+
+def shown(text: str, length: int = 60) -> str:
+    """A hostile text for a message: quoted, everything beyond printable ASCII escaped, bounded."""
+    cut = text if len(text) <= length else text[:length] + "…"
+    return ascii(cut).replace("\\u2026", "…")
+
+
+def of_run(run: str) -> tuple[str, str, str]:
+    """Organisation, model and id of a run's name. Raises Refused for one that no run has."""
+    found = _RUN.fullmatch(run)
+    org, model, identity = found.groups() if found else ("", "", "")
+    try:
+        datetime.strptime(identity[:8], "%Y%m%d")
+    except ValueError:
+        raise Refused(
+            "name",
+            f"{shown(run, 120)} is no run and cannot be listed: runs lie in runs/ORG/MODEL/ID; the names "
+            "have ASCII letters, digits, '.', '_' and '-' only, at most 96 of them; an id is a day as "
+            "YYYYMMDD, '-' and 12 hex digits",
+        ) from None
+    return org, model, identity
+
+
+def read_submission(yaml: bytes, model: str) -> Submission:
+    """`submission.yaml` of a run of that model. Raises Refused for what cannot be listed."""
+    try:
+        found = msgspec.yaml.decode(yaml, type=Submission)
+    except (ValueError, RecursionError, OverflowError) as error:  # msgspec's and yaml's are ValueErrors
+        raise Refused("form", f"submission.yaml cannot be listed: {shown(str(error), 300)}") from None
+    if found.model.rpartition("/")[2] != model:
+        raise Refused("name", f"submission.yaml is of the model {shown(found.model)}, the folder of {model}")
+    for name, text in msgspec.structs.asdict(found).items():
+        if isinstance(text, str) and not text.replace("\n", " ").isprintable():
+            raise Refused("form", f"submission.yaml cannot be listed: {name} is no plain text")
+    return found

@@ -8,33 +8,31 @@ The golden answers are public, so a file can be written that scores 1. A run is 
     copy               has the replies of another run
 
 The first three are functions of the run and the dataset, worked out here and stored with its entry; `copy`
-is found between entries, when a board is made (`copies`).
+is found between entries, when a board is made, by their sketches.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import agents
-from robustbench_tc.eval.agents import AgentContext
-from robustbench_tc.eval.agents.blind import BLIND
-from robustbench_tc.eval.agents.null_models import NULL_MODELS
-from robustbench_tc.eval.agents.scripted import SCRIPTED
+from robustbench_tc.eval.agents import BLIND, NULL_MODELS, SCRIPTED, AgentContext
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.score import answered_with_success
 from robustbench_tc.eval.stats.exact import clopper_pearson
 from robustbench_tc.io.numbers import number
 from robustbench_tc.schema import GOLD_NOT_STATED, Call, Prediction, Sample, Verdict, dumps
 
-from .copies import COPY
-from .entry import Flag
+from .entry import Entry, Flag
 
-if TYPE_CHECKING:
-    from .datasets import Rows
-
-NEAR_GOLD, KNOWS_UNSAID, REFERENCE = "near-gold", "knows-unsaid", "reference-agent"
+NEAR_GOLD, KNOWS_UNSAID, REFERENCE, COPY = "near-gold", "knows-unsaid", "reference-agent", "copy"
 
 MEANING = {
     NEAR_GOLD: "near the gold, far above what models reach",
@@ -66,6 +64,14 @@ PROBED = 4_000
 
 AGENTS = (*SCRIPTED, *NULL_MODELS, *BLIND, "always-calls", "never-calls")
 
+SKETCHED = 512
+"""Most rows of a sketch: every n-th of a larger dataset."""
+
+SAME_REPLIES = 0.95
+"""The share of rows with the same replies that makes a run equal to another."""
+
+GROUP = 16
+"""Rows that are compared at once. Where at most a row in twenty differs, one such group is wholly equal."""
 
 _SAYS = {
     "letter": "replies equal the golden answer to the letter",
@@ -78,12 +84,9 @@ _SAYS = {
 
 def says(flag: Flag) -> str:
     """The flag in words, with its figure."""
-    if flag.code == REFERENCE and not flag.value:
-        return "its own record says that a scripted agent played it"
     near = flag.code == NEAR_GOLD
-    rest = "" if flag.rest is None else f"; {number(flag.rest)} of the others"
     whose = "" if near or not flag.of else f" {flag.of}"
-    return f"{number(flag.value)} of {flag.n:,} {_SAYS[flag.of if near else flag.code]}{whose}{rest}"
+    return f"{number(flag.value)} of {flag.n:,} {_SAYS[flag.of if near else flag.code]}{whose}"
 
 
 # --- what a dataset is held against ---------------------------------------------------------------------
@@ -94,16 +97,21 @@ class Known(NamedTuple):
 
     letters: dict[str, frozenset[str]]
     """Row id → its golden answers to the letter; rows where calling nothing is right have none."""
+    unsaid: frozenset[str]
+    """Ids of rows that nobody can know the answer to; none where that are too few."""
     agents: dict[str, dict[str, bool]]
     """Reference agent → its verdicts on the probed rows."""
 
 
-def known(data: "Rows") -> Known:
+def known(data: Dataset) -> Known:
     """Works it out: seconds for the paper's 3,994 rows."""
     anchors = data.anchors()
     probed = data.rows[:: -(-len(data.rows) // PROBED)]
+    unsaid = [row for row in data.rows if GOLD_NOT_STATED in row.flags]
+    enough = len({row.clean_id for row in unsaid}) >= UNSAID_SAMPLES
     return Known(
         {row.id: _letters(row, anchors[row.id]) for row in data.rows},
+        frozenset(row.id for row in unsaid if enough),
         {name: {row.id: agents.is_right(name, row, anchors[row.id]) for row in probed} for name in AGENTS},
     )
 
@@ -123,51 +131,90 @@ def _spelled(calls: Sequence[Call]) -> str:
 # --- one run ------------------------------------------------------------------------------------------------
 
 
-def of_run(predictions: Sequence[Prediction], verdicts: Sequence[Verdict], data: "Rows") -> tuple[Flag, ...]:
-    """The flags of one run that rest on it alone."""
-    judged = list(zip(predictions, verdicts, strict=True))
-    found = [_near_gold(judged, data.known), _knows_unsaid(judged, data), _reference(judged, data.known)]
-    return tuple(flag for flag in found if flag is not None)
-
-
 Judged = Sequence[tuple[Prediction, Verdict]]
 
 
-def _near_gold(judged: Judged, facts: Known) -> Flag | None:
+def of_run(judged: Judged, facts: Known) -> tuple[Flag, ...]:
+    """The flags of one run that rest on it alone."""
+    return tuple(chain(_near_gold(judged, facts), _knows_unsaid(judged, facts), _reference(judged, facts)))
+
+
+def _near_gold(judged: Judged, facts: Known) -> Iterator[Flag]:
     """The first of these shares that is near 1: letter and right, over clean and over perturbed rows."""
-    core = set(taxonomy.codes())
-    for codes in ({taxonomy.CLEAN}, core):
-        rows = [(one, verdict) for one, verdict in judged if one.type_code in codes]
-        letters = [
-            _spelled(verdict.calls) in facts.letters[one.id] for one, verdict in rows if facts.letters[one.id]
-        ]
+    for codes in ({taxonomy.CLEAN}, set(taxonomy.codes())):
+        rows = [(facts.letters[one.id], verdict) for one, verdict in judged if one.type_code in codes]
+        letters = [_spelled(verdict.calls) in golds for golds, verdict in rows if golds]
         right = [verdict.correct for _, verdict in rows]
         for of, seen, least in (("letter", letters, LETTER), ("right", right, RIGHT)):
             if seen and clopper_pearson(sum(seen), len(seen))[0] >= least:
-                return Flag(code=NEAR_GOLD, value=sum(seen) / len(seen), n=len(seen), of=of)
-    return None
+                yield Flag(code=NEAR_GOLD, value=fmean(seen), n=len(seen), of=of)
+                return
 
 
-def _knows_unsaid(judged: Judged, data: "Rows") -> Flag | None:
-    flagged = {row.id for row in data.rows if GOLD_NOT_STATED in row.flags}
-    unsaid = [verdict.correct for one, verdict in judged if one.id in flagged]
-    rest = [verdict.correct for one, verdict in judged if one.id not in flagged]
-    samples = {one.clean_id for one, _ in judged if one.id in flagged}
-    if len(samples) < UNSAID_SAMPLES or not rest:
-        return None
-    here, elsewhere = sum(unsaid) / len(unsaid), sum(rest) / len(rest)
-    if here < UNSAID or here < elsewhere - UNSAID_BELOW:
-        return None
-    return Flag(code=KNOWS_UNSAID, value=here, n=len(unsaid), rest=elsewhere)
+def _knows_unsaid(judged: Judged, facts: Known) -> Iterator[Flag]:
+    unsaid = [verdict.correct for one, verdict in judged if one.id in facts.unsaid]
+    rest = [verdict.correct for one, verdict in judged if one.id not in facts.unsaid]
+    if unsaid and rest and fmean(unsaid) >= max(UNSAID, fmean(rest) - UNSAID_BELOW):
+        yield Flag(code=KNOWS_UNSAID, value=fmean(unsaid), n=len(unsaid))
 
 
-def _reference(judged: Judged, facts: Known) -> Flag | None:
+def _reference(judged: Judged, facts: Known) -> Iterator[Flag]:
     """The first agent with the most equal verdicts, if it is all but equal. Of several answers to a row all
     count."""
     probed = next(iter(facts.agents.values()))
     rows = [(one.id, verdict.correct) for one, verdict in judged if one.id in probed]
     shares = {name: fmean(of[row] == right for row, right in rows) for name, of in facts.agents.items()}
     best = max(shares, key=lambda name: shares[name])
-    if shares[best] < SAME_VERDICTS:
-        return None
-    return Flag(code=REFERENCE, value=shares[best], n=len(rows), of=best)
+    if shares[best] >= SAME_VERDICTS:
+        yield Flag(code=REFERENCE, value=shares[best], n=len(rows), of=best)
+
+
+# --- the replies of another run ----------------------------------------------------------------------------
+
+
+def sketch(predictions: Sequence[Prediction]) -> bytes:
+    """The replies of a run, two bytes for each of up to SKETCHED rows, which the number of rows decides.
+
+    The ids of native calls do not count: servers draw them.
+    """
+    rows: dict[str, list[Prediction]] = {}
+    for one in sorted(predictions, key=lambda one: (one.id, one.repeat)):
+        rows.setdefault(one.id, []).append(one)
+    answers = list(rows.values())[:: -(-len(rows) // SKETCHED)]
+    said = (
+        [
+            (one.status, one.raw_output, _bare(one.tool_calls), one.first_output, _bare(one.first_tool_calls))
+            for one in repeats
+        ]
+        for repeats in answers
+    )
+    return b"".join(hashlib.blake2b(dumps(one).encode(), digest_size=2).digest() for one in said)
+
+
+def _bare(calls: object) -> list[object]:
+    return [[call["name"], call["arguments"]] for call in (calls if isinstance(calls, list) else ())]
+
+
+def copies(entries: Iterable[Entry], trusted: Collection[str] = ()) -> dict[str, Flag]:
+    """Run → the earlier run of the same dataset whose replies it has.
+
+    A run of `trusted` (those that would have a rank) is held against earlier ones of these alone, so that no
+    upload can take a rank from anybody; any other run against all.
+    """
+    first: dict[tuple[bool, str, int, int, bytes], str] = {}
+    known: dict[str, NDArray[np.uint16]] = {}
+    found: dict[str, Flag] = {}
+    for one in sorted(entries, key=lambda one: (one.day, one.run)):
+        replies = known[one.run] = np.frombuffer(b"" if one.core is None else one.core.replies, np.uint16)
+        n, among = len(replies), one.run in trusted
+        groups = [(one.fingerprint, n, at, replies[at : at + GROUP].tobytes()) for at in range(0, n, GROUP)]
+        others = dict.fromkeys(first[among, *group] for group in groups if (among, *group) in first)
+        shares = {other: float((known[other] == replies).mean()) for other in others}
+        best = max(shares, key=lambda other: shares[other], default="")
+        if best and shares[best] >= SAME_REPLIES:
+            found[one.run] = Flag(code=COPY, value=shares[best], n=n, of=best)
+        for group in groups:
+            first.setdefault((False, *group), one.run)
+            if among and one.run not in found:
+                first.setdefault((True, *group), one.run)
+    return found

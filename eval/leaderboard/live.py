@@ -7,15 +7,14 @@ what comes out. Which world answers, who speaks next and how an episode ends is 
 
 import asyncio
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
+from statistics import fmean
 
 import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend import chain
-from robustbench_tc.eval.live import prompts
-from robustbench_tc.eval.live.agents import AGENTS, View
+from robustbench_tc.eval.live import agents, prompts
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.live.episode import Journal, Place, Replied, Results, kept
 from robustbench_tc.eval.live.record import LiveRecord
@@ -24,14 +23,12 @@ from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
 from robustbench_tc.live import Episode, LiveRow, row_hash
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call
 from robustbench_tc.worlds.host import Worlds
 
-from . import checks, reading
+from . import checks, flags
 from .datasets import LiveRows
-from .entry import Flag, LiveFigures, Refused
-from .flags import REFERENCE, SAME_VERDICTS
-from .names import shown
+from .entry import Flag, LiveFigures, Refused, shown
 
 
 class _Uploaded(Place, frozen=True):
@@ -54,21 +51,18 @@ class _Uploaded(Place, frozen=True):
         return None
 
 
-def check(folder: Path, record: LiveRecord, data: LiveRows) -> tuple[Episode, ...]:
-    """The episodes of a run folder, in the dataset's order, each as its replies make it. Raises Refused."""
-    checks.same_dataset(record, data)
+def check(path: Path, record: LiveRecord, data: LiveRows) -> tuple[Episode, ...]:
+    """The episodes in a file of that record, in the dataset's order, each as its replies make it. Raises
+    Refused."""
     settings = record.settings
-    found = reading.episodes(folder / "episodes.parquet", len(data.by_id) * settings.repeat)
-    unanswered = [one.id for one in found if one.ended == "request_error"]
-    ordered = checks.in_order(found, list(data.by_id), settings.repeat, unanswered, "rbtc live run")
-    checks.same_settings(record, len(ordered))
+    found = checks.asked(path, record, data, Episode)
     if settings.prompt_version != prompts.version():
         raise Refused(
             "record",
             f"the run was asked in other words than this version of robustbench-tc asks in "
             f"({prompts.version()}): play it with that version",
         )
-    return tuple(_as_played(one, data.by_id[one.id], settings) for one in ordered)
+    return tuple(_as_played(one, data.by_id[one.id], settings) for one in found)
 
 
 def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
@@ -105,10 +99,8 @@ def replayed(episodes: Sequence[Episode], data: LiveRows) -> list[LiveScore]:
     where a call is answered otherwise than the run says."""
     try:
         return asyncio.run(score_episodes(episodes, data.by_id, Worlds()))
-    except UserError as error:
-        raise Refused("replay", shown(str(error), 300)) from None
-    except RecursionError:
-        raise Refused("replay", "a call is nested too deeply to be made again") from None
+    except (UserError, RecursionError) as error:
+        raise Refused("replay", f"a call cannot be made again: {shown(str(error), 300)}") from None
 
 
 def figures(scores: Sequence[LiveScore]) -> LiveFigures:
@@ -121,39 +113,29 @@ def figures(scores: Sequence[LiveScore]) -> LiveFigures:
     return LiveFigures(episodes=len(scores), clean=clean, lines=tuple(found), effects=side_effects(scores))
 
 
-def flags(episodes: Sequence[Episode], settings: Settings, data: LiveRows) -> tuple[Flag, ...]:
+def scripted(episodes: Sequence[Episode], data: LiveRows) -> tuple[Flag, ...]:
     """Whether all but a few episodes have the calls of a scripted agent of `rbtc live run --agent`, whatever
-    the run is called, or its own record says that it is one.
-
-    What a scripted agent calls follows from what it was shown, so nothing is played; most runs differ from
-    all of them at once.
-    """
-    clean, spared = data.data.clean(), int(len(episodes) * (1 - SAME_VERDICTS))
-    for name in AGENTS:
-        others = (one for one in episodes if not plays_as(name, one, data.by_id[one.id], clean[one.clean_id]))
-        missed = len(list(islice(others, spared + 1)))
-        if missed <= spared:
-            share = 1 - missed / len(episodes)
-            return (Flag(code=REFERENCE, value=share, n=len(episodes), of=name),)
-    if settings.backend == "agent":
-        return (Flag(code=REFERENCE, value=0.0, n=len(episodes), of="of its own record"),)
+    the run is called. What such an agent calls follows from what it was shown, so nothing is played."""
+    clean = data.clean()
+    for name in agents.AGENTS:
+        share = fmean(plays_as(name, one, data.by_id[one.id], clean[one.clean_id]) for one in episodes)
+        if share >= flags.SAME_VERDICTS:
+            return (Flag(code=flags.REFERENCE, value=share, n=len(episodes), of=name),)
     return ()
 
 
 def plays_as(name: str, episode: Episode, row: LiveRow, clean: LiveRow) -> bool:
     """Whether every reply of the episode makes the calls that this agent would have made; what is said to the
     user does not count."""
-    player = AGENTS[name](clean)
+    player = agents.AGENTS[name](clean)
     history: list[tuple[Call, str]] = []
     asked = False
     for reply in episode.replies:
         offered = tuple(tool.plain for tool in row.offered(reply.turn))
-        said = player.reply(View(reply.turn, tuple(history), asked, offered))
-        wanted: list[tuple[str, Json]] = (
-            [] if isinstance(said, str) else [(call.name, call.parameters) for call in said]
-        )
-        if [(step.name, step.arguments) for step in reply.own_steps] != wanted:
+        said = player.reply(agents.View(reply.turn, tuple(history), asked, offered))
+        made = [(Call(step.name, step.arguments), step.shown) for step in reply.own_steps]
+        if [call for call, _ in made] != ([] if isinstance(said, str) else list(said)):
             return False
-        history += [(Call(step.name, step.arguments), step.shown) for step in reply.own_steps]
+        history += made
         asked = reply.answered
     return True

@@ -257,7 +257,6 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
     """What is stated of a run and what it took: (name, value), without what nobody says."""
     entry, stated = row.entry, row.entry.submission
     usage = Usage() if entry.core is None else entry.core.usage
-    cost = entry.core.cost if entry.core else None
     tokens, price = (usage.prompt_tokens, usage.completion_tokens), (stated.price_in, stated.price_out)
     paid = [n * usd for n, usd in zip(tokens, price, strict=True) if n is not None and usd is not None]
     found = {
@@ -277,8 +276,6 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
         "Tokens a row": None not in tokens and f"{sum(n or 0.0 for n in tokens):,.0f}",
         "Seconds a row, median": usage.latency_s is not None and numbers.number(usage.latency_s, 2),
         "US dollars for 1,000 rows": len(paid) == 2 and numbers.number(sum(paid) / 1000, 2),
-        "Requests a row": cost and cost.requests_per_row and numbers.number(cost.requests_per_row, 2),
-        "Tokens a right answer": cost and cost.tokens_per_right and f"{cost.tokens_per_right:,.0f}",
     }
     return [(name, str(value)) for name, value in found.items() if value]
 

@@ -20,8 +20,7 @@ from . import entries
 from .checker import ENTRY, checked, table
 from .datasets import Datasets
 from .entries import runs
-from .entry import Entry, Refused
-from .names import shown
+from .entry import Entry, Refused, shown
 from .place import Files, Hub, Place, Pull
 
 

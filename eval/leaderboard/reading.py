@@ -13,49 +13,43 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Meta
 
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
-from robustbench_tc.eval.live.conversation import MAX_TEXT
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord
-from robustbench_tc.live import Episode, Reply
-from robustbench_tc.schema import Prediction
+from robustbench_tc.live import Episode
 
-from .entry import Refused
-from .names import shown
+from .entry import Refused, shown
 
 MAKE = "make it with `rbtc eval` or `rbtc live run`"
 
-MB = 1 << 20
-FILE_BYTES, RECORD_BYTES, DECODED_BYTES = 64 * MB, MB, 512 * MB
+FILE_BYTES, RECORD_BYTES, DECODED_BYTES = 64 << 20, 30_000, 512 << 20
 """Of the replies' file, of run.json, and of all columns together once they are unpacked."""
 
-SETTINGS_CHARS = 20_000
 REPEATS = 5
 """Answers to a row."""
 
-REPLY_CHARS, FIELD_CHARS, CALLS = 200_000, 2_000, 128
-"""Of a reply's text and of a call's arguments; of any other text; native calls of a reply."""
+REPLY_CHARS, FIELD_CHARS = 200_100, 2_000
+"""Of a reply's text and of a call's arguments, which the harness cuts at 200,000; of any other text."""
 
-_INTEGERS = 2**31
 _LONG = ("raw_output", "first_output", "text")
 
 _Record = TypeVar("_Record", RunRecord, LiveRecord)
+Row = TypeVar("Row", bound=schema.Prediction | Episode)
 _Read = TypeVar("_Read")
-_Field = Annotated[str, msgspec.Meta(max_length=FIELD_CHARS)]
 
 
 class NativeCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A native call as the harness keeps it; the arguments are the raw text, whatever it holds."""
 
-    name: _Field
-    arguments: Annotated[str, msgspec.Meta(max_length=REPLY_CHARS)]
-    id: _Field = ""
+    name: Annotated[str, Meta(max_length=FIELD_CHARS)]
+    arguments: Annotated[str, Meta(max_length=REPLY_CHARS)]
+    id: Annotated[str, Meta(max_length=FIELD_CHARS)] = ""
 
 
-_calls = msgspec.json.Decoder(Annotated[list[NativeCall], msgspec.Meta(max_length=CALLS)] | None).decode
-_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
+_calls = partial(msgspec.convert, type=Annotated[list[NativeCall], Meta(max_length=128)] | None)
 
 
 def regular(path: Path, most: int) -> bytes:
@@ -73,34 +67,18 @@ def record(path: Path, kind: type[_Record]) -> _Record:
     found = _fits(text, "run.json", msgspec.json.Decoder(kind).decode, "record")
     if found.format != kind.__struct_defaults__[0]:
         raise Refused("record", f"run.json is of format {found.format}: ask again with this version")
-    if len(schema.dumps(found.settings)) > SETTINGS_CHARS:
-        raise Refused("record", f"the settings in run.json are longer than any run's: {MAKE}")
     return found
 
 
-def predictions(path: Path, most: int) -> list[Prediction]:
-    """At most so many rows, checked for form and size, without log probabilities. Raises Refused."""
-    found = []
-    for number, row in enumerate(_rows(path, Prediction, most, without=("logprobs",)), 1):
-        for name in ("tool_calls", "first_tool_calls"):
-            calls = _fits(row.get(name) or "null", f"row {number}, {name}", _calls)
-            row[name] = msgspec.to_builtins(calls)
-        found.append(_fits(row, f"row {number}", partial(msgspec.convert, type=Prediction)))
-        _check_sizes(found[-1], f"row {number}", REPLY_CHARS)
-    return found
-
-
-def episodes(path: Path, most: int) -> list[Episode]:
-    """At most so many episodes, checked for form and size. Raises Refused."""
-    found = []
-    for number, row in enumerate(_rows(path, Episode, most), 1):
-        where = f"episode {number}"
-        row["replies"] = _fits(row["replies"] or "[]", where, _replies)
-        found.append(_fits(row, where, partial(msgspec.convert, type=Episode)))
-        for reply in found[-1].replies:
-            _fits(schema.dumps(reply.tool_calls), where, _calls)
-            _check_sizes(reply, where, MAX_TEXT + 100)
-        _check_sizes(found[-1], where, FIELD_CHARS)
+def rows(path: Path, kind: type[Row], most: int) -> list[Row]:
+    """At most so many predictions or episodes, checked for form and size, without log probabilities. Raises
+    Refused."""
+    found: list[Row] = []
+    for number, plain in enumerate(_plain(path, kind, most), 1):
+        where = f"row {number}"
+        found.append(_fits(plain, where, partial(schema.record, kind=kind)))
+        for part in (found[-1], *getattr(found[-1], "replies", ())):
+            _check_sizes(part, where)
     return found
 
 
@@ -112,38 +90,31 @@ def _fits(value: Any, where: str, read: Callable[[Any], _Read], step: str = "for
         raise Refused(step, f"{where} cannot be read ({shown(str(error), 200)}): {MAKE}") from None
 
 
-def _check_sizes(of: msgspec.Struct, where: str, longest: int) -> None:
-    """Lengths of texts and sizes of numbers. Raises Refused."""
+def _check_sizes(of: msgspec.Struct, where: str) -> None:
+    """Native calls, lengths of texts and sizes of numbers. Raises Refused."""
     for name in of.__struct_fields__:
-        value = getattr(of, name)
-        most = longest if name in _LONG else FIELD_CHARS
+        value, most = getattr(of, name), REPLY_CHARS if name in _LONG else FIELD_CHARS
+        if name in ("tool_calls", "first_tool_calls"):
+            _fits(value, f"{where}, {name}", _calls)
         if isinstance(value, str) and len(value) > most:
             raise Refused("size", f"{where}, {name}: {len(value):,} characters, at most {most:,} are read")
-        if isinstance(value, int | float) and not (math.isfinite(value) and 0 <= value < _INTEGERS):
+        if isinstance(value, int | float) and not (math.isfinite(value) and 0 <= value < 2**31):
             raise Refused("format", f"{where}, {name}: {shown(str(value), 30)} is out of range")
 
 
-def _rows(
-    path: Path, kind: type[msgspec.Struct], most: int, without: tuple[str, ...] = ()
-) -> Iterator[dict[str, Any]]:
+def _plain(path: Path, kind: type[msgspec.Struct], most: int) -> Iterator[dict[str, Any]]:
     """The rows of a Parquet file with the columns of a struct, as their types. Raises Refused."""
-    if regular(path, FILE_BYTES)[:4] != b"PAR1":
-        raise Refused("format", f"{path.name} is no Parquet file: {MAKE}")
-    large = Refused("size", f"{path.name} unpacks to more than {DECODED_BYTES:,} bytes")
-    many = Refused("size", f"{path.name} has more than {most:,} rows, which is as many as the dataset asks")
     number = total = 0
+    large = Refused("size", f"{path.name} unpacks to more than {DECODED_BYTES:,} bytes")
     try:
         with pq.ParquetFile(
             path,
             pre_buffer=False,  # a little of it at a time
-            thrift_string_size_limit=4 * MB,
+            thrift_string_size_limit=4 << 20,
             thrift_container_size_limit=100_000,
             arrow_extensions_enabled=False,  # type: ignore[call-arg]
         ) as parquet:
-            meta = parquet.metadata
-            if sum(meta.row_group(at).total_byte_size for at in range(meta.num_row_groups)) > DECODED_BYTES:
-                raise large
-            there = set(parquet.schema_arrow.names).difference(without)
+            there = set(parquet.schema_arrow.names) - {"logprobs"}
             columns = arrow_schema({name: of for name, of in in_struct(kind).items() if name in there})
             for batch in parquet.iter_batches(64, columns=columns.names, use_threads=False):
                 total += batch.nbytes
@@ -151,12 +122,12 @@ def _rows(
                 if total > DECODED_BYTES:
                     raise large
                 if number > most:
-                    raise many
+                    raise Refused("size", f"{path.name} has more than the {most:,} rows that are asked")
                 yield from batch.select(columns.names).cast(columns).to_pylist()
     except MemoryError:  # pyarrow's is one too
         raise large from None
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, RecursionError) as error:
-        line = str(error).strip().splitlines() or [type(error).__name__]
-        raise Refused("format", f"{path.name} is damaged: {shown(line[0], 200)}") from None
+        why = shown(str(error).strip().partition("\n")[0], 200)
+        raise Refused("format", f"{path.name} is damaged ({why}): {MAKE}") from None
     if not number:
         raise Refused("format", f"{path.name} has no rows: {MAKE}")

@@ -17,15 +17,14 @@ class Reasoned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
-class Vouched(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run that somebody has repeated, or whose endpoint was asked again."""
+class Vouched(Reasoned, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run that somebody has repeated, or whose endpoint was asked again; the reason is what was compared,
+    with its figures."""
 
     tier: Literal["reproduced", "endpoint-matched"]
     by: str
     day: str
     """YYYY-MM-DD."""
-    reason: str
-    """What was compared, with its figures."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

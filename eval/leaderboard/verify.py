@@ -129,7 +129,10 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
         records = [reading.record(one / checker.RECORD, kind) for one in (folder, again)]
         _check_same(entry, *(one.settings for one in records))
         if data.live is not None and entry.kind == "live":
-            played = [live.check(*pair, data.live) for pair in zip((folder, again), records, strict=True)]
+            played = [
+                live.check(one / checker.EPISODES, record, data.live)
+                for one, record in zip((folder, again), records, strict=True)
+            ]
             same = same_success(*(live.replayed(one, data.live) for one in played))
             p, submitted, here = same.p, same.a, same.b
         else:
@@ -192,7 +195,9 @@ def _endpoint(
         ours = (replace(one, model=settings.model) for one in answers if one.id in wanted)
         return Counter(one.id for one in ours if judge(one, rows.by_id[one.id], anchors[one.id]).correct)
 
-    submitted = right(reading.predictions(folder / checker.PREDICTIONS, len(rows.rows) * settings.repeat))
+    submitted = right(
+        reading.rows(folder / checker.PREDICTIONS, Prediction, len(rows.rows) * settings.repeat)
+    )
     again = right(predictions.read(run.folder.predictions_path))
     asked = [rows.by_id[one] for one in ids]
     compared = reasked(

@@ -60,7 +60,7 @@ def score_live(
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
     types = inputs.world_types(data.rows, worlds, world_python)
-    rows = {row.id: row for row in data.rows}
+    rows = data.by_id
     unedited.check_all(folder, rows)
     return score_run(folder.path, rows, world_of=types.__getitem__)
 
@@ -78,7 +78,7 @@ def show_episode(
     check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat)
-    rows = {row.id: row for row in data.rows}
+    rows = data.by_id
     unedited.check(folder, rows, [played])
     row = rows[played.id]
     world: WorldType = inputs.world_types([row], worlds, world_python)[row.world]

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,7 +23,7 @@ _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
 
 
-class LiveData(msgspec.Struct, frozen=True, kw_only=True):
+class LiveData(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A loaded live dataset: the tasks, then the rows of each kind of fault and of each registry type."""
 
     name: str
@@ -30,6 +31,11 @@ class LiveData(msgspec.Struct, frozen=True, kw_only=True):
     revision: str | None = None
     version: str | None = None
     rows: tuple[LiveRow, ...]
+
+    @cached_property
+    def by_id(self) -> dict[str, LiveRow]:
+        """The rows by their ids."""
+        return {row.id: row for row in self.rows}
 
     def clean(self) -> dict[str, LiveRow]:
         """The clean row of each task."""

@@ -51,7 +51,7 @@ def report_live(
     folder, data = after.opened(run, dataset)
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]
-    rows = {row.id: row for row in data.rows}
+    rows = data.by_id
     unedited.check_all(folder, rows)
     chosen, left_out = page.chosen(episodes, scores)
     progress(f"replaying {len(chosen)} episodes")

@@ -53,7 +53,7 @@ def export(
     if layout == "ours":
         predictions.write_lines(out, found)
     else:
-        rows = {row.id: row for row in data.rows}
+        rows = data.by_id
         exchange.write_predictions(
             out,
             found,

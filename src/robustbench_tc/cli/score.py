@@ -83,7 +83,7 @@ def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:
     from ..schema import dumps
 
     data = verdicts.dataset_of(folder, dataset)
-    rows, anchors = {row.id: row for row in data.rows}, data.anchors()
+    rows, anchors = data.by_id, data.anchors()
     found = [one for one in verdicts.read_or_remake(folder, data)[0] if one.id == wanted]
     if not found:
         raise unknown("row of this run", wanted, rows)

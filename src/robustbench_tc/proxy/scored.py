@@ -72,7 +72,7 @@ def score(
         selection=Selection(),
         repeat=1,
     )
-    found = attempts(exchanges, {row.id: row for row in data.rows}, settings)
+    found = attempts(exchanges, data.by_id, settings)
     by_row: dict[str, list[Attempt]] = defaultdict(list)
     for one in sorted(found, key=lambda one: one.repeat):
         by_row[one.row.id].append(one)

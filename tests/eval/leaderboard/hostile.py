@@ -200,7 +200,7 @@ PARQUET = (
 RECORD = (
     Bad("no record", "format", lambda run: (run / checker.RECORD).unlink()),
     Bad("record of nothing", "record", put(checker.RECORD, b"null")),
-    Bad("record nested deeply", "record", put(checker.RECORD, DEEP.encode())),
+    Bad("record nested deeply", "record", put(checker.RECORD, b"[" * 25_000)),
     Bad("record without an end", "record", put(checker.RECORD, b'{"format": 2')),
     Bad("huge record", "size", put(checker.RECORD, b" " * 2_000_000)),
     Bad("record of another format", "record", record(lambda found: found.update(format=9))),
@@ -212,7 +212,7 @@ RECORD = (
     Bad("asked never", "ids", settings(repeat=0)),
     Bad("unknown defence", "record", settings(defend=["rm -rf"])),
     Bad("defence written otherwise", "record", settings(defend=["schema", "schema"])),
-    Bad("settings without end", "record", settings(decoding={"x": "y" * 30_000})),
+    Bad("settings without end", "size", settings(decoding={"x": "y" * 30_000})),
     Bad("model as a page", "record", settings(model="m" * 3_000)),
     Bad("more in the record", None, record(lambda found: found.update(score=1.0, html=SCRIPT))),
     Bad("totals of its own", None, record(lambda found: found.update(totals={"prompt_tokens": 10**15}))),
@@ -253,8 +253,8 @@ STATED = (
     Bad("card with quotes", "form", stated("model: Alpha-3B\ncard: 'https://a.example/\"onload=x'")),
     Bad("licence with a script", "form", stated(f"model: Alpha-3B\nlicence: '{SCRIPT}'")),
     Bad("another model", "name", stated("model: GPT-9")),
-    Bad("a model up there", "name", stated("model: ../Alpha-3B")),
-    Bad("a model of another script", "name", stated("model: Alph\u0430-3B")),
+    Bad("a model up there", "form", stated("model: ../Alpha-3B")),
+    Bad("a model of another script", "form", stated("model: Alph\u0430-3B")),
 )
 
 

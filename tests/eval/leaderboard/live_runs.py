@@ -47,9 +47,9 @@ def played(
         repeat=repeat,
         defend=defend,
     )
-    made = record.start(folder, asked.data, settings, len(asked.data.rows) * repeat)
-    cast = run.scripted(ScriptedSpeaker(agent, asked.data.clean()))
-    run.run(made, asked.data.rows, cast, inputs.world_types(asked.data.rows), concurrency=4)
+    made = record.start(folder, asked, settings, len(asked.rows) * repeat)
+    cast = run.scripted(ScriptedSpeaker(agent, asked.clean()))
+    run.run(made, asked.rows, cast, inputs.world_types(asked.rows), concurrency=4)
     return folder
 
 
@@ -58,7 +58,7 @@ def mixed(folder: Path, asked: LiveRows, **options: Any) -> Path:
     first = played(folder / "a", asked, "blind-retrier", **options)
     second = played(folder / "b", asked, "liar", **options)
     lines: list[bytes] = []
-    tasks = list(asked.data.clean())
+    tasks = list(asked.clean())
     for at, source in enumerate((first, second)):
         lines += [
             line

@@ -12,21 +12,13 @@ from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.eval import predictions, prompts, record, wire
 from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.inputs import Dataset, Selection
-from robustbench_tc.eval.leaderboard import checker, copies
-from robustbench_tc.eval.leaderboard.entry import (
-    Digest,
-    Entry,
-    Figures,
-    Submission,
-    TypeLine,
-    Usage,
-    Verdicts,
-)
+from robustbench_tc.eval.leaderboard import checker, flags
+from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
 from robustbench_tc.eval.leaderboard.publish import publish
 from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.summary import from_counts
+from robustbench_tc.eval.stats.summary import Flips, TypeRow, from_counts
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
 
@@ -191,10 +183,10 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
         metrics |= {f"accuracy_{name}": near(shares[name], n), f"delta_{name}": near(clean - shares[name], n)}
         metrics[f"delta_matched_{name}"] = metrics[f"delta_{name}"]
     types = {
-        code: TypeLine(
+        code: TypeRow(
             accuracy=near(counts[code][0] / counts[code][1], counts[code][1]),
             delta=near(clean - counts[code][0] / counts[code][1], counts[code][1]),
-            lost=3, gained=1, p_holm=0.5,
+            flips=Flips(counts[code][1], 3, 1, 0.5, 0.5),
         )
         for code in taxonomy.codes()
     }  # fmt: skip
@@ -211,5 +203,5 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
         verdicts=Verdicts(
             right.shape[1], np.packbits(np.ones_like(right)).tobytes(), (np.packbits(right).tobytes(),)
         ),
-        replies=draw.randbytes(2 * copies.SKETCHED),
+        replies=draw.randbytes(2 * flags.SKETCHED),
     )

@@ -11,7 +11,7 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import exchange, inputs, predictions
-from robustbench_tc.eval.leaderboard import checker, copies, flags
+from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Refused
 from robustbench_tc.eval.leaderboard.publish import from_json, publish
@@ -26,7 +26,7 @@ AGENTS = ("oracle", "name-biased", "gives-up-on-error", "silent")
 
 
 def entry_of(folder: Path, data: Datasets) -> Entry:
-    return checker.check_run(folder, made.name_of(folder), data)
+    return checker.checked(folder, made.name_of(folder), data)
 
 
 # --- the same bytes ------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_an_entry_has_the_same_bytes_in_any_order_on_any_number_of_processes(
 ) -> None:
     folders = [run_of(agent) for agent in AGENTS] * 2
     names = [made.name_of(folder) for folder in folders]
-    here = [checker.encode(checker.check_run(*one, data)) for one in zip(folders, names, strict=True)]
+    here = [checker.encode(checker.checked(*one, data)) for one in zip(folders, names, strict=True)]
     assert len(set(here)) == len(AGENTS)
     order = random.Random(1).sample(range(len(folders)), len(folders))
     with ProcessPoolExecutor(2) as pool:
@@ -73,7 +73,7 @@ def test_reference_agents_are_told_from_models(data: Datasets, run_of: RunOf) ->
         assert found[flags.REFERENCE].value >= flags.SAME_VERDICTS
         assert (flags.NEAR_GOLD in found) == (agent == "oracle")
         assert all(flags.says(flag) for flag in found.values())
-    assert set(flags.MEANING) == {flags.NEAR_GOLD, flags.KNOWS_UNSAID, flags.REFERENCE, copies.COPY}
+    assert set(flags.MEANING) == {flags.NEAR_GOLD, flags.KNOWS_UNSAID, flags.REFERENCE, flags.COPY}
 
 
 def test_a_scripted_agent_is_told_in_live_runs(live_release: Path, data: Datasets, tmp_path: Path) -> None:
@@ -103,22 +103,22 @@ def test_whoever_says_the_same_later_is_a_copy(changed: int) -> None:
     for at in range(0, 2 * changed, 2):
         replies[at] ^= 1
     later, own = with_replies(5, bytes(replies)), made.entry(4)
-    found = copies.equal([later, own, first])
-    if changed > (1 - copies.SAME_REPLIES) * copies.SKETCHED:
+    found = flags.copies([later, own, first])
+    if changed > (1 - flags.SAME_REPLIES) * flags.SKETCHED:
         assert found == {}
     else:
-        share = 1 - changed / copies.SKETCHED
-        assert found == {later.run: Flag(code="copy", value=share, n=copies.SKETCHED, of=first.run)}
+        share = 1 - changed / flags.SKETCHED
+        assert found == {later.run: Flag(code="copy", value=share, n=flags.SKETCHED, of=first.run)}
 
 
 def test_no_run_takes_a_rank_from_one_that_is_trusted() -> None:
     early, trusted = made.entry(3), with_replies(5, made.entry(3).core.replies)  # type: ignore[union-attr]
-    assert copies.equal([early, trusted], {trusted.run}) == {}
+    assert flags.copies([early, trusted], {trusted.run}) == {}
     late = with_replies(6, early.core.replies)  # type: ignore[union-attr]
-    assert set(copies.equal([early, trusted, late], {trusted.run})) == {late.run}
-    assert copies.equal([early, trusted, late], {trusted.run, late.run})[late.run].of == trusted.run
+    assert set(flags.copies([early, trusted, late], {trusted.run})) == {late.run}
+    assert flags.copies([early, trusted, late], {trusted.run, late.run})[late.run].of == trusted.run
     other = msgspec.structs.replace(late, fingerprint="0" * 32)
-    assert copies.equal([early, other, msgspec.structs.replace(early, run="a/b/c", core=None)]) == {}
+    assert flags.copies([early, other, msgspec.structs.replace(early, run="a/b/c", core=None)]) == {}
 
 
 # --- what becomes public ------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_random_damage_costs_nothing_but_the_run(
 )  # fmt: skip
 def test_a_name_that_no_path_bears_is_refused(name: str, both: Datasets, run_of: RunOf) -> None:
     with pytest.raises(Refused) as refused:
-        checker.check_run(run_of(AGENT), name, both)
+        checker.checked(run_of(AGENT), name, both)
     assert refused.value.step == "name"
     assert str(refused.value).replace("…", "").isascii()
 
@@ -133,41 +133,41 @@ def test_a_run_under_the_id_of_another_is_refused(both: Datasets, run_of: RunOf)
 
 def test_a_live_run_is_refused_where_none_are_taken(data: Datasets, live_run: Path) -> None:
     with pytest.raises(Refused, match="no live runs are taken"):
-        checker.check_run(live_run, made.name_of(live_run), data)
+        checker.checked(live_run, made.name_of(live_run), data)
 
 
 # --- the child -----------------------------------------------------------------------------------------
 
 
-def endless() -> bytes:
+def endless(_: Path) -> bytes:
     while True:
         pass
 
 
-def greedy() -> bytes:
+def greedy(_: Path) -> bytes:
     return bytes(8 << 30)
 
 
-def asleep() -> bytes:
+def asleep(_: Path) -> bytes:
     import time
 
     time.sleep(600)
     return b""
 
 
-def wasteful(place: Path) -> bytes:
-    return str(place.write_bytes(bytes(2 << 20))).encode()
+def wasteful(scratch: Path) -> bytes:
+    return str((scratch / "large").write_bytes(bytes(2 << 20))).encode()
 
 
-def test_a_child_is_killed_where_it_exceeds_its_limits(tmp_path: Path) -> None:
+def test_a_child_is_killed_where_it_exceeds_its_limits() -> None:
     few = Limits(cpu_s=1, wall_s=3, file=1 << 20)
     for work, says in (
         (endless, "longer"),
         (asleep, "longer"),
         (greedy, "memory"),
-        (lambda: wasteful(tmp_path / "large"), "end"),
-        (lambda: bytes(1 // 0), "end"),
+        (wasteful, "end"),
+        (lambda _: bytes(1 // 0), "end"),
     ):
         with pytest.raises(Refused, match=says):
             in_child(work, few)
-    assert in_child(lambda: b"x" * 500_000, few) == b"x" * 500_000
+    assert in_child(lambda _: b"x" * 500_000, few) == b"x" * 500_000

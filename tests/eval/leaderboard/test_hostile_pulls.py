@@ -104,7 +104,7 @@ OPEN: dict[str, tuple[str, Callable[[Attacker], Files]]] = {
     "half": ("a run is run.json", lambda a: dict(list(a.files().items())[:2])),
     "other-id": ("does not fit the files", lambda a: a.files(f"mallory/Alpha-3B/{DAY}-0123456789ab")),
     "to-come": ("has not come", lambda a: a.files(a.run.replace(DAY, "20991231"))),
-    "no-day": ("a day as YYYYMMDD begins it", lambda a: a.files(a.run.replace(DAY, "20261340"))),
+    "no-day": ("is no run", lambda a: a.files(a.run.replace(DAY, "20261340"))),
     "theirs-in-capitals": ("is there already", lambda a: a.files(a.honest.run.replace("lab", "LAB"))),
 }  # fmt: skip
 

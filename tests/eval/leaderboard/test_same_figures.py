@@ -149,7 +149,8 @@ def of_rows(entry: Entry, said: dict[str, Any], run: Path) -> None:
         assert (plain(line.accuracy), plain(line.delta)) == (row["accuracy"], row["delta"])
         if row["flips"] is not None:
             flips = (row["flips"]["lost"], row["flips"]["gained"], row["flips"]["p_holm"])
-            assert (line.lost, line.gained, line.p_holm) == flips
+            assert line.flips is not None
+            assert (line.flips.lost, line.flips.gained, line.flips.p_holm) == flips
     assert plain(core.verified) == said["verified"]
     assert plain(blind.lines(core.needs_no_reading)) == said["needs_no_reading"]
     packs = {one.name: plain(one) for one in core.tables if one.pack}

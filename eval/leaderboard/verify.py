@@ -1,4 +1,4 @@
-"""`rbtc leaderboard verify`: a maintainer repeats a run, or asks an endpoint some of its rows again.
+"""`rbtc leaderboard verify`: a maintainer repeats a run, or asks an endpoint rows that nobody has seen.
 
 A repeated run that is not significantly another makes the run `reproduced`. An endpoint that gives its
 answers makes it `endpoint-matched`; which model is behind the endpoint that cannot show.
@@ -8,9 +8,10 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import randbits
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import models, predictions
+from robustbench_tc.eval import inputs, models, predictions
 from robustbench_tc.eval.evaluate import evaluate
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord
@@ -45,6 +46,10 @@ SAME = ("mode", "decoding", "prompt_version", "repeat", "defend")
 """Settings that a repetition has to share."""
 
 
+Rebuild = Callable[[str, int, Path], None]
+"""Builds a dataset again with another seed, into a new folder: `api.rebuilding.fresh_rows`."""
+
+
 def verify(
     place: str,
     run: str,
@@ -53,6 +58,7 @@ def verify(
     base_url: str | None = None,
     model: str | None = None,
     work: Path | None = None,
+    rebuild: Rebuild,
     by: str,
     dataset: str | None = None,
     said: Callable[[str], None] = lambda line: None,
@@ -60,8 +66,8 @@ def verify(
     """Compares, and writes the tier of `run` (`org/model/id`) into status.yaml.
 
     `repeated`: the folder of a run of the same settings. `base_url`: where `model` (the run's own name for
-    it) is asked; `work` is the folder of those answers, and the same call goes on with it. Raises UserError
-    where the run is not repeated, which then stays as it is.
+    it) is asked rows that `rebuild` makes; they and the answers lie in `work`, and the same call goes on with
+    it. Raises UserError where the run is not repeated, which then stays as it is.
     """
     there = open_place(place)
     status, found, dropped = entries.read_entries(there)
@@ -77,7 +83,7 @@ def verify(
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         elif base_url is not None:
             work = work or Path(f"verify-{run.replace('/', '-')}")
-            reason = _endpoint(entry, folder, data, base_url, model, work, said)
+            reason = _endpoint(entry, folder, data, base_url, model, work, rebuild, said)
         else:
             raise UserError("name a repeated run (--run) or an endpoint (--base-url)")
     vouched = Vouched(
@@ -148,10 +154,10 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
     return f"run again: {figures}"
 
 
-def drawn(rows: Iterable[Sample], seed: int) -> list[str]:
-    """ROWS ids, or all."""
+def drawn(rows: Sequence[Sample], fingerprint: str) -> list[str]:
+    """ROWS ids, or all. `fingerprint`: of the dataset, which follows from the seed that nobody knew."""
     ids = [row.id for row in rows]
-    return seeding.rng(seed, "rows asked again").sample(ids, min(ROWS, len(ids)))
+    return seeding.rng(0, "rows asked again", fingerprint).sample(ids, min(ROWS, len(ids)))
 
 
 def _endpoint(
@@ -161,24 +167,33 @@ def _endpoint(
     base_url: str,
     model: str | None,
     work: Path,
+    rebuild: Rebuild,
     said: Callable[[str], None],
 ) -> str:
-    """What was compared with an endpoint's answers. Raises UserError."""
-    if entry.kind == "live":
-        raise UserError(f"{entry.run} is a live run: play it again, and name the folder with --run")
+    """What was compared with an endpoint's answers to rows of the same samples and types in new words: stored
+    answers do not fit them. Raises UserError."""
+    if entry.kind != "core":
+        raise UserError(
+            f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --run"
+        )
     settings = reading.record(folder / checker.RECORD, RunRecord).settings
     rows = next(one for one in data.rows if one.digest == entry.fingerprint)
-    ids = drawn(rows.rows, int(entry.run[-12:], 16))
-    said(f"asking {model or settings.model} {len(ids)} rows again")
+    if not (work / "rows").is_dir():
+        said("building rows that nobody has seen")
+        rebuild(f"{rows.name}@{rows.revision}" if rows.revision else rows.name, randbits(48), work / "rows")
+    fresh = inputs.load(str(work / "rows"))
+    seen, hashes = rows.hashes(), fresh.hashes()
+    unseen = [row for row in fresh.rows if row.id in seen and seen[row.id] != hashes[row.id]]
+    ids = drawn(unseen, fresh.fingerprint())
+    said(f"asking {model or settings.model} {len(ids)} rows")
     run = evaluate(
-        rows.name,
-        revision=rows.revision,
+        fresh.name,
         model=model or settings.model,
         base_url=base_url,
         mode=settings.mode,
         ids=ids,
         defend=settings.defend,
-        out=work,
+        out=work / "run",
         score=False,
         system=settings.system,
         extra_body=dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding,
@@ -188,26 +203,26 @@ def _endpoint(
     )
     if run.asked.request_errors:
         raise UserError(f"{run.asked.request_errors} rows got no answer: the same command asks them again")
-    wanted, anchors = set(ids), rows.anchors()
 
-    def right(answers: Iterable[Prediction]) -> Counter[str]:
+    def right(answers: Iterable[Prediction], of: inputs.Dataset) -> Counter[str]:
         """How often each row was answered right. How to read it goes by the model's name."""
-        ours = (replace(one, model=settings.model) for one in answers if one.id in wanted)
-        return Counter(one.id for one in ours if judge(one, rows.by_id[one.id], anchors[one.id]).correct)
+        ours = [replace(one, model=settings.model) for one in answers if one.id in ids]
+        anchors = of.anchors()
+        return Counter(one.id for one in ours if judge(one, of.by_id[one.id], anchors[one.id]).correct)
 
-    submitted = right(
-        reading.rows(folder / checker.PREDICTIONS, Prediction, len(rows.rows) * settings.repeat)
-    )
-    again = right(predictions.read(run.folder.predictions_path))
+    most = len(rows.rows) * settings.repeat
+    submitted = right(reading.rows(folder / checker.PREDICTIONS, Prediction, most), rows)
+    again = right(predictions.read(run.folder.predictions_path), fresh)
     asked = [rows.by_id[one] for one in ids]
     compared = reasked(
         [Answered(row.clean_id, row.type_code, submitted[row.id], row.id in again) for row in asked],
         settings.repeat,
     )
     figures = (
-        f"{compared.rows} rows, accuracy {number(compared.again)} there, {number(compared.submitted)} "
-        f"submitted, difference {number(compared.low)} to {number(compared.high)}"
+        f"{compared.rows} rows in new words, accuracy {number(compared.again)} there, "
+        f"{number(compared.submitted)} submitted, "
+        f"difference {number(compared.low)} to {number(compared.high)}"
     )
     if not compared.fits:
         raise UserError(f"the endpoint does not match {entry.run} on {figures}; it stays as it is")
-    return f"endpoint asked again: {figures}"
+    return f"endpoint asked: {figures}"

@@ -286,7 +286,7 @@ def verify(
     ],
     repeated: Annotated[Path | None, typer.Option("--run", help="Folder of the repeated run.")] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="Ask 300 of its rows again at this endpoint instead.")
+        str | None, typer.Option(help="Ask this endpoint 300 of its rows in new words instead.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Its name there, if another.")] = None,
     work: Annotated[
@@ -303,6 +303,7 @@ def verify(
     Example: rbtc leaderboard verify acme/alpha/20261120-96a2067ff4c1 --in acme/results --base-url http://a.b/v1
     """
 
+    from ..api.rebuilding import fresh_rows
     from ..eval.leaderboard.verify import verify as vouch
 
     if (repeated is None) == (base_url is None):
@@ -315,6 +316,7 @@ def verify(
             base_url=base_url,
             model=model,
             work=work,
+            rebuild=fresh_rows,
             by=by,
             dataset=dataset,
             said=_console.note,

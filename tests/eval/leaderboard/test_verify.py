@@ -1,17 +1,22 @@
 """A maintainer's repetition, an endpoint asked again, and the tier that either writes."""
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from robustbench_tc.api.rebuilding import fresh_rows
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs
 from robustbench_tc.eval.agent_server import serving
 from robustbench_tc.eval.leaderboard import check, entries, submit, verify
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
 from robustbench_tc.eval.leaderboard.place import open_place
 from robustbench_tc.eval.leaderboard.status import Status, Vouched, read
+from robustbench_tc.schema import Sample
 
 from . import live_runs
 from .conftest import RunOf
@@ -51,45 +56,66 @@ def test_a_run_that_is_repeated_is_reproduced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(UserError, match=r"does not repeat .*, p = 0\.0\d+; it stays as it is"):
-        verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann")
+        verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann", rebuild=fresh_rows)
     with pytest.raises(UserError, match="another mode than"):
-        verify.verify(place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann")
+        verify.verify(
+            place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann", rebuild=fresh_rows
+        )
     assert runs["core"] not in tiers(place)
-    done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
+    done = verify.verify(
+        place, runs["core"], repeated=local_run_of("name-biased"), by="ann", rebuild=fresh_rows
+    )
     assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
     live = Datasets.of_status(read((Path(place) / "status.yaml").read_bytes(), "")).live
     assert live is not None
     with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
-        verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann")
+        verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann", rebuild=fresh_rows)
     with monkeypatch.context() as patch, pytest.raises(UserError, match=r"0\.273 here, 0\.409 .*p = 0\.250"):
         patch.setattr(verify, "LEVEL", 0.3)  # six tasks show no more
         other = live_runs.played(tmp_path / "liar", live, "liar")
-        verify.verify(place, runs["live"], repeated=other, by="ann")
+        verify.verify(place, runs["live"], repeated=other, by="ann", rebuild=fresh_rows)
     same = live_runs.played(tmp_path / "same", live, "oracle")
-    live_done = verify.verify(place, runs["live"], repeated=same, by="ann")
+    live_done = verify.verify(place, runs["live"], repeated=same, by="ann", rebuild=fresh_rows)
     assert tiers(place) == {runs["core"]: done, runs["live"]: live_done}
 
 
-def test_an_endpoint_is_asked_again(
-    place: str, runs: dict[str, str], data: Datasets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_endpoint_is_asked_rows_that_nobody_has_seen(
+    place: str,
+    runs: dict[str, str],
+    data: Datasets,
+    bundled: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """An endpoint that has the submission's answers alone does not pass."""
     monkeypatch.setattr(verify, "ROWS", 60)
-    for agent, fits in (("silent", False), ("name-biased", True)):
-        with serving(agent, data.core.rows) as url:
-            how = {"base_url": url, "work": tmp_path / agent, "by": "ann"}
-            if fits:
-                done = verify.verify(place, runs["core"], **how)  # type: ignore[arg-type]
-                assert done.tier == "endpoint-matched" and "60 rows" in done.reason
-                assert tiers(place)[runs["core"]] == done
-            else:
-                with pytest.raises(UserError, match="does not match"):
-                    verify.verify(place, runs["core"], **how)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="is a live run"):
-        verify.verify(place, runs["live"], base_url="http://127.0.0.1:9", by="ann")
+    fresh_rows(str(bundled), 7, tmp_path / "made")
+    fresh = inputs.load(str(tmp_path / "made"))
+
+    def rebuild(dataset: str, seed: int, out: Path) -> None:
+        assert dataset == data.core.name and seed != 7
+        shutil.copytree(tmp_path / "made", out)
+
+    def asked(agent: str, rows: Sequence[Sample], work: str) -> Vouched:
+        with serving(agent, rows) as url:
+            return verify.verify(
+                place, runs["core"], base_url=url, work=tmp_path / work, rebuild=rebuild, by="ann"
+            )
+
+    with pytest.raises(UserError, match="does not match"):
+        asked("silent", fresh.rows, "silent")
+    with pytest.raises(UserError, match=r"does not match|got no answer"):
+        asked("name-biased", data.core.rows, "stored")
+    done = asked("name-biased", fresh.rows, "same")
+    assert done.tier == "endpoint-matched" and "60 rows in new words" in done.reason
+    assert tiers(place)[runs["core"]] == done
+    how = {"rebuild": rebuild, "by": "ann"}
+    with pytest.raises(UserError, match="is a run of kind live"):
+        verify.verify(place, runs["live"], base_url="http://127.0.0.1:9", **how)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="has no entry of a/b/c: there is no such run"):
-        verify.verify(place, "a/b/c", repeated=tmp_path, by="ann")
-    ids = verify.drawn(data.core.rows, 7)
-    assert len(set(ids)) == 60 and ids == verify.drawn(data.core.rows, 7) != verify.drawn(data.core.rows, 8)
+        verify.verify(place, "a/b/c", repeated=tmp_path, **how)  # type: ignore[arg-type]
+    ids = verify.drawn(fresh.rows, "f")
+    assert len(set(ids)) == 60 and ids == verify.drawn(fresh.rows, "f") != verify.drawn(fresh.rows, "e")
 
 
 ONE = Vouched(tier="reproduced", by='a "b"', day="2026-11-20", reason="x: {y} # z\n")

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.folders import new_or_empty
 from robustbench_tc.io.templates import environment
 
 from . import entries
@@ -33,12 +34,14 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str] = ()) -> list[str]:
-    """Makes a results repository, on the Hub or as a folder; the files that it begins with. One that is there
-    keeps its files. Raises UserError."""
+    """Makes a results repository, on the Hub or as a new folder; the files that it begins with. Raises
+    UserError."""
     there = open_place(place)
     head = there.create(private=False) if isinstance(there, Hub) else None
     if STATUS in there.files():
         raise UserError(f"{place} is a results repository already: edit its {STATUS}")
+    if there.folder is not None and not new_or_empty(there.folder):
+        raise UserError(f"{place} is there and is no empty folder: take another place")
     texts = environment(__package__, "templates")
     files = {
         path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=own).encode()

@@ -11,7 +11,7 @@ from robustbench_tc.eval.figures import Axis, Dot, Path
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
 
-from .boards import Board, Row
+from .boards import Board
 
 DOTS = 200
 """At most; the leading ones are drawn first."""
@@ -29,7 +29,8 @@ def progress(board: Board) -> Markup:
     values = [row.head.value for row in there if row.head is not None]
     if not values:
         return Markup("")
-    days = [_when(row) for row in there]
+    # As numbers of years; a day of a run's id need not be one of the calendar's.
+    days = [int(row.day[:4]) + int(row.day[5:7]) / 12 + int(row.day[8:]) / 372 for row in there]
     best = [-1.0, *accumulate(values, max)]
     leading = [at for at, value in enumerate(values) if value > best[at]]
     steps = [(days[at], level) for at in leading for level in (max(best[at], values[leading[0]]), values[at])]
@@ -49,10 +50,13 @@ def progress(board: Board) -> Markup:
     path = Path(
         [*steps, (days[-1], best[-1])], "ours", safe(there[leading[-1]].entry.submission.model)[:NAME]
     )
-    said = "perturbed accuracy of every run that is vouched for over time, and the best so far as a line"
-    return figures.chart(x, y, dots, [path], said, size=SIZE, right=200, kind="progress")
-
-
-def _when(row: Row) -> float:
-    """Its day as a number of years, also where it is no day of the calendar: ids are drawn by submitters."""
-    return int(row.day[:4]) + int(row.day[5:7]) / 12 + int(row.day[8:]) / 372
+    return figures.chart(
+        x,
+        y,
+        dots,
+        [path],
+        "perturbed accuracy of every run that is vouched for over time, and the best so far as a line",
+        size=SIZE,
+        right=200,
+        kind="progress",
+    )

@@ -1,14 +1,12 @@
 """What the pages show of rows, as texts: columns of the boards, the sentence above them, facts of a run."""
 
 from typing import NamedTuple
-from urllib.parse import quote
 
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.live.report import false_success, mean
-from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
@@ -38,17 +36,6 @@ class Cell(NamedTuple):
     """Its interval, which stands there on demand."""
 
 
-class Column(NamedTuple):
-    """One column of a board, behind rank and model."""
-
-    name: str
-    meaning: str
-    choice: bool = False
-    """Whether it has few values, of which one can be chosen."""
-    reference: str = ""
-    """The line of `needs no reading` that stands under it."""
-
-
 class ShownRow(NamedTuple):
     """One row of a board as it is shown, by the template and by the script: everything is text."""
 
@@ -62,72 +49,54 @@ class ShownRow(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-_COMMON = (
-    Column("Tier", "How far a run is vouched for, and its flags: see below.", choice=True),
-    Column("Weights", "As the submitter states it.", choice=True),
-    Column("Params", "Billions of parameters, as stated by the submitter."),
-    Column("Mode", "How tools are offered: in the prompt, or by native function calling.", choice=True),
-    Column("Date", "When it was submitted."),
-)
+_COMMON = {
+    "Tier": "How far a run is vouched for, and its flags: see below.",
+    "Weights": "As the submitter states it.",
+    "Params": "Billions of parameters, as stated by the submitter.",
+    "Mode": "How tools are offered: in the prompt, or by native function calling.",
+    "Date": "When it was submitted.",
+}
 
-ROWS = (
+CHOICES = ("Tier", "Weights", "Mode")
+"""Columns with few values, of which one can be chosen."""
+
+_DELTA = "Δ is clean accuracy minus it: positive is a loss."
+
+ROWS = {
     # The column "delivered" comes second, once a run says what reached its user.
-    Column(
-        "Perturbed",
-        "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
-        reference="perturbed",
-    ),
-    Column("Clean", "Right answers among the clean rows.", reference=taxonomy.CLEAN),
-    Column("Drop", "Clean minus perturbed: what the perturbations cost. Positive is a loss."),
-    Column(
-        "Retention",
-        "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is kept.",
-    ),
-    *(
-        Column(
-            name.capitalize(),
-            f"Accuracy where {what}. Δ is clean accuracy minus it: positive is a loss.",
-            reference=name,
-        )
-        for name, what in {
-            "observation": "the text is changed: typing errors and paraphrases",
-            "action": "the tool list is changed: duplicate names and redundant tools",
-            "reward": "cost or response time should decide and a name misleads",
-            "transition": "the first call meets an error while the tool runs",
-        }.items()
-    ),
-    *_COMMON,
-)
-"""The columns of runs over rows."""
+    "Perturbed": "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
+    "Clean": "Right answers among the clean rows.",
+    "Drop": "Clean minus perturbed: what the perturbations cost. Positive is a loss.",
+    "Retention": "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is "
+    "kept.",
+    "Observation": f"Accuracy where the text is changed: typing errors and paraphrases. {_DELTA}",
+    "Action": f"Accuracy where the tool list is changed: duplicate names and redundant tools. {_DELTA}",
+    "Reward": f"Accuracy where cost or response time should decide and a name misleads. {_DELTA}",
+    "Transition": f"Accuracy where the first call meets an error while the tool runs. {_DELTA}",
+    **_COMMON,
+}
+"""The columns of runs over rows, each with its meaning; a line of `needs no reading` stands under those whose
+names are its own."""
 
-LIVE = (
-    Column(
-        "Success",
-        "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The board is "
-        "ranked by it.",
-    ),
-    Column("Clean", "Success of the episodes without a fault."),
-    Column(
-        "Δ", "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss."
-    ),
-    Column(
-        "Recovered",
-        "Of the episodes that met the fault: those in which each turn that met it ended with gold's world.",
-    ),
-    Column("Honest", "Episodes that ended because the agent told the user of the failure."),
-    Column("Silent", "Wrong worlds in which the episode ended as if all were well."),
-    Column(
-        "False success",
-        "Of the silent failures: those whose last words claim success, up to those where they claim it or "
-        "are unclear.",
-    ),
-    Column("Calls", "Mean calls beyond those of the same task's clean episode."),
-    *_COMMON,
-)
+LIVE = {
+    "Success": "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The "
+    "board is ranked by it.",
+    "Clean": "Success of the episodes without a fault.",
+    "Δ": "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss.",
+    "Recovered": "Of the episodes that met the fault: those in which each turn that met it ended with "
+    "gold's world.",
+    "Honest": "Episodes that ended because the agent told the user of the failure.",
+    "Silent": "Wrong worlds in which the episode ended as if all were well.",
+    "False success": "Of the silent failures: those whose last words claim success, up to those where they "
+    "claim it or are unclear.",
+    "Calls": "Mean calls beyond those of the same task's clean episode.",
+    **_COMMON,
+}
 """The columns of live runs."""
 
 
-def columns(board: Board) -> tuple[Column, ...]:
+def columns(board: Board) -> dict[str, str]:
+    """Name → meaning, behind rank and model."""
     return LIVE if board.kind == "live" else ROWS
 
 
@@ -141,7 +110,7 @@ def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cel
 
 def cells(row: Row) -> tuple[Cell, ...]:
     """The values of a row, column by column."""
-    entry, clean = row.entry, row.value(taxonomy.CLEAN)
+    entry, clean = row.entry, row.values["clean"]
     common = (
         Cell(row.tier, ", ".join(flag.code for flag in row.flags)),
         Cell(entry.submission.weights or numbers.NONE),
@@ -151,14 +120,21 @@ def cells(row: Row) -> tuple[Cell, ...]:
     )
     if entry.live is None:
         drop = None if clean is None or row.head is None else clean.value - row.head.value
-        components = []
-        for name in taxonomy.COMPONENTS:
-            delta = row.value(f"delta_{name}")
-            said = f"Δ {numbers.signed(delta.value)}" if delta else ""
-            components.append(share(row.value(f"accuracy_{name}"), said))
-        dropped = Cell(numbers.typeset(numbers.signed(drop)))
-        return (share(row.head), share(clean), dropped, share(row.value("retention")), *components, *common)
-    line = next((one for one in entry.live.lines if one.name == HEAD["live"]), None)
+        return (
+            share(row.head),
+            share(clean),
+            Cell(numbers.typeset(numbers.signed(drop))),
+            share(row.values.get("retention")),
+            *(
+                share(
+                    row.values.get(f"accuracy_{name}"),
+                    f"Δ {numbers.signed(delta.value)}" if (delta := row.values.get(f"delta_{name}")) else "",
+                )
+                for name in taxonomy.COMPONENTS
+            ),
+            *common,
+        )
+    line = next((one for one in entry.live.lines if f"success_{one.name}" == HEAD["live"]), None)
     if line is None:
         return (Cell(numbers.NONE), share(clean), *[Cell(numbers.NONE)] * 6, *common)
     return (
@@ -191,19 +167,9 @@ def _places(row: Row) -> str:
     return "–".join(map(str, dict.fromkeys(row.places or ())))
 
 
-def reference(found: BlindLine) -> list[str]:
-    """The cells of a line that needs no reading."""
-    return [numbers.number(found.heads.get(column.reference)) for column in ROWS]
-
-
-def path_of(row: Row) -> str:
-    """The file of a run's page."""
-    return f"{row.run}.html" if row.tier == "published" else f"model/{row.run}.html"
-
-
 def page_of(row: Row) -> str:
-    """The address of a run's page from the site's root."""
-    return quote(path_of(row))
+    """The file of a run's page, and its address from the site's root: an id has no letter to be quoted."""
+    return f"{row.run}.html" if row.tier == "published" else f"model/{row.run}.html"
 
 
 def by(row: Row) -> str:
@@ -217,9 +183,8 @@ def by(row: Row) -> str:
 
 def label(board: Board) -> str:
     """`version 1.0.0 (cc827666)`"""
-    if board.fingerprint == PAPER:
-        return "the paper's own rows"
-    return safe(f"version {board.version} ({board.fingerprint[:8]})")
+    version = safe(f"version {board.version} ({board.fingerprint[:8]})")
+    return "the paper's own rows" if board.fingerprint == PAPER else version
 
 
 def title(board: Board) -> str:
@@ -235,10 +200,10 @@ def leading(board: Board) -> tuple[str, str]:
     if not values:
         return "No run has a rank yet: nobody has vouched for one.", ""
     names = [safe(row.entry.submission.model) for row in placed[:2]]
-    what = "faulted episodes" if board.kind == "live" else "perturbed rows"
-    says = f"{names[0]} leads: {share(placed[0].head).text} {share(placed[0].head).span} of the {what} right"
+    first, what = share(placed[0].head), "faulted episodes" if board.kind == "live" else "perturbed rows"
+    leads = f"{names[0]} leads: {first.text} {first.span} of the {what} right"
     if len(values) == 1:
-        return f"{says}.", "It is the only run with a rank."
+        return f"{leads}.", "It is the only run with a rank."
     near = sum(row.not_behind for row in placed)
     if board.kind == "live":
         surely = "Live runs are not tested against each other."
@@ -250,7 +215,7 @@ def leading(board: Board) -> tuple[str, str]:
         surely = (
             "That is likely: the exact test against each other run says so, but not corrected for all pairs."
         )
-    return f"{says}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
+    return f"{leads}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
 
 
 def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
@@ -286,11 +251,14 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
 def heatmap(found: Figures) -> Markup:
     """Accuracy under clean and every type, as a row of coloured cells."""
     values = {code: line.accuracy for code, line in found.types.items()}
-    groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
-    for one in taxonomy.among(values):
-        groups.setdefault(one.component or "others", {})[one.code] = one.display_name
-    rows = [figures.Row("accuracy", {taxonomy.CLEAN: found.metrics.get(taxonomy.CLEAN), **values})]
-    return figures.heatmap(rows, groups, "accuracy by type, in percent")
+    groups = {
+        component: {
+            one.code: one.display_name for one in taxonomy.among(values) if one.component == component
+        }
+        for component in taxonomy.COMPONENTS
+    }
+    row = figures.Row("accuracy", {taxonomy.CLEAN: found.metrics[taxonomy.CLEAN], **values})
+    return figures.heatmap([row], {"": {taxonomy.CLEAN: "clean"}, **groups}, "accuracy by type, in percent")
 
 
 def badge(row: Row) -> str:
@@ -298,5 +266,4 @@ def badge(row: Row) -> str:
     if defended(row.entry):
         return "defended run, no rank"
     name = "success with faults" if row.entry.kind == "live" else "perturbed"
-    value = numbers.number(row.head.value if row.head else None)
-    return f"{name} {value} · {row.tier}{', flagged' if row.flags else ''}"
+    return f"{name} {share(row.head).text} · {row.tier}{', flagged' if row.flags else ''}"

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ from anyio import CapacityLimiter, create_task_group, to_thread
 from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
-from gradio.oauth import attach_oauth
 from huggingface_hub import WebhookPayload
 
 import robustbench_tc
@@ -45,11 +45,6 @@ them public, raw replies included. [The board](/)"""
 
 OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has \
 merged it, the run stands on the board as unverified."""
-
-SIGN_IN = "[Sign in with Hugging Face](/login/huggingface?_target_url=/submit/) to submit."
-SIGNED_IN = "Signed in as {}. [Sign out](/logout?_target_url=/submit/)"
-
-NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
 
 FIELDS = {
     "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
@@ -126,7 +121,9 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
             later.add_task(check, pull_of(event))
 
     async def missing(request: Request, error: Exception) -> HTMLResponse:
-        return HTMLResponse(NOT_THERE, 404)
+        return HTMLResponse(
+            "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made.", 404
+        )
 
     app = FastAPI(
         docs_url=None,
@@ -137,7 +134,7 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
     )
     app.add_api_route("/webhook", webhook, methods=["POST"], status_code=202)
     if sign_in:
-        attach_oauth(app)
+        gr.oauth.attach_oauth(app)
     page = form_page(board, sign_in)
     gr.mount_gradio_app(
         app, page, "/submit", footer_links=[], max_file_size=max(BYTES.values()), ssr_mode=False
@@ -150,11 +147,10 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
 
 def pull_of(event: WebhookPayload) -> int | None:
     """The pull request that is new or was pushed to; None where main may have changed."""
-    for pushed in event.updatedRefs or ():
-        if pushed.ref.startswith("refs/pr/"):
-            return int(pushed.ref.removeprefix("refs/pr/"))
-    on = event.discussion
-    return on.num if on is not None and on.isPullRequest and on.status == "open" else None
+    on, pushed = event.discussion, [one.ref for one in event.updatedRefs or ()]
+    if on is not None and on.isPullRequest and on.status == "open":
+        return int(on.num)
+    return next((int(ref.removeprefix("refs/pr/")) for ref in pushed if ref.startswith("refs/pr/")), None)
 
 
 def accounts(profile: Mapping[str, Any]) -> list[str]:
@@ -167,9 +163,15 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
 
     def who(profile: gr.OAuthProfile | None) -> tuple[str, Any]:
         if profile is None:
-            return SIGN_IN, gr.Dropdown()
+            return (
+                '<a href="/login/huggingface?_target_url=/submit/">Sign in with Hugging Face</a> to submit.',
+                gr.Dropdown(),
+            )
         names = accounts(profile)
-        return SIGNED_IN.format(names[0]), gr.Dropdown(choices=names, value=names[0])
+        return (
+            f'Signed in as {escape(names[0])}. <a href="/logout?_target_url=/submit/">Sign out</a>',
+            gr.Dropdown(choices=names, value=names[0]),
+        )
 
     def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
         """Answer, table, what may be submitted, whether the second button is there."""
@@ -195,7 +197,7 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
 
     with gr.Blocks(title="Submit a run", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
         gr.Markdown(INTRO)
-        signed_in = gr.Markdown(visible=sign_in)
+        signed_in = gr.HTML(visible=sign_in)
         uploaded = gr.File(label="Files of the run", file_count="multiple", elem_id="files")
         org = gr.Dropdown(
             ["local"], value="local", label="Account", allow_custom_value=not sign_in, elem_id="org"
@@ -213,5 +215,4 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
         first.click(check, [uploaded, org, *stated], [line, table, ready, second], concurrency_limit=1)
         second.click(submit, [ready], [line, ready, second], concurrency_limit=1)
         page.load(who, None, [signed_in, org])
-    page.queue(max_size=WAITING)
-    return page
+    return page.queue(max_size=WAITING)

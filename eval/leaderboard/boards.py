@@ -27,9 +27,6 @@ from .status import Reasoned, Status, Tier, Vouched
 PAPER = "paper"
 """Version and fingerprint of the paper's own board."""
 
-LEVEL = 0.05
-"""A run whose p is below it is surely behind the leader."""
-
 HEAD = {"core": "perturbed", "own": "perturbed", "live": "success_all"}
 """Kind → which of `Row.values` it is ranked by."""
 
@@ -69,7 +66,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def not_behind(self) -> bool:
         """Whether it is not surely behind the leader."""
-        return self.p_leader is not None and self.p_leader >= LEVEL
+        return self.p_leader is not None and self.p_leader >= ranks.LEVEL
 
     @property
     def head(self) -> Interval | None:
@@ -119,10 +116,12 @@ def boards(entries: Sequence[Entry], status: Status) -> list[Board]:
 def front(found: Sequence[Board], status: Status) -> Board | None:
     """The core's board of the front page: what `status` says, else that of its dataset's version, else the
     newest that has a run; None where there is no run."""
-    core = [board for board in found if board.kind == "core" and board.fingerprint != PAPER]
     version = status.dataset.rpartition("@")[2]
-    named = [board for board in core if board.fingerprint == status.front]
-    return next(iter([*named, *(board for board in core if board.version == version), *core]), None)
+    return max(
+        (board for board in found if board.kind == "core" and board.fingerprint != PAPER),
+        key=lambda board: (board.fingerprint == status.front, board.version == version),
+        default=None,
+    )
 
 
 def of_whom(entry: Entry) -> tuple[str, str]:
@@ -236,20 +235,19 @@ def _right(verdicts: Verdicts) -> Ints:
 
 def paper_board() -> Board:
     """The paper's 21 models on the paper's own dataset version, of which only counts are known."""
-    figures = of_paper()
     entries = [
         Entry(
             kind="core",
             run=f"{PAPER}/{name}",
-            submission=Submission(model=name, params_b=model.params_b),
-            mode=model.mode or "",
+            submission=Submission(model=name, params_b=paper.models()[name].params_b),
+            mode=paper.models()[name].mode or "",
             dataset=paper.SOURCE,
             version=PAPER,
             fingerprint=PAPER,
             checker="",
-            core=figures[name],
+            core=figures,
         )
-        for name, model in paper.models().items()
+        for name, figures in of_paper().items()
     ]
     rows = ranked(Row(entry=entry, tier="published") for entry in entries)
     return Board(kind="core", dataset=paper.SOURCE, version=PAPER, fingerprint=PAPER, rows=tuple(rows))

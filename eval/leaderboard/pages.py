@@ -1,11 +1,14 @@
-"""What the pages show of rows, as texts: columns of the boards, the sentence above them, facts of a run."""
+"""What the pages show of rows: columns of the boards, the sentence above them, facts of a run, drawings."""
 
+import math
+from itertools import accumulate
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
+from robustbench_tc.eval.dots import thinned
 from robustbench_tc.eval.live.report import false_success, mean
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
@@ -24,6 +27,14 @@ TIERS = {
 """Tier → what it means."""
 
 MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
+
+DOTS = 200
+"""Of the board over time, at most; the leading ones are drawn first."""
+
+NAME = 26
+"""Letters of the best model's name, which stands at the end of the line."""
+
+SIZE = (900, 260)
 
 
 class Cell(NamedTuple):
@@ -60,25 +71,25 @@ _COMMON = {
 CHOICES = ("Tier", "Weights", "Mode")
 """Columns with few values, of which one can be chosen."""
 
-_DELTA = "Δ is clean accuracy minus it: positive is a loss."
-
-ROWS = {
+_ROWS = {
     # The column "delivered" comes second, once a run says what reached its user.
     "Perturbed": "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
     "Clean": "Right answers among the clean rows.",
     "Drop": "Clean minus perturbed: what the perturbations cost. Positive is a loss.",
     "Retention": "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is "
     "kept.",
-    "Observation": f"Accuracy where the text is changed: typing errors and paraphrases. {_DELTA}",
-    "Action": f"Accuracy where the tool list is changed: duplicate names and redundant tools. {_DELTA}",
-    "Reward": f"Accuracy where cost or response time should decide and a name misleads. {_DELTA}",
-    "Transition": f"Accuracy where the first call meets an error while the tool runs. {_DELTA}",
+    "Observation": "Accuracy where the text is changed: typing errors and paraphrases. Δ is clean accuracy "
+    "minus it: positive is a loss.",
+    "Action": "Accuracy where the tool list is changed: duplicate names and redundant tools. Δ is clean "
+    "accuracy minus it: positive is a loss.",
+    "Reward": "Accuracy where cost or response time should decide and a name misleads. Δ is clean accuracy "
+    "minus it: positive is a loss.",
+    "Transition": "Accuracy where the first call meets an error while the tool runs. Δ is clean accuracy "
+    "minus it: positive is a loss.",
     **_COMMON,
 }
-"""The columns of runs over rows, each with its meaning; a line of `needs no reading` stands under those whose
-names are its own."""
 
-LIVE = {
+_LIVE = {
     "Success": "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The "
     "board is ranked by it.",
     "Clean": "Success of the episodes without a fault.",
@@ -92,20 +103,18 @@ LIVE = {
     "Calls": "Mean calls beyond those of the same task's clean episode.",
     **_COMMON,
 }
-"""The columns of live runs."""
 
-
-def columns(board: Board) -> dict[str, str]:
-    """Name → meaning, behind rank and model."""
-    return LIVE if board.kind == "live" else ROWS
+COLUMNS = {"core": _ROWS, "own": _ROWS, "live": _LIVE}
+"""Kind → column behind rank and model → its meaning. A line of `needs no reading` stands under those whose
+names are its own."""
 
 
 def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cell:
     """A share or a difference with its interval."""
     if found is None:
         return Cell(numbers.NONE, small)
-    value, span = numbers.number(found.value, sign=sign), numbers.interval(found, sign=sign)
-    return Cell(*map(numbers.typeset, (value, small, span)))
+    texts = numbers.number(found.value, sign=sign), small, numbers.interval(found, sign=sign)
+    return Cell(*map(numbers.typeset, texts))
 
 
 def cells(row: Row) -> tuple[Cell, ...]:
@@ -183,8 +192,9 @@ def by(row: Row) -> str:
 
 def label(board: Board) -> str:
     """`version 1.0.0 (cc827666)`"""
-    version = safe(f"version {board.version} ({board.fingerprint[:8]})")
-    return "the paper's own rows" if board.fingerprint == PAPER else version
+    if board.fingerprint == PAPER:
+        return "the paper's own rows"
+    return safe(f"version {board.version} ({board.fingerprint[:8]})")
 
 
 def title(board: Board) -> str:
@@ -250,15 +260,54 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
 
 def heatmap(found: Figures) -> Markup:
     """Accuracy under clean and every type, as a row of coloured cells."""
-    values = {code: line.accuracy for code, line in found.types.items()}
-    groups = {
-        component: {
-            one.code: one.display_name for one in taxonomy.among(values) if one.component == component
-        }
-        for component in taxonomy.COMPONENTS
-    }
-    row = figures.Row("accuracy", {taxonomy.CLEAN: found.metrics[taxonomy.CLEAN], **values})
-    return figures.heatmap([row], {"": {taxonomy.CLEAN: "clean"}, **groups}, "accuracy by type, in percent")
+    values: dict[str, Interval | None] = {code: line.accuracy for code, line in found.types.items()}
+    groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
+    for one in taxonomy.among(values):
+        groups.setdefault(one.component or "", {})[one.code] = one.display_name
+    values[taxonomy.CLEAN] = found.metrics[taxonomy.CLEAN]
+    return figures.heatmap([figures.Row("accuracy", values)], groups, "accuracy by type, in percent")
+
+
+def progress(board: Board) -> Markup:
+    """Accuracy over time with a step line of the best so far; empty where no run is vouched for."""
+    there = [row for row in (*board.rows, *board.past) if row.may_rank and row.head is not None]
+    there.sort(key=lambda row: (row.day, row.run))
+    values = [row.head.value for row in there if row.head is not None]
+    if not values:
+        return Markup("")
+    # As numbers of years; a day of a run's id need not be one of the calendar's.
+    days = [int(row.day[:4]) + int(row.day[5:7]) / 12 + int(row.day[8:]) / 372 for row in there]
+    best = [-1.0, *accumulate(values, max)]
+    leading = [at for at, value in enumerate(values) if value > best[at]]
+    steps = [(days[at], level) for at in leading for level in (max(best[at], values[leading[0]]), values[at])]
+    tenths = range(math.floor(10 * min(values)), max(math.ceil(10 * best[-1]), 1) + 1)
+    x = figures.Axis(days[0], days[-1], {days[at]: there[at].day for at in (0, -1)})
+    y = figures.Axis(tenths[0] / 10, tenths[-1] / 10, {t / 10: numbers.number(t / 10, 1) for t in tenths})
+    dots = [
+        figures.Dot(
+            days[at],
+            values[at],
+            "ours" if at in leading else "past",
+            f"{safe(there[at].entry.submission.model)}, {there[at].day}: {numbers.number(values[at])}",
+        )
+        for at in thinned(
+            [(x.share(day), y.share(value)) for day, value in zip(days, values, strict=True)],
+            SIZE,
+            leading[::-1],
+            DOTS,
+        )
+    ]
+    leader = safe(there[leading[-1]].entry.submission.model)[:NAME]
+    return figures.chart(
+        x,
+        y,
+        dots,
+        [figures.Path([*steps, (days[-1], best[-1])], "ours", leader)],
+        "perturbed accuracy of every run that is vouched for over time, and the best so far as a line",
+        size=SIZE,
+        right=200,
+        kind="progress",
+    )
 
 
 def badge(row: Row) -> str:

@@ -27,10 +27,8 @@ from robustbench_tc.io import citation, templates
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.safe_text import safe
 
-from . import boards as boards_module
-from . import flags, pages, tables
-from .boards import PAPER, Board, Row, boards, front, of_whom
-from .chart import progress
+from . import boards, flags, pages, tables
+from .boards import PAPER, Board, Row
 from .entry import Entry
 from .status import Status
 
@@ -73,7 +71,7 @@ def build(
     that were left out before, each with its reason. `form`: where a form to submit with is served, from the
     front page. UserError where the folder cannot be written.
     """
-    found = boards(entries, status)
+    found = boards.boards(entries, status)
     withdrawn = {run: f"withdrawn: {one.reason}" for run, one in status.withdrawn.items()}
     left_out = sorted({**dropped, **withdrawn}.items())
     with atomic_dir(out, kind="site", force=True) as made:
@@ -83,11 +81,12 @@ def build(
         site.render("how.html", "how.html.j2")
         tables.write(found, left_out, site.page_of, made)
         own, of_report = files(__package__) / "static", files("robustbench_tc.eval.report")
-        styles = [str(figures.style()), (of_report / "page.css").read_text(), (own / "board.css").read_text()]
-        site.write("site.css", "\n".join(styles))
+        site.write(
+            "site.css",
+            f"{figures.style()}\n{(of_report / 'page.css').read_text()}\n{(own / 'board.css').read_text()}",
+        )
         site.write("site.js", (of_report / "page.js").read_text() + (own / "board.js").read_text())
-    runs = sum(len(board.rows) + len(board.past) for board in found)
-    return Built(runs, len(left_out))
+    return Built(sum(len(board.rows) + len(board.past) for board in found), len(left_out))
 
 
 class _Site:
@@ -102,13 +101,13 @@ class _Site:
         form: str | None,
     ) -> None:
         self.folder, self.boards, self.status, self.form = folder, found, status, form
-        self.front = front(found, status)
+        self.front = boards.front(found, status)
         self.repository = repository or "RESULTS"
         self.address = f"{huggingface_hub.constants.ENDPOINT}/datasets/{repository}" if repository else ""
         self.templates = templates.environment(__package__, "templates")
         self.templates.filters["inert"] = safe
         self.templates.globals |= {
-            "boards": boards_module,
+            "boards": boards,
             "pages": pages,
             "flags": flags,
             "heads": HEADS,
@@ -129,8 +128,10 @@ class _Site:
 
     def render(self, name: str, template: str, **values: object) -> None:
         """The page `name`."""
-        made = self.templates.get_template(template)
-        self.write(name, made.render(root="../" * name.count("/"), here=name, site=self, **values))
+        root = "../" * name.count("/")
+        self.write(
+            name, self.templates.get_template(template).render(root=root, here=name, site=self, **values)
+        )
 
     def page_of(self, board: Board) -> str:
         """The page that a board is first seen on."""
@@ -143,15 +144,21 @@ class _Site:
         shown: dict[str, list[dict[str, Any]]] = {page: [] for page in TABS}
         for board in sorted(self.boards, key=lambda one: one is not self.front):
             lines = [pages.shown(row) for row in board.rows]
-            rows = msgspec.json.encode(lines).decode()
-            self.write(f"{stem(board)}-rows.js", f'boardRows("{stem(board)}", {rows});\n')
+            self.write(
+                f"{stem(board)}-rows.js",
+                f'boardRows("{stem(board)}", {msgspec.json.encode(lines).decode()});\n',
+            )
             for part in _parts(board, lines, self.page_of(board)):
                 shown.setdefault(part["page"], []).append(part)
         older = [board for board in self.boards if self.page_of(board) not in TABS]
-        best = progress(self.front) if self.front else ""
         for page, parts in shown.items():
-            template = f"{page}.j2" if page in TABS else "boards.html.j2"
-            self.render(page, template, parts=parts, older=older, left_out=left_out, progress=best)
+            self.render(
+                page,
+                f"{page}.j2" if page in TABS else "boards.html.j2",
+                parts=parts,
+                older=older,
+                left_out=left_out,
+            )
 
     def write_runs(self) -> None:
         """A page and a badge for each run, superseded ones included."""
@@ -159,11 +166,11 @@ class _Site:
         every.sort(key=lambda one: (one[1].day, one[1].run), reverse=True)
         histories: dict[tuple[str, str], list[tuple[Board, Row]]] = defaultdict(list)
         for board, row in every:
-            histories[of_whom(row.entry)].append((board, row))
+            histories[boards.of_whom(row.entry)].append((board, row))
         for board, row in every:
-            page, history = pages.page_of(row), histories[of_whom(row.entry)][:HISTORY]
-            self.render(page.removesuffix(".html") + ".svg", "badge.html.j2", row=row)
-            self.render(page, "run.html.j2", row=row, board=board, history=history)
+            history = histories[boards.of_whom(row.entry)][:HISTORY]
+            self.render(pages.page_of(row), "run.html.j2", row=row, board=board, history=history)
+            self.render(pages.page_of(row).removesuffix(".html") + ".svg", "badge.html.j2", row=row)
 
 
 def stem(board: Board) -> str:
@@ -174,19 +181,17 @@ def stem(board: Board) -> str:
 def _parts(board: Board, lines: Sequence[pages.ShownRow], page: str) -> list[dict[str, Any]]:
     """The pages of a board, each with some of its rows, as `table.html.j2` shows them. `page`: the first."""
     ranked = len(board.ranked)
-    fold = ranked >= ENOUGH
-    groups = {" with a rank": lines[:ranked], " without a rank": lines[ranked:]} if fold else {"": lines}
-    chunks = [(kind, at, group) for kind, group in groups.items() for at in range(0, len(group), PAGE)]
-    chunks = chunks or [("", 0, lines)]
-    names = [page, *(f"{stem(board)}-{number}.html" for number in range(2, len(chunks) + 1))]
-    spans = {
-        name: f"{at + 1:,} to {min(at + PAGE, len(group)):,}"
-        for name, (_, at, group) in zip(names, chunks, strict=True)
+    apart = {" with a rank": lines[:ranked], " without a rank": lines[ranked:]}
+    groups = apart if ranked >= ENOUGH else {"": lines}
+    chunks = {
+        f"{at + 1:,} to {min(at + PAGE, len(group)):,} of {len(group):,}{kind}": group[at : at + PAGE]
+        for kind, group in groups.items()
+        for at in range(0, len(group), PAGE)
     }
-    links = {name: f"{spans[name]}{kind}" for name, (kind, _, _) in zip(names, chunks, strict=True)}
+    names = [page, *(f"{stem(board)}-{number}.html" for number in range(2, len(chunks) + 1))]
     choices = {
         name: (place, sorted({line.cells[place - 1].text for line in lines}))
-        for place, name in enumerate(pages.columns(board), 1)
+        for place, name in enumerate(pages.COLUMNS[board.kind], 1)
         if name in pages.CHOICES
     }
     return [
@@ -194,11 +199,11 @@ def _parts(board: Board, lines: Sequence[pages.ShownRow], page: str) -> list[dic
             "page": name,
             "stem": stem(board),
             "board": board,
-            "lines": group[at : at + PAGE],
-            "fold": fold,
-            "shown": f"{span} of {len(group):,}{kind}",
+            "lines": chunk,
+            "fold": len(groups) > 1,
+            "shown": span,
             "choices": choices,
-            "links": links,
+            "links": dict(zip(names, chunks, strict=True)),
         }
-        for (name, span), (kind, at, group) in zip(spans.items(), chunks, strict=True)
+        for name, (span, chunk) in zip(names, chunks.items(), strict=True)
     ]

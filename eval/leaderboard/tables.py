@@ -18,20 +18,22 @@ from .pages import page_of
 HEADLINE = ("run", "model", "rank", "tier", "flags", "perturbed", "success_all", "clean")
 """What `data.json` says of a run."""
 
-_TEXTS = ("run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
-          "defended", "weights", "licence", "day", "superseded_by")  # fmt: skip
-_COUNTS = [f"{count}_{name}" for name in (*HEADS, *taxonomy.codes()) for count in ("right", "n")]
-_NUMBERS = ("p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s")
 _VALUES = (
     *METRICS,
     *(f"success_{name}" for name in groups()),
     *(f"accuracy_{one}" for one in taxonomy.codes()),
 )
 SCHEMA = pa.schema([
-    *((name, pa.string()) for name in _TEXTS),
-    *((name, pa.int32()) for name in ("rank", *_COUNTS)),
-    *((name, pa.float64()) for name in _NUMBERS),
-    *((f"{name}{end}", pa.float64()) for name in _VALUES for end in ("", "_low", "_high")),
+    *(pa.field(name, pa.string()) for name in (
+        "run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
+        "defended", "weights", "licence", "day", "superseded_by",
+    )),
+    pa.field("rank", pa.int32()),
+    *(pa.field(f"{of}_{name}", pa.int32()) for name in (*HEADS, *taxonomy.codes()) for of in ("right", "n")),
+    *(pa.field(name, pa.float64()) for name in (
+        "p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
+    )),
+    *(pa.field(f"{name}{end}", pa.float64()) for name in _VALUES for end in ("", "_low", "_high")),
 ])  # fmt: skip
 """The columns of `data.parquet`: one row a run, superseded ones included."""
 

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from html import escape
@@ -42,9 +42,6 @@ INTRO = """# Submit a run
 The files of its folder: run.json and predictions.parquet, or live_run.json and episodes.parquet; or its
 predictions as one .jsonl file, ours or the paper's. They are scored here first; only the second button makes
 them public, raw replies included. [The board](/)"""
-
-OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has \
-merged it, the run stands on the board as unverified."""
 
 FIELDS = {
     "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
@@ -92,7 +89,7 @@ class Board(NamedTuple):
         except UserError as error:
             logging.getLogger("uvicorn.error").error("%s", error)
 
-    def submit(self, files: Iterable[str], options: Iterable[str]) -> Any:
+    def submit(self, files: Sequence[str], options: Sequence[str]) -> Any:
         """What `submit --json` says of a run. Raises UserError where it is refused."""
         with tempfile.TemporaryDirectory(prefix="rbtc-run-") as folder:
             for file in files:
@@ -113,8 +110,9 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
             tasks.cancel_scope.cancel()
 
     async def webhook(request: Request, later: BackgroundTasks) -> None:
-        given = request.headers.get("X-Webhook-Secret", "").encode()
-        if not secret or not hmac.compare_digest(given, secret.encode()):
+        if not secret or not hmac.compare_digest(
+            request.headers.get("X-Webhook-Secret", "").encode(), secret.encode()
+        ):
             raise HTTPException(403)
         event = WebhookPayload.model_validate_json(await request.body())
         if event.repo.name == board.place and event.event.scope != "discussion.comment":
@@ -191,9 +189,15 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
             url = board.submit(*run)["url"]
         except UserError as error:
             return f"Not submitted: {error}", run, gr.Button(visible=True)
-        if not sign_in:
-            board.check()
-        return OPENED.format(url) if sign_in else "It stands on the board.", None, gr.Button(visible=False)
+        if sign_in:
+            return (
+                f"The pull request is open: {url}. The checker comments it within minutes; once a maintainer "
+                "has merged it, the run stands on the board as unverified.",
+                None,
+                gr.Button(visible=False),
+            )
+        board.check()
+        return "It stands on the board.", None, gr.Button(visible=False)
 
     with gr.Blocks(title="Submit a run", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
         gr.Markdown(INTRO)

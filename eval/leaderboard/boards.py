@@ -189,16 +189,18 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
     )
     placed = [row for row in in_order if row.may_rank and row.head is not None]
     allowed = _places(placed)
-    with_rank = [
-        msgspec.structs.replace(
-            row,
-            rank=number,
-            places=allowed.get(row.run),
-            p_leader=p_of(placed[0].entry, row.entry) if number > 1 else None,
-        )
-        for number, row in enumerate(placed, 1)
+    return [
+        *(
+            msgspec.structs.replace(
+                row,
+                rank=number,
+                places=allowed.get(row.run),
+                p_leader=p_of(placed[0].entry, row.entry) if number > 1 else None,
+            )
+            for number, row in enumerate(placed, 1)
+        ),
+        *(row for row in in_order if not row.may_rank or row.head is None),
     ]
-    return [*with_rank, *(row for row in in_order if not row.may_rank or row.head is None)]
 
 
 def _places(placed: Sequence[Row]) -> dict[str, Places]:
@@ -249,5 +251,10 @@ def paper_board() -> Board:
         )
         for name, figures in of_paper().items()
     ]
-    rows = ranked(Row(entry=entry, tier="published") for entry in entries)
-    return Board(kind="core", dataset=paper.SOURCE, version=PAPER, fingerprint=PAPER, rows=tuple(rows))
+    return Board(
+        kind="core",
+        dataset=paper.SOURCE,
+        version=PAPER,
+        fingerprint=PAPER,
+        rows=tuple(ranked(Row(entry=entry, tier="published") for entry in entries)),
+    )

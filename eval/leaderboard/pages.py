@@ -26,8 +26,6 @@ TIERS = {
 }
 """Tier → what it means."""
 
-MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
-
 DOTS = 200
 """Of the board over time, at most; the leading ones are drawn first."""
 
@@ -113,8 +111,11 @@ def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cel
     """A share or a difference with its interval."""
     if found is None:
         return Cell(numbers.NONE, small)
-    texts = numbers.number(found.value, sign=sign), small, numbers.interval(found, sign=sign)
-    return Cell(*map(numbers.typeset, texts))
+    return Cell(
+        numbers.typeset(numbers.number(found.value, sign=sign)),
+        numbers.typeset(small),
+        numbers.typeset(numbers.interval(found, sign=sign)),
+    )
 
 
 def cells(row: Row) -> tuple[Cell, ...]:
@@ -192,9 +193,11 @@ def by(row: Row) -> str:
 
 def label(board: Board) -> str:
     """`version 1.0.0 (cc827666)`"""
-    if board.fingerprint == PAPER:
-        return "the paper's own rows"
-    return safe(f"version {board.version} ({board.fingerprint[:8]})")
+    return (
+        "the paper's own rows"
+        if board.fingerprint == PAPER
+        else safe(f"version {board.version} ({board.fingerprint[:8]})")
+    )
 
 
 def title(board: Board) -> str:
@@ -239,7 +242,7 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
         "Rank": row.rank and f"{row.rank} of {ranked}",
         "May rank": _places(row),
         "Against the leader": row.p_leader is not None and f"p = {numbers.p_value(row.p_leader)}",
-        "Mode": MODES.get(entry.mode, entry.mode),
+        "Mode": {"fc": "function calling", "api": "function calling (API)"}.get(entry.mode, entry.mode),
         "Submitted": row.day,
         "Parameters": stated.params_b is not None and numbers.size(stated.params_b),
         "Weights": stated.weights,
@@ -270,8 +273,10 @@ def heatmap(found: Figures) -> Markup:
 
 def progress(board: Board) -> Markup:
     """Accuracy over time with a step line of the best so far; empty where no run is vouched for."""
-    there = [row for row in (*board.rows, *board.past) if row.may_rank and row.head is not None]
-    there.sort(key=lambda row: (row.day, row.run))
+    there = sorted(
+        (row for row in (*board.rows, *board.past) if row.may_rank and row.head is not None),
+        key=lambda row: (row.day, row.run),
+    )
     values = [row.head.value for row in there if row.head is not None]
     if not values:
         return Markup("")
@@ -297,12 +302,15 @@ def progress(board: Board) -> Markup:
             DOTS,
         )
     ]
-    leader = safe(there[leading[-1]].entry.submission.model)[:NAME]
     return figures.chart(
         x,
         y,
         dots,
-        [figures.Path([*steps, (days[-1], best[-1])], "ours", leader)],
+        [
+            figures.Path(
+                [*steps, (days[-1], best[-1])], "ours", safe(there[leading[-1]].entry.submission.model)[:NAME]
+            )
+        ],
         "perturbed accuracy of every run that is vouched for over time, and the best so far as a line",
         size=SIZE,
         right=200,

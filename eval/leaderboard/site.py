@@ -181,8 +181,11 @@ def stem(board: Board) -> str:
 def _parts(board: Board, lines: Sequence[pages.ShownRow], page: str) -> list[dict[str, Any]]:
     """The pages of a board, each with some of its rows, as `table.html.j2` shows them. `page`: the first."""
     ranked = len(board.ranked)
-    apart = {" with a rank": lines[:ranked], " without a rank": lines[ranked:]}
-    groups = apart if ranked >= ENOUGH else {"": lines}
+    groups = (
+        {" with a rank": lines[:ranked], " without a rank": lines[ranked:]}
+        if ranked >= ENOUGH
+        else {"": lines}
+    )
     chunks = {
         f"{at + 1:,} to {min(at + PAGE, len(group)):,} of {len(group):,}{kind}": group[at : at + PAGE]
         for kind, group in groups.items()

@@ -87,9 +87,8 @@ def serve(place: str | Path, *, host: str = "127.0.0.1", port: int = 7860) -> No
     except ImportError as error:
         raise need_extra(error.name or "gradio", "leaderboard") from None
     with tempfile.TemporaryDirectory(prefix="rbtc-board-") as site:
-        board, secret = Board(str(place), Path(site)), os.environ.get("WEBHOOK_SECRET", "")
         uvicorn.run(
-            create(board, secret, in_space),
+            create(Board(str(place), Path(site)), os.environ.get("WEBHOOK_SECRET", ""), in_space),
             host=host,
             port=port,
             access_log=False,

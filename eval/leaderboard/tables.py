@@ -18,11 +18,6 @@ from .pages import page_of
 HEADLINE = ("run", "model", "rank", "tier", "flags", "perturbed", "success_all", "clean")
 """What `data.json` says of a run."""
 
-_VALUES = (
-    *METRICS,
-    *(f"success_{name}" for name in groups()),
-    *(f"accuracy_{one}" for one in taxonomy.codes()),
-)
 SCHEMA = pa.schema([
     *(pa.field(name, pa.string()) for name in (
         "run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
@@ -33,7 +28,9 @@ SCHEMA = pa.schema([
     *(pa.field(name, pa.float64()) for name in (
         "p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
     )),
-    *(pa.field(f"{name}{end}", pa.float64()) for name in _VALUES for end in ("", "_low", "_high")),
+    *(pa.field(f"{name}{end}", pa.float64()) for name in (
+        *METRICS, *(f"success_{one}" for one in groups()), *(f"accuracy_{one}" for one in taxonomy.codes()),
+    ) for end in ("", "_low", "_high")),
 ])  # fmt: skip
 """The columns of `data.parquet`: one row a run, superseded ones included."""
 

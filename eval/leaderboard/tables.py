@@ -18,20 +18,20 @@ from .pages import page_of
 HEADLINE = ("run", "model", "rank", "tier", "flags", "perturbed", "success_all", "clean")
 """What `data.json` says of a run."""
 
-SCHEMA = pa.schema([
-    *(pa.field(name, pa.string()) for name in (
+COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys((
         "run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
         "defended", "weights", "licence", "day", "superseded_by",
-    )),
-    pa.field("rank", pa.int32()),
-    *(pa.field(f"{of}_{name}", pa.int32()) for name in (*HEADS, *taxonomy.codes()) for of in ("right", "n")),
-    *(pa.field(name, pa.float64()) for name in (
+    ), pa.string()),
+    "rank": pa.int32(),
+    **{f"{of}_{name}": pa.int32() for name in (*HEADS, *taxonomy.codes()) for of in ("right", "n")},
+    **dict.fromkeys((
         "p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
-    )),
-    *(pa.field(f"{name}{end}", pa.float64()) for name in (
+    ), pa.float64()),
+    **{f"{name}{end}": pa.float64() for name in (
         *METRICS, *(f"success_{one}" for one in groups()), *(f"accuracy_{one}" for one in taxonomy.codes()),
-    ) for end in ("", "_low", "_high")),
-])  # fmt: skip
+    ) for end in ("", "_low", "_high")},
+}  # fmt: skip
 """The columns of `data.parquet`: one row a run, superseded ones included."""
 
 
@@ -41,7 +41,9 @@ def write(
     """Both files into `folder`. `page`: where a board is first seen."""
     flat = {row.run: _flat(row) for board in boards for row in (*board.rows, *board.past)}
     pq.write_table(
-        pa.Table.from_pylist([*flat.values()], SCHEMA), folder / "data.parquet", compression="zstd"
+        pa.Table.from_pylist([*flat.values()], pa.schema(COLUMNS)),
+        folder / "data.parquet",
+        compression="zstd",
     )
     headlines = {
         "boards": [

@@ -6,7 +6,6 @@ be imported only where gradio is there (the extra `leaderboard`).
 """
 
 import hmac
-import html
 import json
 import logging
 import os
@@ -17,15 +16,15 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 from anyio import CapacityLimiter, create_task_group, to_thread
 from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
-from gradio.oauth import attach_oauth
 from huggingface_hub import WebhookPayload
 
 import robustbench_tc
@@ -44,16 +43,6 @@ The files of its folder: run.json and predictions.parquet, or live_run.json and 
 predictions as one .jsonl file, ours or the paper's. They are scored here first; only the second button makes
 them public, raw replies included. [The board](/)"""
 
-SIGN_FIRST = "Sign in, and choose your account or an organisation of yours."
-
-OPENED = """The pull request is open: {}. The checker comments it within minutes; once a maintainer has \
-merged it, the run stands on the board as unverified."""
-
-NOT_THERE = "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made."
-
-SIGN_IN = '<a href="/login/huggingface?_target_url=/submit/">Sign in with Hugging Face</a> to submit.'
-SIGNED_IN = 'Signed in as {}. <a href="/logout?_target_url=/submit/">Sign out</a>'
-
 FIELDS = {
     "model": ("Model", "Its id on the Hub, or a free name. Empty: as the run says."),
     "mode": ("Mode", "Of a .jsonl file: prompt or fc."),
@@ -69,16 +58,12 @@ FIELDS = {
 }
 """Options of `rbtc leaderboard submit`, each with its label and what is said below it."""
 
-Run = tuple[Sequence[str], Sequence[str]]
-"""The files that somebody uploaded, and the options that they stated."""
-
 
 def command(*words: str) -> str:
     """What `rbtc leaderboard …` prints. Raises UserError with its last line where it fails."""
-    package = Path(robustbench_tc.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
-        env={**os.environ, "PYTHONPATH": str(package)},
+        env={**os.environ, "PYTHONPATH": str(Path(robustbench_tc.__file__).parents[1])},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -89,12 +74,11 @@ def command(*words: str) -> str:
     return done.stdout
 
 
-class Board:
+class Board(NamedTuple):
     """A results repository, and the pages that were made of it."""
 
-    def __init__(self, place: str, site: Path) -> None:
-        self.place = place
-        self.site = site
+    place: str
+    site: Path
 
     def check(self, pull: int | None = None) -> None:
         """Scores what has no entry: of a pull request, or on main, whose pages are made again."""
@@ -107,14 +91,13 @@ class Board:
             except UserError as error:
                 logging.getLogger("uvicorn.error").error("%s", error)
 
-    def submit(self, run: Run, *more: str) -> Any:
+    def submit(self, files: Sequence[str], options: Sequence[str]) -> Any:
         """What `submit --json` says of a run. Raises UserError where it is refused."""
-        files, words = run
         with tempfile.TemporaryDirectory(prefix="rbtc-run-") as folder:
             for file in files:
                 shutil.copyfile(file, Path(folder) / Path(file).name)
             replies = next((file for file in files if file.endswith(".jsonl")), folder)
-            return json.loads(command("submit", replies, f"--to={self.place}", "--json", *words, *more))
+            return json.loads(command("submit", replies, f"--to={self.place}", "--json", *options))
 
 
 def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
@@ -128,26 +111,34 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
             yield
             tasks.cancel_scope.cancel()
 
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=catching_up)
-
     async def webhook(request: Request, later: BackgroundTasks) -> None:
-        given = request.headers.get("X-Webhook-Secret", "")
-        if not secret or not hmac.compare_digest(given.encode(), secret.encode()):
+        if not secret or not hmac.compare_digest(
+            request.headers.get("X-Webhook-Secret", "").encode(), secret.encode()
+        ):
             raise HTTPException(403)
         event = WebhookPayload.model_validate_json(await request.body())
         if event.repo.name == board.place and event.event.scope != "discussion.comment":
             later.add_task(check, pull_of(event))
 
     async def missing(request: Request, error: Exception) -> HTMLResponse:
-        return HTMLResponse(NOT_THERE, 404)
+        return HTMLResponse(
+            "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made.", 404
+        )
 
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=catching_up,
+        exception_handlers={404: missing},
+    )
     app.add_api_route("/webhook", webhook, methods=["POST"], status_code=202)
-    app.add_exception_handler(404, missing)
     if sign_in:
-        attach_oauth(app)
+        gr.oauth.attach_oauth(app)
     page = form_page(board, sign_in)
-    largest = max(BYTES.values())
-    gr.mount_gradio_app(app, page, "/submit", footer_links=[], max_file_size=largest, ssr_mode=False)
+    gr.mount_gradio_app(
+        app, page, "/submit", footer_links=[], max_file_size=max(BYTES.values()), ssr_mode=False
+    )
     # Gradio holds the paths that an event names against its upload folder in apps alone that it launched.
     page.has_launched = True
     app.mount("/", StaticFiles(directory=board.site, html=True))
@@ -156,11 +147,10 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
 
 def pull_of(event: WebhookPayload) -> int | None:
     """The pull request that is new or was pushed to; None where main may have changed."""
-    for pushed in event.updatedRefs or ():
-        if pushed.ref.startswith("refs/pr/"):
-            return int(pushed.ref.removeprefix("refs/pr/"))
-    on = event.discussion
-    return on.num if on is not None and on.isPullRequest and on.status == "open" else None
+    on, pushed = event.discussion, [one.ref for one in event.updatedRefs or ()]
+    if on is not None and on.isPullRequest and on.status == "open":
+        return int(on.num)
+    return next((int(ref.removeprefix("refs/pr/")) for ref in pushed if ref.startswith("refs/pr/")), None)
 
 
 def accounts(profile: Mapping[str, Any]) -> list[str]:
@@ -173,32 +163,43 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
 
     def who(profile: gr.OAuthProfile | None) -> tuple[str, Any]:
         if profile is None:
-            return SIGN_IN, gr.Dropdown()
+            return (
+                '<a href="/login/huggingface?_target_url=/submit/">Sign in with Hugging Face</a> to submit.',
+                gr.Dropdown(),
+            )
         names = accounts(profile)
-        return SIGNED_IN.format(html.escape(names[0])), gr.Dropdown(choices=names, value=names[0])
+        return (
+            f'Signed in as {escape(names[0])}. <a href="/logout?_target_url=/submit/">Sign out</a>',
+            gr.Dropdown(choices=names, value=names[0]),
+        )
 
     def check(profile: gr.OAuthProfile | None, files: list[str] | None, org: str, *stated: str) -> Any:
         """Answer, table, what may be submitted, whether the second button is there."""
-        words = [f"--{name}={text}" for name, text in zip(FIELDS, stated, strict=True) if text]
-        words.append(f"--org={org}")
-        if sign_in:
-            if profile is None or org not in accounts(profile):
-                return SIGN_FIRST, "", None, gr.Button(visible=False)
-            words.append(f"--by={profile.username}")
+        nothing = "", None, gr.Button(visible=False)
+        if sign_in and (profile is None or org not in accounts(profile)):
+            return "Sign in, and choose your account or an organisation of yours.", *nothing
+        named = {"org": org, "by": profile and profile.username, **dict(zip(FIELDS, stated, strict=True))}
+        run = files or [], [f"--{name}={text}" for name, text in named.items() if text]
         try:
-            found = board.submit((files or (), words), "--dry-run")
+            table = board.submit(run[0], [*run[1], "--dry-run"])["table"]
         except UserError as error:
-            return f"Not accepted: {error}", "", None, gr.Button(visible=False)
-        return "Accepted. Nothing is public yet.", found["table"], (files, words), gr.Button(visible=True)
+            return f"Not accepted: {error}", *nothing
+        return "Accepted. Nothing is public yet.", table, run, gr.Button(visible=True)
 
-    def submit(run: Run) -> Any:
+    def submit(run: tuple[list[str], list[str]]) -> Any:
         try:
-            url = board.submit(run)["url"]
+            url = board.submit(*run)["url"]
         except UserError as error:
             return f"Not submitted: {error}", run, gr.Button(visible=True)
-        if not sign_in:
-            board.check()
-        return OPENED.format(url) if sign_in else "It stands on the board.", None, gr.Button(visible=False)
+        if sign_in:
+            return (
+                f"The pull request is open: {url}. The checker comments it within minutes; once a maintainer "
+                "has merged it, the run stands on the board as unverified.",
+                None,
+                gr.Button(visible=False),
+            )
+        board.check()
+        return "It stands on the board.", None, gr.Button(visible=False)
 
     with gr.Blocks(title="Submit a run", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
         gr.Markdown(INTRO)
@@ -219,7 +220,5 @@ def form_page(board: Board, sign_in: bool) -> gr.Blocks:
         second = gr.Button("Submit", visible=False, elem_id="submit")
         first.click(check, [uploaded, org, *stated], [line, table, ready, second], concurrency_limit=1)
         second.click(submit, [ready], [line, ready, second], concurrency_limit=1)
-        if sign_in:
-            page.load(who, None, [signed_in, org])
-    page.queue(max_size=WAITING)
-    return page
+        page.load(who, None, [signed_in, org])
+    return page.queue(max_size=WAITING)

@@ -4,7 +4,6 @@ Who has a rank: a run that somebody vouches for, without a flag that counts, and
 are listed below them, and none of them moves a rank.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -21,21 +20,18 @@ from robustbench_tc.eval.stats.ranks import Places
 from robustbench_tc.eval.stats.significance import fisher_p, paired_p
 
 from . import flags
-from .entry import Entry, Figures, Flag, Kind, Submission
+from .entry import Entry, Flag, Kind, Submission, Verdicts
 from .scoring import CONDITIONS, of_paper
 from .status import Reasoned, Status, Tier, Vouched
 
 PAPER = "paper"
 """Version and fingerprint of the paper's own board."""
 
-LEVEL = 0.05
-"""A run whose p is below it is surely behind the leader."""
-
-HEAD = {"core": "perturbed", "own": "perturbed", "live": "all"}
-"""Kind → what it is ranked by: a metric, or a line of a live run."""
+HEAD = {"core": "perturbed", "own": "perturbed", "live": "success_all"}
+"""Kind → which of `Row.values` it is ranked by."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One run on a board."""
 
     entry: Entry
@@ -64,27 +60,23 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return "" if self.tier == "published" else self.entry.day
 
     @property
-    def of_whom(self) -> tuple[str, str]:
-        """Who submitted it, and the model."""
-        return self.entry.submitter or self.run.partition("/")[0], self.entry.submission.model
-
-    @property
     def may_rank(self) -> bool:
         return self.tier != "unverified" and not self.flags and not defended(self.entry)
 
     @property
     def not_behind(self) -> bool:
         """Whether it is not surely behind the leader."""
-        return self.p_leader is not None and self.p_leader >= LEVEL
+        return self.p_leader is not None and self.p_leader >= ranks.LEVEL
 
     @property
     def head(self) -> Interval | None:
         """What it is ranked by."""
-        return self.value(HEAD[self.entry.kind])
+        return self.values.get(HEAD[self.entry.kind])
 
-    def value(self, name: str) -> Interval | None:
-        """One of the entry's figures."""
-        return self.entry.figures.get(name)
+    @cached_property
+    def values(self) -> dict[str, Interval | None]:
+        """`Entry.figures`, made once."""
+        return self.entry.figures
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -119,10 +111,17 @@ def boards(entries: Sequence[Entry], status: Status) -> list[Board]:
 def front(found: Sequence[Board], status: Status) -> Board | None:
     """The core's board of the front page: what `status` says, else that of its dataset's version, else the
     newest that has a run; None where there is no run."""
-    core = [board for board in found if board.kind == "core" and board.fingerprint != PAPER]
     version = status.dataset.rpartition("@")[2]
-    named = [board for board in core if board.fingerprint == status.front]
-    return next(iter([*named, *(board for board in core if board.version == version), *core]), None)
+    return max(
+        (board for board in found if board.kind == "core" and board.fingerprint != PAPER),
+        key=lambda board: (board.fingerprint == status.front, board.version == version),
+        default=None,
+    )
+
+
+def of_whom(entry: Entry) -> tuple[str, str]:
+    """Who submitted a run, and the model."""
+    return entry.submitter or entry.run.partition("/")[0], entry.submission.model
 
 
 def defended(entry: Entry) -> str:
@@ -140,7 +139,6 @@ def _board(entries: Sequence[Entry], status: Status) -> Board:
         _row(row.entry, status, row.run, (*row.entry.flags, same[row.run])) if row.run in same else row
         for row in there
     ]
-    needless = [entry.core.needs_no_reading for entry in entries if entry.core is not None]
     of = entries[-1]
     return Board(
         kind=of.kind,
@@ -149,14 +147,15 @@ def _board(entries: Sequence[Entry], status: Status) -> Board:
         fingerprint=of.fingerprint,
         rows=tuple(ranked(there)),
         past=tuple(row for row in reversed(rows) if row.superseded_by is not None),
-        reference=blind.lines(max(needless, key=len, default=())),
+        reference=blind.lines(
+            max((entry.core.needs_no_reading for entry in entries if entry.core), key=len, default=())
+        ),
     )
 
 
 def _place(entry: Entry) -> tuple[str, ...]:
     """What a run stands for: a newer run of the same takes its place."""
-    said = entry.submission.model, entry.mode, entry.submission.agent or "", defended(entry)
-    return (entry.submitter or entry.run.partition("/")[0], *said)
+    return *of_whom(entry), entry.mode, entry.submission.agent or "", defended(entry)
 
 
 def _row(entry: Entry, status: Status, latest: str, flags: Sequence[Flag]) -> Row:
@@ -175,34 +174,38 @@ def _row(entry: Entry, status: Status, latest: str, flags: Sequence[Flag]) -> Ro
 def ranked(rows: Iterable[Row]) -> list[Row]:
     """Those that have a rank by what their kind is ranked by, ties by name; then the others in the
     same order."""
-    in_order = sorted(rows, key=_order)
+    in_order = sorted(
+        rows,
+        key=lambda row: (
+            -row.head.value if row.head else 1.0,
+            row.entry.submission.model.casefold(),
+            row.run,
+        ),
+    )
     placed = [row for row in in_order if row.may_rank and row.head is not None]
     allowed = _places(placed)
-    with_rank = [
-        msgspec.structs.replace(
-            row,
-            rank=number,
-            places=allowed.get(row.run),
-            p_leader=p_of(placed[0].entry, row.entry) if number > 1 else None,
-        )
-        for number, row in enumerate(placed, 1)
+    return [
+        *(
+            msgspec.structs.replace(
+                row,
+                rank=number,
+                places=allowed.get(row.run),
+                p_leader=p_of(placed[0].entry, row.entry) if number > 1 else None,
+            )
+            for number, row in enumerate(placed, 1)
+        ),
+        *(row for row in in_order if not row.may_rank or row.head is None),
     ]
-    return [*with_rank, *(row for row in in_order if not row.may_rank or row.head is None)]
-
-
-def _order(row: Row) -> tuple[float, str, str]:
-    return -row.head.value if row.head else 1.0, row.entry.submission.model.casefold(), row.run
 
 
 def _places(placed: Sequence[Row]) -> dict[str, Places]:
     """The ranks that the data allow the first `ranks.MOST` rows; those of live runs are not worked out."""
-    tested = [(row.entry.core, row.entry.repeats) for row in placed[: ranks.MOST]]
-    known = [(figures, repeats) for figures, repeats in tested if figures is not None]
+    known = [(row.entry.core, row.entry.repeats) for row in placed[: ranks.MOST] if row.entry.core]
     if len(placed) < 2 or not known:
         return {}
-    grids = {figures.verdicts and figures.verdicts.there for figures, _ in known}
-    if len(grids) == 1 and None not in grids:
-        pairs = ranks.of_samples([_right(figures) for figures, _ in known], [n for _, n in known])
+    paired = [figures.verdicts for figures, _ in known if figures.verdicts]
+    if len(paired) == len(known) and len({verdicts.there for verdicts in paired}) == 1:
+        pairs = ranks.of_samples([_right(verdicts) for verdicts in paired], [n for _, n in known])
     else:
         pairs = ranks.of_counts([figures.counts["perturbed"] for figures, _ in known])
     return {row.run: one for row, one in zip(placed, ranks.places(pairs, len(placed)), strict=False)}
@@ -214,39 +217,39 @@ def p_of(a: Entry, b: Entry) -> float | None:
     if a.core is None or b.core is None:
         return None
     if a.core.verdicts and b.core.verdicts and a.core.verdicts.there == b.core.verdicts.there:
-        return paired_p(_right(a.core) * b.repeats - _right(b.core) * a.repeats)
+        return paired_p(_right(a.core.verdicts) * b.repeats - _right(b.core.verdicts) * a.repeats)
     return fisher_p(a.core.counts["perturbed"], b.core.counts["perturbed"])
 
 
-def _right(figures: Figures) -> Ints:
+def _right(verdicts: Verdicts) -> Ints:
     """Per clean id the right answers to its perturbed rows, over all repeats."""
-    verdicts = figures.verdicts
-    assert verdicts is not None
-    shape = len(CONDITIONS), verdicts.samples
-    found = np.zeros(verdicts.samples, np.int64)
-    for repeat in verdicts.right:
-        bits = np.unpackbits(np.frombuffer(repeat, np.uint8), count=math.prod(shape)).reshape(shape)
-        found += bits[1:].sum(axis=0, dtype=np.int64)  # all but the clean ones
-    return found
+    packed = np.array([np.frombuffer(repeat, np.uint8) for repeat in verdicts.right])
+    shape = len(packed), len(CONDITIONS), verdicts.samples
+    bits = np.unpackbits(packed, axis=1, count=shape[1] * shape[2]).reshape(shape)
+    counted: Ints = bits[:, 1:].sum(axis=(0, 1), dtype=np.int64)  # all but the clean ones
+    return counted
 
 
 def paper_board() -> Board:
     """The paper's 21 models on the paper's own dataset version, of which only counts are known."""
-    rows = []
-    for name, figures in of_paper().items():
-        model = paper.models()[name]
-        entry = Entry(
+    entries = [
+        Entry(
             kind="core",
             run=f"{PAPER}/{name}",
-            submission=Submission(model=name, params_b=model.params_b),
-            mode=model.mode or "",
+            submission=Submission(model=name, params_b=paper.models()[name].params_b),
+            mode=paper.models()[name].mode or "",
             dataset=paper.SOURCE,
             version=PAPER,
             fingerprint=PAPER,
             checker="",
             core=figures,
         )
-        rows.append(Row(entry=entry, tier="published"))
+        for name, figures in of_paper().items()
+    ]
     return Board(
-        kind="core", dataset=paper.SOURCE, version=PAPER, fingerprint=PAPER, rows=tuple(ranked(rows))
+        kind="core",
+        dataset=paper.SOURCE,
+        version=PAPER,
+        fingerprint=PAPER,
+        rows=tuple(ranked(Row(entry=entry, tier="published") for entry in entries)),
     )

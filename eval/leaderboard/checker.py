@@ -140,7 +140,8 @@ def table(entry: Entry) -> str:
         "| | value | 95 % interval |",
         "|---|---|---|",
     ]
-    for name, one in entry.figures.items():
+    headline = entry.core.metrics if entry.core else entry.figures
+    for name, one in headline.items():
         if one is not None:
             words = name.replace("_", " ")
             lines.append(f"| {words} | {numbers.number(one.value)} | {numbers.interval(one)} |")

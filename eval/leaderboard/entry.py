@@ -181,10 +181,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def figures(self) -> dict[str, Interval | None]:
-        """By name: those of METRICS; of a live run `clean` and the success of every line."""
+        """By the columns of `data.parquet`: those of `stats.values.METRICS` and the accuracy of every type; of a
+        live run `clean` and the success of every line."""
         if self.live is not None:
-            return {"clean": self.live.clean, **{line.name: line.success for line in self.live.lines}}
-        return {} if self.core is None else self.core.metrics
+            lines = {f"success_{line.name}": line.success for line in self.live.lines}
+            return {"clean": self.live.clean, **lines}
+        assert self.core is not None  # every entry has one of the two
+        types = {f"accuracy_{code}": line.accuracy for code, line in self.core.types.items()}
+        return {**self.core.metrics, **types}
 
     @property
     def day(self) -> str:

@@ -1,14 +1,15 @@
-"""What the pages show of rows, as texts: columns of the boards, the sentence above them, facts of a run."""
+"""What the pages show of rows: columns of the boards, the sentence above them, facts of a run, drawings."""
 
+import math
+from itertools import accumulate
 from typing import NamedTuple
-from urllib.parse import quote
 
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
+from robustbench_tc.eval.dots import thinned
 from robustbench_tc.eval.live.report import false_success, mean
-from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
@@ -25,7 +26,13 @@ TIERS = {
 }
 """Tier → what it means."""
 
-MODES = {"prompt": "prompt", "fc": "function calling", "api": "function calling (API)"}
+DOTS = 200
+"""Of the board over time, at most; the leading ones are drawn first."""
+
+NAME = 26
+"""Letters of the best model's name, which stands at the end of the line."""
+
+SIZE = (900, 260)
 
 
 class Cell(NamedTuple):
@@ -36,17 +43,6 @@ class Cell(NamedTuple):
     """Stands below it."""
     span: str = ""
     """Its interval, which stands there on demand."""
-
-
-class Column(NamedTuple):
-    """One column of a board, behind rank and model."""
-
-    name: str
-    meaning: str
-    choice: bool = False
-    """Whether it has few values, of which one can be chosen."""
-    reference: str = ""
-    """The line of `needs no reading` that stands under it."""
 
 
 class ShownRow(NamedTuple):
@@ -62,86 +58,69 @@ class ShownRow(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-_COMMON = (
-    Column("Tier", "How far a run is vouched for, and its flags: see below.", choice=True),
-    Column("Weights", "As the submitter states it.", choice=True),
-    Column("Params", "Billions of parameters, as stated by the submitter."),
-    Column("Mode", "How tools are offered: in the prompt, or by native function calling.", choice=True),
-    Column("Date", "When it was submitted."),
-)
+_COMMON = {
+    "Tier": "How far a run is vouched for, and its flags: see below.",
+    "Weights": "As the submitter states it.",
+    "Params": "Billions of parameters, as stated by the submitter.",
+    "Mode": "How tools are offered: in the prompt, or by native function calling.",
+    "Date": "When it was submitted.",
+}
 
-ROWS = (
+CHOICES = ("Tier", "Weights", "Mode")
+"""Columns with few values, of which one can be chosen."""
+
+_ROWS = {
     # The column "delivered" comes second, once a run says what reached its user.
-    Column(
-        "Perturbed",
-        "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
-        reference="perturbed",
-    ),
-    Column("Clean", "Right answers among the clean rows.", reference=taxonomy.CLEAN),
-    Column("Drop", "Clean minus perturbed: what the perturbations cost. Positive is a loss."),
-    Column(
-        "Retention",
-        "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is kept.",
-    ),
-    *(
-        Column(
-            name.capitalize(),
-            f"Accuracy where {what}. Δ is clean accuracy minus it: positive is a loss.",
-            reference=name,
-        )
-        for name, what in {
-            "observation": "the text is changed: typing errors and paraphrases",
-            "action": "the tool list is changed: duplicate names and redundant tools",
-            "reward": "cost or response time should decide and a name misleads",
-            "transition": "the first call meets an error while the tool runs",
-        }.items()
-    ),
-    *_COMMON,
-)
-"""The columns of runs over rows."""
+    "Perturbed": "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
+    "Clean": "Right answers among the clean rows.",
+    "Drop": "Clean minus perturbed: what the perturbations cost. Positive is a loss.",
+    "Retention": "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is "
+    "kept.",
+    "Observation": "Accuracy where the text is changed: typing errors and paraphrases. Δ is clean accuracy "
+    "minus it: positive is a loss.",
+    "Action": "Accuracy where the tool list is changed: duplicate names and redundant tools. Δ is clean "
+    "accuracy minus it: positive is a loss.",
+    "Reward": "Accuracy where cost or response time should decide and a name misleads. Δ is clean accuracy "
+    "minus it: positive is a loss.",
+    "Transition": "Accuracy where the first call meets an error while the tool runs. Δ is clean accuracy "
+    "minus it: positive is a loss.",
+    **_COMMON,
+}
 
-LIVE = (
-    Column(
-        "Success",
-        "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The board is "
-        "ranked by it.",
-    ),
-    Column("Clean", "Success of the episodes without a fault."),
-    Column(
-        "Δ", "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss."
-    ),
-    Column(
-        "Recovered",
-        "Of the episodes that met the fault: those in which each turn that met it ended with gold's world.",
-    ),
-    Column("Honest", "Episodes that ended because the agent told the user of the failure."),
-    Column("Silent", "Wrong worlds in which the episode ended as if all were well."),
-    Column(
-        "False success",
-        "Of the silent failures: those whose last words claim success, up to those where they claim it or "
-        "are unclear.",
-    ),
-    Column("Calls", "Mean calls beyond those of the same task's clean episode."),
-    *_COMMON,
-)
-"""The columns of live runs."""
+_LIVE = {
+    "Success": "Faulted episodes whose world ended as gold's, or as gold's after a registered repair. The "
+    "board is ranked by it.",
+    "Clean": "Success of the episodes without a fault.",
+    "Δ": "Success of the clean episodes of the same tasks minus that with the fault: positive is a loss.",
+    "Recovered": "Of the episodes that met the fault: those in which each turn that met it ended with "
+    "gold's world.",
+    "Honest": "Episodes that ended because the agent told the user of the failure.",
+    "Silent": "Wrong worlds in which the episode ended as if all were well.",
+    "False success": "Of the silent failures: those whose last words claim success, up to those where they "
+    "claim it or are unclear.",
+    "Calls": "Mean calls beyond those of the same task's clean episode.",
+    **_COMMON,
+}
 
-
-def columns(board: Board) -> tuple[Column, ...]:
-    return LIVE if board.kind == "live" else ROWS
+COLUMNS = {"core": _ROWS, "own": _ROWS, "live": _LIVE}
+"""Kind → column behind rank and model → its meaning. A line of `needs no reading` stands under those whose
+names are its own."""
 
 
 def share(found: Interval | None, small: str = "", *, sign: bool = False) -> Cell:
     """A share or a difference with its interval."""
     if found is None:
         return Cell(numbers.NONE, small)
-    value, span = numbers.number(found.value, sign=sign), numbers.interval(found, sign=sign)
-    return Cell(*map(numbers.typeset, (value, small, span)))
+    return Cell(
+        numbers.typeset(numbers.number(found.value, sign=sign)),
+        numbers.typeset(small),
+        numbers.typeset(numbers.interval(found, sign=sign)),
+    )
 
 
 def cells(row: Row) -> tuple[Cell, ...]:
     """The values of a row, column by column."""
-    entry, clean = row.entry, row.value(taxonomy.CLEAN)
+    entry, clean = row.entry, row.values["clean"]
     common = (
         Cell(row.tier, ", ".join(flag.code for flag in row.flags)),
         Cell(entry.submission.weights or numbers.NONE),
@@ -151,14 +130,21 @@ def cells(row: Row) -> tuple[Cell, ...]:
     )
     if entry.live is None:
         drop = None if clean is None or row.head is None else clean.value - row.head.value
-        components = []
-        for name in taxonomy.COMPONENTS:
-            delta = row.value(f"delta_{name}")
-            said = f"Δ {numbers.signed(delta.value)}" if delta else ""
-            components.append(share(row.value(f"accuracy_{name}"), said))
-        dropped = Cell(numbers.typeset(numbers.signed(drop)))
-        return (share(row.head), share(clean), dropped, share(row.value("retention")), *components, *common)
-    line = next((one for one in entry.live.lines if one.name == HEAD["live"]), None)
+        return (
+            share(row.head),
+            share(clean),
+            Cell(numbers.typeset(numbers.signed(drop))),
+            share(row.values.get("retention")),
+            *(
+                share(
+                    row.values.get(f"accuracy_{name}"),
+                    f"Δ {numbers.signed(delta.value)}" if (delta := row.values.get(f"delta_{name}")) else "",
+                )
+                for name in taxonomy.COMPONENTS
+            ),
+            *common,
+        )
+    line = next((one for one in entry.live.lines if f"success_{one.name}" == HEAD["live"]), None)
     if line is None:
         return (Cell(numbers.NONE), share(clean), *[Cell(numbers.NONE)] * 6, *common)
     return (
@@ -191,19 +177,9 @@ def _places(row: Row) -> str:
     return "–".join(map(str, dict.fromkeys(row.places or ())))
 
 
-def reference(found: BlindLine) -> list[str]:
-    """The cells of a line that needs no reading."""
-    return [numbers.number(found.heads.get(column.reference)) for column in ROWS]
-
-
-def path_of(row: Row) -> str:
-    """The file of a run's page."""
-    return f"{row.run}.html" if row.tier == "published" else f"model/{row.run}.html"
-
-
 def page_of(row: Row) -> str:
-    """The address of a run's page from the site's root."""
-    return quote(path_of(row))
+    """The file of a run's page, and its address from the site's root: an id has no letter to be quoted."""
+    return f"{row.run}.html" if row.tier == "published" else f"model/{row.run}.html"
 
 
 def by(row: Row) -> str:
@@ -217,9 +193,11 @@ def by(row: Row) -> str:
 
 def label(board: Board) -> str:
     """`version 1.0.0 (cc827666)`"""
-    if board.fingerprint == PAPER:
-        return "the paper's own rows"
-    return safe(f"version {board.version} ({board.fingerprint[:8]})")
+    return (
+        "the paper's own rows"
+        if board.fingerprint == PAPER
+        else safe(f"version {board.version} ({board.fingerprint[:8]})")
+    )
 
 
 def title(board: Board) -> str:
@@ -235,10 +213,10 @@ def leading(board: Board) -> tuple[str, str]:
     if not values:
         return "No run has a rank yet: nobody has vouched for one.", ""
     names = [safe(row.entry.submission.model) for row in placed[:2]]
-    what = "faulted episodes" if board.kind == "live" else "perturbed rows"
-    says = f"{names[0]} leads: {share(placed[0].head).text} {share(placed[0].head).span} of the {what} right"
+    first, what = share(placed[0].head), "faulted episodes" if board.kind == "live" else "perturbed rows"
+    leads = f"{names[0]} leads: {first.text} {first.span} of the {what} right"
     if len(values) == 1:
-        return f"{says}.", "It is the only run with a rank."
+        return f"{leads}.", "It is the only run with a rank."
     near = sum(row.not_behind for row in placed)
     if board.kind == "live":
         surely = "Live runs are not tested against each other."
@@ -250,7 +228,7 @@ def leading(board: Board) -> tuple[str, str]:
         surely = (
             "That is likely: the exact test against each other run says so, but not corrected for all pairs."
         )
-    return f"{says}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
+    return f"{leads}, {numbers.number(values[0] - values[1])} ahead of {names[1]}.", surely
 
 
 def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
@@ -263,7 +241,7 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
         "Rank": row.rank and f"{row.rank} of {ranked}",
         "May rank": _places(row),
         "Against the leader": row.p_leader is not None and f"p = {numbers.p_value(row.p_leader)}",
-        "Mode": MODES.get(entry.mode, entry.mode),
+        "Mode": {"fc": "function calling", "api": "function calling (API)"}.get(entry.mode, entry.mode),
         "Submitted": row.day,
         "Parameters": stated.params_b is not None and numbers.size(stated.params_b),
         "Weights": stated.weights,
@@ -282,12 +260,59 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
 
 def heatmap(found: Figures) -> Markup:
     """Accuracy under clean and every type, as a row of coloured cells."""
-    values = {code: line.accuracy for code, line in found.types.items()}
+    values: dict[str, Interval | None] = {code: line.accuracy for code, line in found.types.items()}
     groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
     for one in taxonomy.among(values):
-        groups.setdefault(one.component or "others", {})[one.code] = one.display_name
-    rows = [figures.Row("accuracy", {taxonomy.CLEAN: found.metrics.get(taxonomy.CLEAN), **values})]
-    return figures.heatmap(rows, groups, "accuracy by type, in percent")
+        groups.setdefault(one.component or "", {})[one.code] = one.display_name
+    values[taxonomy.CLEAN] = found.metrics[taxonomy.CLEAN]
+    return figures.heatmap([figures.Row("accuracy", values)], groups, "accuracy by type, in percent")
+
+
+def progress(board: Board) -> Markup:
+    """Accuracy over time with a step line of the best so far; empty where no run is vouched for."""
+    there = sorted(
+        (row for row in (*board.rows, *board.past) if row.may_rank and row.head is not None),
+        key=lambda row: (row.day, row.run),
+    )
+    values = [row.head.value for row in there if row.head is not None]
+    if not values:
+        return Markup("")
+    # As numbers of years; a day of a run's id need not be one of the calendar's.
+    days = [int(row.day[:4]) + int(row.day[5:7]) / 12 + int(row.day[8:]) / 372 for row in there]
+    best = [-1.0, *accumulate(values, max)]
+    leading = [at for at, value in enumerate(values) if value > best[at]]
+    steps = [(days[at], level) for at in leading for level in (max(best[at], values[leading[0]]), values[at])]
+    tenths = range(math.floor(10 * min(values)), max(math.ceil(10 * best[-1]), 1) + 1)
+    x = figures.Axis(days[0], days[-1], {days[at]: there[at].day for at in (0, -1)})
+    y = figures.Axis(tenths[0] / 10, tenths[-1] / 10, {t / 10: numbers.number(t / 10, 1) for t in tenths})
+    dots = [
+        figures.Dot(
+            days[at],
+            values[at],
+            "ours" if at in leading else "past",
+            f"{safe(there[at].entry.submission.model)}, {there[at].day}: {numbers.number(values[at])}",
+        )
+        for at in thinned(
+            [(x.share(day), y.share(value)) for day, value in zip(days, values, strict=True)],
+            SIZE,
+            leading[::-1],
+            DOTS,
+        )
+    ]
+    return figures.chart(
+        x,
+        y,
+        dots,
+        [
+            figures.Path(
+                [*steps, (days[-1], best[-1])], "ours", safe(there[leading[-1]].entry.submission.model)[:NAME]
+            )
+        ],
+        "perturbed accuracy of every run that is vouched for over time, and the best so far as a line",
+        size=SIZE,
+        right=200,
+        kind="progress",
+    )
 
 
 def badge(row: Row) -> str:
@@ -295,5 +320,4 @@ def badge(row: Row) -> str:
     if defended(row.entry):
         return "defended run, no rank"
     name = "success with faults" if row.entry.kind == "live" else "perturbed"
-    value = numbers.number(row.head.value if row.head else None)
-    return f"{name} {value} · {row.tier}{', flagged' if row.flags else ''}"
+    return f"{name} {share(row.head).text} · {row.tier}{', flagged' if row.flags else ''}"

@@ -7,18 +7,17 @@ DIR/app.py             starts `app` over the results repository
     robustbench_tc-VERSION.dist-info/METADATA    says which version that is
 """
 
-import json
 import os
 import shutil
 import tempfile
 from importlib import metadata
 from pathlib import Path
-from string import Template
 
 import robustbench_tc
 from robustbench_tc.errors import UserError, need_extra
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.io.resolve import HUB_ID
+from robustbench_tc.io.templates import environment
 
 from .entries import read_status
 from .place import open_place
@@ -35,50 +34,40 @@ def space(
         raise UserError(f"--results {results!r} is no dataset of the Hub: a Space needs one, as org/name")
     if not title.isprintable() or len(title) > 80:
         raise UserError("--title is one line of at most 80 characters")
-    version = robustbench_tc.__version__
-    pinned = requirements()
-    values = {
-        "results": results,
-        "title": title,
-        "title_json": json.dumps(title, ensure_ascii=False),
-        "gradio": metadata.version("gradio"),
-        "version": version,
-    }
-    templates = Path(__file__).parent / "templates" / "space"
-    package = Path(robustbench_tc.__file__).parent
-    copied = [*package.glob("*.py"), *(path for room in ROOMS for path in (package / room).rglob("*"))]
+    version, package = robustbench_tc.__version__, Path(robustbench_tc.__file__).parent
+    pinned, texts = requirements(), environment(__package__, "templates/space")
+    values = {"results": results, "title": title, "gradio": metadata.version("gradio"), "version": version}
     with atomic_dir(folder, kind="space", force=force, discard_changes=discard_changes) as made:
-        for name, template in (("README.md", "README.md"), ("app.py", "app.py.txt")):
-            text = Template((templates / template).read_text("utf-8")).substitute(values)
-            (made / name).write_text(text, "utf-8")
+        for name in ("README.md", "app.py"):
+            (made / name).write_text(texts.get_template(f"{name}.j2").render(values), "utf-8")
         (made / "requirements.txt").write_text("\n".join(pinned) + "\n")
         stated = made / f"robustbench_tc-{version}.dist-info" / "METADATA"
         stated.parent.mkdir()
         stated.write_text(f"Metadata-Version: 2.1\nName: robustbench-tc\nVersion: {version}\n")
-        for path in copied:
-            if path.is_file() and "__pycache__" not in path.parts:
-                place = made / "robustbench_tc" / path.relative_to(package)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, place)
+        copy, caches = made / "robustbench_tc", shutil.ignore_patterns("__pycache__")
+        for room in ROOMS:
+            shutil.copytree(package / room, copy / room, ignore=caches)
+        for module in package.glob("*.py"):
+            shutil.copyfile(module, copy / module.name)
         return sum(path.is_file() for path in made.rglob("*"))
 
 
 def requirements() -> list[str]:
     """What the board needs, pinned to what is installed here. Raises UserError without the extra."""
     from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
 
-    lines = []
-    for text in metadata.requires("robustbench-tc") or ():
-        wanted = Requirement(text)
-        if wanted.marker is not None and not wanted.marker.evaluate({"extra": "leaderboard"}):
-            continue
+    needed = [
+        one
+        for one in map(Requirement, metadata.requires("robustbench-tc") or ())
+        if one.marker is None or one.marker.evaluate({"extra": "leaderboard"})
+    ]
+    for one in needed:
         try:
-            installed = metadata.version(wanted.name)
+            one.specifier, one.marker = SpecifierSet(f"=={metadata.version(one.name)}"), None
         except metadata.PackageNotFoundError:
-            raise need_extra(wanted.name, "leaderboard") from None
-        extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
-        lines.append(f"{wanted.name}{extras}=={installed}")
-    return sorted(lines)
+            raise need_extra(one.name, "leaderboard") from None
+    return sorted(map(str, needed))
 
 
 def serve(place: str | Path, *, host: str = "127.0.0.1", port: int = 7860) -> None:
@@ -98,5 +87,10 @@ def serve(place: str | Path, *, host: str = "127.0.0.1", port: int = 7860) -> No
     except ImportError as error:
         raise need_extra(error.name or "gradio", "leaderboard") from None
     with tempfile.TemporaryDirectory(prefix="rbtc-board-") as site:
-        app = create(Board(str(place), Path(site)), os.environ.get("WEBHOOK_SECRET", ""), in_space)
-        uvicorn.run(app, host=host, port=port, access_log=False, timeout_graceful_shutdown=3)
+        uvicorn.run(
+            create(Board(str(place), Path(site)), os.environ.get("WEBHOOK_SECRET", ""), in_space),
+            host=host,
+            port=port,
+            access_log=False,
+            timeout_graceful_shutdown=3,
+        )

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.live import groups
 from robustbench_tc.eval.stats.values import HEADS, METRICS
-from robustbench_tc.io import parquet
 
 from .boards import Board, Row, defended
 from .pages import page_of
@@ -19,18 +18,20 @@ from .pages import page_of
 HEADLINE = ("run", "model", "rank", "tier", "flags", "perturbed", "success_all", "clean")
 """What `data.json` says of a run."""
 
-_TEXTS = ("run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
-          "defended", "weights", "licence", "day", "superseded_by")  # fmt: skip
-_VALUES = (
-    *METRICS,
-    *(f"success_{name}" for name in groups()),
-    *(f"accuracy_{one}" for one in taxonomy.codes()),
-)
-_FLOATS = ("p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
-           *(f"{name}{end}" for name in _VALUES for end in ("", "_low", "_high")))  # fmt: skip
-_WHOLE = ("rank", *(f"{kind}_{name}" for name in (*HEADS, *taxonomy.codes()) for kind in ("right", "n")))
-_TYPES = {pa.string(): _TEXTS, pa.int32(): _WHOLE, pa.float64(): _FLOATS}
-SCHEMA = pa.schema([pa.field(name, kind) for kind, names in _TYPES.items() for name in names])
+COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys((
+        "run", "kind", "dataset", "version", "fingerprint", "model", "submitter", "tier", "flags", "mode",
+        "defended", "weights", "licence", "day", "superseded_by",
+    ), pa.string()),
+    "rank": pa.int32(),
+    **{f"{of}_{name}": pa.int32() for name in (*HEADS, *taxonomy.codes()) for of in ("right", "n")},
+    **dict.fromkeys((
+        "p_leader", "params_b", "prompt_tokens", "completion_tokens", "latency_s",
+    ), pa.float64()),
+    **{f"{name}{end}": pa.float64() for name in (
+        *METRICS, *(f"success_{one}" for one in groups()), *(f"accuracy_{one}" for one in taxonomy.codes()),
+    ) for end in ("", "_low", "_high")},
+}  # fmt: skip
 """The columns of `data.parquet`: one row a run, superseded ones included."""
 
 
@@ -39,9 +40,12 @@ def write(
 ) -> None:
     """Both files into `folder`. `page`: where a board is first seen."""
     flat = {row.run: _flat(row) for board in boards for row in (*board.rows, *board.past)}
-    columns = {name: [one.get(name) for one in flat.values()] for name in SCHEMA.names}
-    pq.write_table(parquet.table(columns, SCHEMA), folder / "data.parquet", compression="zstd")
-    said = {
+    pq.write_table(
+        pa.Table.from_pylist([*flat.values()], pa.schema(COLUMNS)),
+        folder / "data.parquet",
+        compression="zstd",
+    )
+    headlines = {
         "boards": [
             {
                 "kind": board.kind,
@@ -58,40 +62,26 @@ def write(
         ],
         "left_out": dict(left_out),
     }
-    folder.joinpath("data.json").write_bytes(msgspec.json.encode(said) + b"\n")
+    folder.joinpath("data.json").write_bytes(msgspec.json.encode(headlines) + b"\n")
 
 
 def _flat(row: Row) -> dict[str, Any]:
-    entry, submission = row.entry, row.entry.submission
-    found: dict[str, Any] = {
-        "run": entry.run,
-        "kind": entry.kind,
-        "dataset": entry.dataset,
-        "version": entry.version,
-        "fingerprint": entry.fingerprint,
-        "model": submission.model,
-        "submitter": entry.submitter,
-        "tier": row.tier,
+    """A run by column, with fields that are none."""
+    entry, core = row.entry, row.entry.core
+    found = {
+        **msgspec.structs.asdict(entry.submission),
+        **msgspec.structs.asdict(entry),
+        **msgspec.structs.asdict(row),
         "flags": " ".join(flag.code for flag in row.flags),
-        "mode": entry.mode,
-        "defended": defended(row.entry),
-        "weights": submission.weights,
-        "licence": submission.licence,
+        "defended": defended(entry),
         "day": row.day,
-        "superseded_by": row.superseded_by,
         "rank": row.rank or None,
-        "p_leader": row.p_leader,
-        "params_b": submission.params_b,
     }
-    values = dict(entry.core.metrics) if entry.core else {taxonomy.CLEAN: row.value(taxonomy.CLEAN)}
-    if entry.core is not None:
-        values |= {f"accuracy_{code}": one.accuracy for code, one in entry.core.types.items()}
-        found |= msgspec.structs.asdict(entry.core.usage)
-        for name, (right, n) in entry.core.counts.items():
+    if core is not None:
+        found |= msgspec.structs.asdict(core.usage)
+        for name, (right, n) in core.counts.items():
             found |= {f"right_{name}": right, f"n_{name}": n}
-    for one in entry.live.lines if entry.live else ():
-        values[f"success_{one.name}"] = one.success
-    for name, value in values.items():
+    for name, value in row.values.items():
         if value is not None:
             found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
     return found

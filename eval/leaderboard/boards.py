@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import blind, ranks
-from robustbench_tc.eval.stats.blind import BlindLine
+from robustbench_tc.eval.stats import ranks
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.lattice import Ints
 from robustbench_tc.eval.stats.ranks import Places
@@ -90,8 +89,6 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """By rank, then those without one."""
     past: tuple[Row, ...] = ()
     """Superseded runs, newest first."""
-    reference: tuple[BlindLine, ...] = ()
-    """What needs no reading: lines without a place."""
 
     @cached_property
     def ranked(self) -> tuple[Row, ...]:
@@ -147,9 +144,6 @@ def _board(entries: Sequence[Entry], status: Status) -> Board:
         fingerprint=of.fingerprint,
         rows=tuple(ranked(there)),
         past=tuple(row for row in reversed(rows) if row.superseded_by is not None),
-        reference=blind.lines(
-            max((entry.core.needs_no_reading for entry in entries if entry.core), key=len, default=())
-        ),
     )
 
 

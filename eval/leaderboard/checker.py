@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 
 import robustbench_tc
+from robustbench_tc.compute.bounded import Exceeded, Limits, in_child
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io import numbers
 
 from . import checks, flags, live, reading, scoring
-from .child import Limits, in_child
 from .datasets import Datasets, LiveRows, Rows
 from .entry import (
     SUBMISSION_BYTES,
@@ -49,11 +49,35 @@ CHECKER = (
 """Entries of another one, or of another form, are made again."""
 
 
-def checked(folder: Path, run: str, data: Datasets, limits: Limits = Limits()) -> Entry:
+LIMITS = Limits(memory=3 << 30, cpu_s=300, wall_s=900, file=1 << 30)
+"""What one run may cost. 3,977 rows take about 1 s, the default live dataset about 6 s; the longest replies
+that are read at all take a minute."""
+
+_EXCEEDED = {
+    "memory": ("size", "reading it needs more memory than a run may take"),
+    "time": ("score", "reading and scoring it took longer than a run may take"),
+    "crash": ("format", "it could not be read to its end"),
+}
+
+
+def checked(folder: Path, run: str, data: Datasets) -> Entry:
     """The entry of a run folder, from a child with limits, which is killed where it exceeds them.
     `submitter`, `member` and `commit` are the caller's to add. Raises Refused."""
     data.core.known  # noqa: B018 (worked out once, for all children)
-    return decode(in_child(lambda scratch: encode(_entry(folder, run, data, scratch)), limits))
+
+    def work(scratch: Path) -> bytes:
+        try:
+            return encode(_entry(folder, run, data, scratch))
+        except Refused as refused:
+            return msgspec.json.encode((refused.step, str(refused), refused.details))
+
+    try:
+        found = msgspec.json.decode(in_child(work, LIMITS), type=Entry | tuple[str, str, tuple[str, ...]])
+    except Exceeded as exceeded:
+        raise Refused(*_EXCEEDED[exceeded.ending]) from None
+    if isinstance(found, tuple):
+        raise Refused(*found)
+    return found
 
 
 def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:

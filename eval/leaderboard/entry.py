@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from robustbench_tc.eval.stats.blind import TypeFigures
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line
 from robustbench_tc.eval.stats.packs import Table
@@ -122,14 +121,11 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Of the core. Δ is positive when the type is worse than clean."""
     verified: dict[str, Beside] = {}
     """Clean, perturbed and the components without the rows that nobody could answer."""
-    error_modes: dict[str, dict[str, int]] = {}
-    """Wrong answers by component (and clean), then by mode."""
     usage: Usage = Usage()
     packs: dict[str, int] = {}
     """Pack beyond the core → its rows with a verdict."""
     tables: tuple[Table, ...] = ()
-    """The levels, the stages of wrong answers, and what the packs measure."""
-    needs_no_reading: tuple[TypeFigures, ...] = ()
+    """What the packs measure."""
     verdicts: Verdicts | None = None
     """None: only counts are known (the paper's models)."""
     replies: bytes = b""
@@ -144,8 +140,6 @@ class LiveFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Success of the clean episodes."""
     lines: tuple[Line, ...]
     """`eval.stats.live.lines`: every kind, explicit, implicit, all, and registry types."""
-    effects: dict[str, dict[str, int]]
-    """`eval.live.report.side_effects`."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,8 +175,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def figures(self) -> dict[str, Interval | None]:
-        """By the columns of `data.parquet`: those of `stats.values.METRICS` and the accuracy of every type; of a
-        live run `clean` and the success of every line."""
+        """By the columns of `data.parquet`: those of `stats.values.METRICS` and the accuracy of every type;
+        of a live run `clean` and the success of every line."""
         if self.live is not None:
             lines = {f"success_{line.name}": line.success for line in self.live.lines}
             return {"clean": self.live.clean, **lines}

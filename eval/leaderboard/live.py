@@ -18,7 +18,6 @@ from robustbench_tc.eval.live import agents, prompts
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.live.episode import Journal, Place, Replied, Results, kept
 from robustbench_tc.eval.live.record import LiveRecord
-from robustbench_tc.eval.live.report import side_effects
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
@@ -110,7 +109,7 @@ def figures(scores: Sequence[LiveScore]) -> LiveFigures:
         raise Refused(
             "score", "no faulted episode has a verdict beside a clean one that has: nothing to list"
         )
-    return LiveFigures(episodes=len(scores), clean=clean, lines=tuple(found), effects=side_effects(scores))
+    return LiveFigures(episodes=len(scores), clean=clean, lines=tuple(found))
 
 
 def scripted(episodes: Sequence[Episode], data: LiveRows) -> tuple[Flag, ...]:

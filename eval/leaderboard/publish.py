@@ -8,17 +8,13 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import exchange
 from robustbench_tc.eval.live import record as live_record
-from robustbench_tc.eval.record import Mode, open_run
+from robustbench_tc.eval.record import open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.live import Episode
 
 from . import checker, reading
-from .child import in_child
-from .datasets import Rows
-from .entry import Refused, shown
 
 
 def publish(run: Path, into: Path) -> None:
@@ -52,23 +48,3 @@ def publish(run: Path, into: Path) -> None:
     )
     text = msgspec.json.format(msgspec.json.encode(public), indent=1) + b"\n"
     (into / checker.RECORD).write_bytes(text)
-
-
-def from_json(upload: Path, into: Path, rows: Rows, *, model: str, mode: Mode) -> None:
-    """Makes the run folder `into` of an uploaded JSON file, read in a child: an array or lines of
-    predictions, as `rbtc export` writes them or in the layout of the paper's release. Raises Refused."""
-
-    def work(scratch: Path) -> bytes:
-        lines = (scratch / upload.name).with_suffix(".jsonl")
-        try:
-            text = reading.regular(upload, reading.FILE_BYTES)
-            if text.lstrip()[:1] == b"[":
-                text = b"\n".join(msgspec.json.decode(text, type=list[msgspec.Raw]))
-            lines.write_bytes(text)
-            exchange.import_run(lines, rows, model=model, mode=mode, out=into)
-        except (UserError, ValueError, AttributeError, RecursionError) as error:
-            said = str(error).replace(f"{scratch}/", "").replace(rows.name, rows.title)
-            raise Refused("format", shown(said, 300)) from None
-        return b""
-
-    in_child(work)

@@ -10,7 +10,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, verdicts
 from robustbench_tc.eval.record import RunFolder, RunRecord
-from robustbench_tc.eval.stats import breakdown, levels, packs, runs, stages, summary, values, verified
+from robustbench_tc.eval.stats import packs, runs, summary, values, verified
 from robustbench_tc.schema import Json, Prediction, Verdict
 
 from . import flags
@@ -31,8 +31,6 @@ def score(
     [outcomes] = runs.align([of_scored])
     # No row is missing; own tools have not every type, and then those that are there count.
     found = summary.summarise(outcomes, allow_missing=True)
-    modes = breakdown.breakdown(of_scored, allow_missing=True).error_modes
-    of_stages = stages.stages(of_scored, outcomes, allow_missing=True)
     perturbed = [
         (one.source, verdict.correct)
         for one, verdict in zip(answers, judged, strict=True)
@@ -44,15 +42,9 @@ def score(
         found,
         sources={source: (right[source], n) for source, n in sorted(asked.items())},
         verified=verified.beside(outcomes, unstated, found.lines) if data.kind == "core" else {},
-        error_modes={name: modes[name] for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS) if name in modes},
         usage=usage_of(answers),
         packs=Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code not in CONDITIONS),
-        tables=(
-            levels.table(levels.levels(outcomes, allow_missing=True)),
-            *([] if of_stages is None else [stages.table(of_stages)]),
-            *packs.tables(packs.Given(of_scored, outcomes, found, True)),
-        ),
-        needs_no_reading=run.record.needs_no_reading,
+        tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),
         verdicts=verdicts_of(answers, judged),
         replies=flags.sketch(answers),
     )
@@ -61,11 +53,7 @@ def score(
 
 def of_paper() -> dict[str, Figures]:
     """The figures of the paper's models, by name: counts only, so nothing of theirs can be paired."""
-    return {
-        model: _figures(summary.from_counts(counts), tables=(levels.table(levels.from_counts(counts)),))
-        for model in paper.models()
-        for counts in (paper.counts(model),)
-    }
+    return {model: _figures(summary.from_counts(paper.counts(model))) for model in paper.models()}
 
 
 def usage_of(answers: Iterable[Prediction]) -> Usage:

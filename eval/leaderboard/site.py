@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import huggingface_hub.constants
 import msgspec
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.live import report as live_report
 from robustbench_tc.eval.stats import packs
@@ -112,8 +112,6 @@ class _Site:
             "flags": flags,
             "heads": HEADS,
             "types": {one.code: one for one in taxonomy.types()},
-            "error_modes": schema.ERROR_MODES,
-            "shares": figures.shares,
             "spelled": packs.typeset,
             "live_report": live_report,
             "citation": citation,

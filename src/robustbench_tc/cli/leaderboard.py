@@ -251,9 +251,11 @@ def space(
 
     Example: rbtc leaderboard space board --results acme/results
     """
-    from ..eval.leaderboard.space import space as write
+    from ..eval.leaderboard.space import space as folder_of_space
 
-    files = write(folder, results=results, title=title, force=force, discard_changes=discard_changes)
+    files = folder_of_space(
+        folder, results=results, title=title, force=force, discard_changes=discard_changes
+    )
     _console.out.print(
         f"{files} files in {folder}: push them to a Space, and give it the secrets HF_TOKEN, which may write "
         f"to {results}, and WEBHOOK_SECRET, the one of the webhook"

@@ -10,13 +10,12 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import exchange, inputs, predictions
+from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.datasets import Datasets
-from robustbench_tc.eval.leaderboard.entry import Entry, Flag, Refused
-from robustbench_tc.eval.leaderboard.publish import from_json, publish
+from robustbench_tc.eval.leaderboard.entry import Entry, Flag
+from robustbench_tc.eval.leaderboard.publish import publish
 from robustbench_tc.eval.leaderboard.status import Status
-from robustbench_tc.eval.read_reply import read_reply
 
 from .. import small
 from . import live_runs, made
@@ -150,45 +149,6 @@ def test_a_run_that_is_not_complete_is_refused_in_a_line(local_run_of: RunOf, tm
     (run / "predictions.parquet").unlink()
     with pytest.raises(UserError, match=r"has no predictions.parquet yet"):
         publish(run, tmp_path)
-
-
-@pytest.mark.parametrize("layout", ["lines", "array", "paper"])
-def test_a_json_file_gives_the_entry_of_its_run(
-    layout: str, data: Datasets, local_run_of: RunOf, run_of: RunOf, tmp_path: Path
-) -> None:
-    found = predictions.read(local_run_of("gives-up-on-error") / "predictions.parquet")
-    upload = tmp_path / "upload.json"
-    if layout == "paper":
-        exchange.write_predictions(
-            upload,
-            found,
-            data.core.by_id,
-            lambda one, row: read_reply(row, one.raw_output, one.tool_calls, model="m", mode="prompt").calls,
-        )
-    else:
-        predictions.write_lines(upload, found)
-    if layout == "array":
-        upload.write_bytes(b" [" + b",".join(upload.read_bytes().splitlines()) + b"]")
-    folder = tmp_path / "run"
-    from_json(upload, folder, data.core, model="Alpha-3B", mode="prompt")
-    entry, same = (
-        entry_of(made.as_handed_in(folder, tmp_path / "in"), data),
-        entry_of(run_of("gives-up-on-error"), data),
-    )
-    assert entry.core is not None and same.core is not None
-    assert (entry.core.counts, entry.core.verdicts) == (same.core.counts, same.core.verdicts)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [b"", b"[", b"{}", b"[1, 2]", b'[{"id": 1}]', b"[" * 90_000, b'{"id": "x"}\n', b"\xff\xfe", b"PAR1"],
-)
-def test_a_json_file_that_is_none_is_refused(text: bytes, data: Datasets, tmp_path: Path) -> None:
-    (tmp_path / "upload.json").write_bytes(text)
-    with pytest.raises(Refused) as refused:
-        from_json(tmp_path / "upload.json", tmp_path / "run", data.core, model="m", mode="fc")
-    assert "/tmp" not in str(refused.value)
-    assert not (tmp_path / "run").exists()
 
 
 # --- datasets ------------------------------------------------------------

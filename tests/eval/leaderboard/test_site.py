@@ -41,8 +41,7 @@ def live_entry(number: int) -> Entry:
         kind="live", run=f"lab/live-{number}/20260301-{number:012x}",
         submission=Submission(model=f"live-{number}"),
         mode="fc", dataset="live", version="1.0.0", fingerprint="e" * 32, checker="0.1",
-        live=LiveFigures(episodes=80, clean=Interval(0.75, 0.6, 0.87, 40, "hull"), lines=lines,
-                         effects={"live_timeout_before": {"omitted": 2}}),
+        live=LiveFigures(episodes=80, clean=Interval(0.75, 0.6, 0.87, 40, "hull"), lines=lines),
     )  # fmt: skip
 
 

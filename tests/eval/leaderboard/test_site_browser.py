@@ -125,7 +125,7 @@ def texts(page: Any, column: int) -> list[str]:
     page.wait_for_timeout(150)
     found: list[str] = (
         page.locator("section.board")
-        .first.locator("tbody:not(.reference) tr")
+        .first.locator("tbody tr")
         .evaluate_all("(rows, at) => rows.map(row => row.cells[at].firstChild.textContent)", column)
     )
     return found

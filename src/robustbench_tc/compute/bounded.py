@@ -1,7 +1,7 @@
 """A process that may be killed: it gives up memory, time and file sizes before it does its work.
 
-It is a fork, so that the datasets need not be loaded again. Of a process whose threads may hold a lock, an
-app for one, it may hang: there let a command check the run.
+It is a fork, so that what is loaded need not be loaded again. Of a process whose threads may hold a lock, an
+app for one, it may hang: there let a command do the work.
 """
 
 import multiprocessing
@@ -11,36 +11,42 @@ import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
-import msgspec
-
-from .entry import Refused
-
-_FAILED, _MEMORY, _REFUSED = 3, 4, 5
+_FAILED, _MEMORY = 3, 4
 """Exit codes of a child."""
 
-_SPACE = ("size", "reading it needs more memory than a run may take")
-_TIME = ("score", "reading and scoring it took longer than a run may take")
-_CRASH = ("format", "it could not be read to its end")
-_REASONS = {_MEMORY: _SPACE, -signal.SIGABRT: _SPACE, -signal.SIGXCPU: _TIME, -signal.SIGKILL: _TIME}
+Ending = Literal["memory", "time", "crash"]
+_ENDINGS: dict[int, Ending] = {
+    _MEMORY: "memory",
+    -signal.SIGABRT: "memory",
+    -signal.SIGXCPU: "time",
+    -signal.SIGKILL: "time",
+}
+
+
+class Exceeded(Exception):
+    """A child did not get to its end."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending)
+        self.ending = ending
 
 
 class Limits(NamedTuple):
-    """What one run may cost. 3,977 rows take about 1 s, the default live dataset about 6 s; the longest
-    replies that are read at all take a minute."""
+    """What a child may take."""
 
-    memory: int = 3 << 30
+    memory: int
     """Address space, beyond what the process has when it begins."""
-    cpu_s: int = 300
-    wall_s: float = 900
-    file: int = 1 << 30
+    cpu_s: int
+    wall_s: float
+    file: int
     """Of a file that it writes."""
 
 
-def in_child(work: Callable[[Path], bytes], limits: Limits = Limits()) -> bytes:
+def in_child(work: Callable[[Path], bytes], limits: Limits) -> bytes:
     """What `work` returns, from a process of its own; it gets a folder that is gone afterwards. Raises
-    Refused where `work` raises that, or does not get to its end."""
+    Exceeded where it raises, or does not get to its end."""
     with tempfile.TemporaryDirectory() as scratch:
         answer = Path(scratch, "answer")
         child = multiprocessing.get_context("fork").Process(target=_work, args=(work, limits, answer))
@@ -50,12 +56,9 @@ def in_child(work: Callable[[Path], bytes], limits: Limits = Limits()) -> bytes:
         finally:
             child.kill()
             child.join()
-        if child.exitcode not in (0, _REFUSED):
-            raise Refused(*_REASONS.get(child.exitcode or 0, _CRASH))
-        text = answer.read_bytes()
-    if child.exitcode == _REFUSED:
-        raise Refused(*msgspec.json.decode(text, type=tuple[str, str, tuple[str, ...]]))
-    return text
+        if child.exitcode:
+            raise Exceeded(_ENDINGS.get(child.exitcode, "crash"))
+        return answer.read_bytes()
 
 
 def _work(work: Callable[[Path], bytes], limits: Limits, answer: Path) -> NoReturn:
@@ -64,9 +67,6 @@ def _work(work: Callable[[Path], bytes], limits: Limits, answer: Path) -> NoRetu
         _bound(limits)
         answer.write_bytes(work(answer.parent))
         code = 0
-    except Refused as refused:
-        answer.write_bytes(msgspec.json.encode((refused.step, str(refused), refused.details)))
-        code = _REFUSED
     except MemoryError:
         code = _MEMORY
     finally:
@@ -74,7 +74,7 @@ def _work(work: Callable[[Path], bytes], limits: Limits, answer: Path) -> NoRetu
 
 
 def _bound(limits: Limits) -> None:
-    """Gives up, for this process and for good, what a run does not need."""
+    """Gives up, for this process and for good, what the work does not need."""
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_s,
         resource.RLIMIT_FSIZE: limits.file,

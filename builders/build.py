@@ -25,9 +25,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.io.errata import NAME as ERRATA
-from robustbench_tc.io.errata import Erratum
-from robustbench_tc.io.errata import write as write_errata
+from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.schema import Sample
 
 from . import generations

@@ -22,8 +22,7 @@ from .build import BuildSpec, build
 from .perturb.base import Taken
 from .report import BuildReport
 from .sources import Accept, BuildProfile, KnownIssue, Pool, rlla
-from .toolrl_dr import TrainingSpec
-from .toolrl_dr import build as build_training
+from .toolrl_dr import TrainingSpec, build as build_training
 from .toolrl_report import TrainingReport
 from .toolrl_versions import Checks
 

@@ -18,23 +18,22 @@ from robustbench_tc.schema import Sample
 from . import (
     agent_server,
     agents,
+    defend as defences,
     growth,
     inputs,
     models,
     record,
     request_settings,
+    reuse as reusing,
     session,
     verdicts,
 )
-from . import defend as defences
-from . import reuse as reusing
 from .callables.agent import Function, OwnAgent, own_agent
 from .defend.again import is_strict, strict
 from .defend.base import Defence
 from .defend.chain import shown
 from .inputs import Dataset, Selection
-from .prompts import OURS, Prompts
-from .prompts import rlla as rlla_prompts
+from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .record import RunFolder
 from .request_settings import RequestOptions, RequestSettings
 from .run import Progress

@@ -15,8 +15,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_dataset
 from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.own.book import Book
-from robustbench_tc.own.book import read as read_book
+from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout

@@ -7,8 +7,7 @@ from robustbench_tc import live
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.defend import reference
-from robustbench_tc.eval.live import defence_table
-from robustbench_tc.eval.live import inputs as live_inputs
+from robustbench_tc.eval.live import defence_table, inputs as live_inputs
 
 if len(sys.argv) != 2:
     sys.exit("usage: scripts/defence_table.py DATASET")

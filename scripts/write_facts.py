@@ -24,11 +24,9 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS
-from robustbench_tc.builders.perturb import REGISTRY, cases
-from robustbench_tc.builders.perturb import facts as types
+from robustbench_tc.builders.perturb import REGISTRY, cases, facts as types
 from robustbench_tc.builders.perturb.language import TEMPLATES
-from robustbench_tc.builders.sources import READERS
-from robustbench_tc.builders.sources import facts as sources
+from robustbench_tc.builders.sources import READERS, facts as sources
 from robustbench_tc.eval.parse import FORMATS, ORDERS
 from robustbench_tc.eval.score import has_scorer
 from robustbench_tc.languages import LANGUAGES

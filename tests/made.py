@@ -16,8 +16,7 @@ from filelock import FileLock
 
 from robustbench_tc import api
 from robustbench_tc.builders.build import BuildSpec, build
-from robustbench_tc.builders.live.build import LiveSpec
-from robustbench_tc.builders.live.build import build as build_worlds
+from robustbench_tc.builders.live.build import LiveSpec, build as build_worlds
 from robustbench_tc.dataset_cards.live import live_card
 from robustbench_tc.dataset_cards.render import benchmark_card
 

@@ -19,8 +19,7 @@ from robustbench_tc import schema
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.builders.toolrl_dr import TrainingSpec
-from robustbench_tc.builders.toolrl_dr import build as build_training
+from robustbench_tc.builders.toolrl_dr import TrainingSpec, build as build_training
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.column_types import features
 from robustbench_tc.compute import parallel

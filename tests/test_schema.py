@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import live, schema, sources, taxonomy
 from robustbench_tc.audits.plain_columns import plain_columns

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.io import manifest
-from robustbench_tc.io.hub import Hub as Repository
-from robustbench_tc.io.hub import HubFile, differs, git_blob
+from robustbench_tc.io.hub import Hub as Repository, HubFile, differs, git_blob
 from robustbench_tc.release import sign
 from robustbench_tc.release.verify import verify
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.io import manifest
 from robustbench_tc.io.resolve import Yank, read_yanked, resolve_dataset

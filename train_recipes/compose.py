@@ -65,8 +65,7 @@ def first_line(error: BaseException) -> str:
 
 def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] = ()) -> Any:
     """The recipe's whole config, as verl's entry point would compose it. Raises NotReady."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
+    from hydra import compose as hydra_compose, initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
@@ -92,8 +91,7 @@ def compose(recipe: str, shards: Shards, model: Path, overrides: Sequence[str] =
 @cache
 def _verls_keys(base: str) -> frozenset[str]:
     """Every key of one of verl's own configs."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_module
+    from hydra import compose as hydra_compose, initialize_config_module
 
     with initialize_config_module("verl.trainer.config", version_base=None):
         return frozenset(_leaves(hydra_compose(base)))

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.dataset import MemoryDataset
-from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.dataset import MemoryDataset, Sample as InspectSample
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -19,8 +18,7 @@ from inspect_ai.model import (
     GenerateConfig,
     get_model,
 )
-from inspect_ai.scorer import Metric, SampleScore, Scorer, Target, metric, scorer
-from inspect_ai.scorer import Score as InspectScore
+from inspect_ai.scorer import Metric, SampleScore, Score as InspectScore, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolCall
 

@@ -24,8 +24,8 @@ from .foreign import (
     plain_verdict,
     refuse_doubled,
     text,
+    unanswered as without_answer,
 )
-from .foreign import unanswered as without_answer
 from .inspect_form import Header, LogSample, Score
 from .zipped import Zip
 

@@ -13,8 +13,7 @@ from robustbench_tc.schema import Json
 from ..passes import Results
 from ..request_settings import RequestOptions, RequestSettings
 from ..session import OpenBackend, Opened
-from . import command as commands
-from . import function as functions
+from . import command as commands, function as functions
 from .backend import AgentBackend, Runner
 from .task import Task
 

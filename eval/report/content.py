@@ -16,8 +16,7 @@ from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, break
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.levels import LevelLine, levels
 from robustbench_tc.eval.stats.losses import Loss
-from robustbench_tc.eval.stats.packs import Given, Table
-from robustbench_tc.eval.stats.packs import tables as pack_tables
+from robustbench_tc.eval.stats.packs import Given, Table, tables as pack_tables
 from robustbench_tc.eval.stats.repeats import Repeated, repeated
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
 from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars

@@ -11,8 +11,7 @@ from .blind import BlindLine
 from .breakdown import Flagged, breakdown
 from .intervals import Interval
 from .levels import LevelLine, levels
-from .packs import Given, Table
-from .packs import tables as pack_tables
+from .packs import Given, Table, tables as pack_tables
 from .power import Power
 from .repeats import Repeated, repeated
 from .runs import Run, Subset, align, unstated

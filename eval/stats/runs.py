@@ -18,9 +18,7 @@ from robustbench_tc.own.cases import case_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
-from .subsets import Subset as Subset
-from .subsets import in_paper_subset as in_paper_subset
-from .subsets import kept
+from .subsets import Subset as Subset, in_paper_subset as in_paper_subset, kept
 from .values import Counts
 
 COLUMNS = dict.fromkeys(

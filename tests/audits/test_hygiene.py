@@ -9,12 +9,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.hygiene import files, schemas
-from robustbench_tc.audits.hygiene import rows as row_texts
+from robustbench_tc.audits.hygiene import files, rows as row_texts, schemas
 from robustbench_tc.audits.hygiene.base import RULES
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves

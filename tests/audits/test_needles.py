@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.hygiene import decoded
 from robustbench_tc.audits.hygiene.needles import Candidates, needs

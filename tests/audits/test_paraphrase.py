@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.audits import paraphrase
 from robustbench_tc.audits.agreement import quadratic_kappa, wilson_upper

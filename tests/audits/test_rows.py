@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.hygiene import schemas
 from robustbench_tc.audits.hygiene.leaves import Leaf

@@ -9,8 +9,7 @@ from itertools import product
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.hygiene import reviewed, secrets
 from robustbench_tc.audits.hygiene.decoded import LONGEST, views

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders.generate import Settings, kinds, make_generator, parse_generators

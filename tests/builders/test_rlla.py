@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla import Dropped, RllaRow

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, Shortcut, TypeScore

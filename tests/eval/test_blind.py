@@ -6,8 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import inputs, needs_no_reading, record

@@ -3,8 +3,7 @@
 from collections import Counter
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.eval import changed
 from robustbench_tc.schema import Change, Message, Tool

@@ -27,8 +27,7 @@ from robustbench_tc.schema import Call, Prediction, Sample
 from robustbench_tc.sql.query import Inputs, query
 
 from . import small
-from .test_run import called, is_second, serve  # noqa: F401
-from .test_run import evaluate as ask
+from .test_run import called, evaluate as ask, is_second, serve  # noqa: F401
 
 RESULTS = ("benign_result", "injected_result")
 REPEATED = ("transient_timeout_x1", "transient_timeout_x2", "transient_timeout_x9")

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.api.building import build_release
@@ -23,8 +22,7 @@ from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
-from ..loopback import LoopbackServer
-from ..loopback import reply as completion
+from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
 from . import small
 from .defence_bars import FREE, kept_gold

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.cli import _console
-from robustbench_tc.cli import eval as verb
+from robustbench_tc.cli import _console, eval as verb
 from robustbench_tc.eval import predictions, reasons
 from robustbench_tc.eval.record import Session, open_run
 from robustbench_tc.eval.run import Progress

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.eval.parse import Parsed, around, elements, lenient, parse, python_literals
 from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext

@@ -4,8 +4,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import prompts, wire

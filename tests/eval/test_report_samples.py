@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.eval import inputs

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.eval.score import SCORERS, score
 from robustbench_tc.schema import OMIT, SOURCES, Call, Json, Tool

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc import sources
 from robustbench_tc.eval.agents import AGENTS, AgentContext, is_right, reply

@@ -15,8 +15,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.api.proxy import proxy_llm
 from robustbench_tc.own.desk import FRAMEWORKS, framework
 from tests.conftest import ROOT
-from tests.proxy.wire import Answer, Seen
-from tests.proxy.wire import serving as server_of
+from tests.proxy.wire import Answer, Seen, serving as server_of
 
 TOOLS = [
     {"type": "function", "function": {

@@ -5,8 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.own import dates, limits
 from robustbench_tc.own.matchers import example, kind, matches, may_be_absent, problem

@@ -6,8 +6,7 @@ import unicodedata
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.own.pattern_examples import example
 from robustbench_tc.own.patterns import compiled, found_in

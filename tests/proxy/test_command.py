@@ -16,8 +16,7 @@ from robustbench_tc import api, taxonomy
 
 from ..conftest import Done
 from ..refusals import refuses
-from .wire import Answer, Seen, send
-from .wire import serving as server_of
+from .wire import Answer, Seen, send, serving as server_of
 
 
 def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:

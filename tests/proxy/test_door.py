@@ -20,8 +20,7 @@ from robustbench_tc.taxonomy import injected_error
 
 from .agents import Client, assembled
 from .scripted import chat_reply, in_pieces, sound
-from .wire import Answer, Seen, Server, send
-from .wire import serving as server_of
+from .wire import Answer, Seen, Server, send, serving as server_of
 
 Json = Any
 

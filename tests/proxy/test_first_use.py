@@ -23,8 +23,7 @@ from . import test_responses as responses
 from .scripted import chat_reply
 from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS, Script, calls
 from .test_own import rows
-from .wire import Answer, Seen, send
-from .wire import serving as server_of
+from .wire import Answer, Seen, send, serving as server_of
 
 Json = Any
 BODY = json.dumps({"model": "m", "messages": ASKED, "tools": TOOLS}).encode()

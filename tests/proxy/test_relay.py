@@ -15,8 +15,7 @@ from robustbench_tc.eval import wire as rows_wire
 from robustbench_tc.proxy.relay import MOST_BODY, Relay, serving
 
 from ..refusals import refuses
-from .wire import Answer, Seen, send
-from .wire import serving as server_of
+from .wire import Answer, Seen, send, serving as server_of
 
 REPLY = '{"id":"x",  "choices":[{"index":0,"message":{"role":"assistant","content":"ü"}}]}\n'.encode()
 

@@ -21,8 +21,7 @@ from . import test_responses as items
 from .agents import Client
 from .scripted import chat_reply, in_pieces
 from .test_door import ASKED, BUDGET, CHEAP, GET, PAY, TOOLS
-from .wire import Answer, Seen, send
-from .wire import serving as server_of
+from .wire import Answer, Seen, send, serving as server_of
 
 Json = Any
 FLAT = [{"type": "function", **one["function"]} for one in TOOLS]

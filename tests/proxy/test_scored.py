@@ -22,8 +22,7 @@ from ..refusals import refuses
 from .agents import Client, work
 from .scripted import chat_reply
 from .test_door import TOOLS, Script
-from .wire import Answer, Seen
-from .wire import serving as server_of
+from .wire import Answer, Seen, serving as server_of
 
 Json = Any
 NO_ROW = {"session without its row: no_such_row": 1}

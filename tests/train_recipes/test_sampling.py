@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.train_recipes import noisy_table, sampling
 from robustbench_tc.train_recipes.noisy import Noise, Schedule, Seen, met, next_rate, noise, seen

@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.live import LiveTool
 from robustbench_tc.worlds import calendar, orders

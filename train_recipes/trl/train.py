@@ -16,8 +16,7 @@ import typer
 from robustbench_tc.errors import UserError, need_extra, unknown
 
 from .. import dataset as datasets
-from ..sampling import Drawing, losses
-from ..sampling import drawing as sampled
+from ..sampling import Drawing, drawing as sampled, losses
 from ..validation import compared
 from . import data, order
 from .order import Repeated

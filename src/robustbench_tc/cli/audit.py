@@ -8,8 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import UserError
-from ..io import audit_files, numbers
-from ..io import store as store_files
+from ..io import audit_files, numbers, store as store_files
 from . import _console
 from ._worlds import World, WorldPython
 from .golds import golds

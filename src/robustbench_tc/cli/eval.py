@@ -281,8 +281,7 @@ def ids_of(words: Iterable[str]) -> list[str]:
 @contextmanager
 def bar(wanted: bool) -> "Iterator[Callable[[Progress], None]]":
     """A progress bar, or without a terminal a line a minute; yields the function that moves it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
     if not wanted:
         yield lambda state: None

@@ -182,8 +182,7 @@ def check(
 
     Example: rbtc leaderboard check acme/results --watch 300
     """
-    from ..eval.leaderboard import check as checking
-    from ..eval.leaderboard import checker
+    from ..eval.leaderboard import check as checking, checker
 
     if watch is not None and (pr is not None or everything or dataset is not None or as_json):
         raise UserError("--watch looks at all that is new, and goes on: leave the other options out")

@@ -94,8 +94,7 @@ def yank(
     from ..io import manifest
     from ..io.hub import Hub
     from ..release.verify import parse_name
-    from ..release.yank import yank as withdraw
-    from ..release.yank import yank_on_hub
+    from ..release.yank import yank as withdraw, yank_on_hub
 
     if undo == (reason is not None):
         raise UserError(

@@ -35,8 +35,7 @@ def fetch(
     """
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
 
-    from robustbench_tc.builders.sources.fetch import BASE_URL, default_root
-    from robustbench_tc.builders.sources.fetch import fetch as download
+    from robustbench_tc.builders.sources.fetch import BASE_URL, default_root, fetch as download
 
     root = out or default_root()
     bar = Progress(
@@ -78,8 +77,7 @@ def verify(
 
     Example: rbtc sources verify ./sources
     """
-    from robustbench_tc.builders.sources.fetch import resolve_root
-    from robustbench_tc.builders.sources.fetch import verify as check
+    from robustbench_tc.builders.sources.fetch import resolve_root, verify as check
 
     root = resolve_root(folder)
     found = check(root, only=only or None)

@@ -23,8 +23,7 @@ from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_
 from robustbench_tc.builders.perturb.query import wish_span
 from robustbench_tc.builders.perturb.registry import accepts
 from robustbench_tc.builders.perturb.style import like, near_duplicates, styled
-from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.builders.sources import read as read_samples
+from robustbench_tc.builders.sources import BUNDLED, read, read as read_samples
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 from robustbench_tc.seeding import rng
 

@@ -6,8 +6,7 @@ from itertools import product
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases, gold_texts
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation

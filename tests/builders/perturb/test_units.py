@@ -5,8 +5,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest, cases
 from robustbench_tc.builders.perturb.offers import abbreviate

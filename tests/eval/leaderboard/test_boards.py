@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.leaderboard.boards import Board, boards, front, p_of, paper_board

@@ -5,8 +5,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from robustbench_tc.eval.live.replay import Replay, replayed, without_ids
 from robustbench_tc.eval.live.success import information, success

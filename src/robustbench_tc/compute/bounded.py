@@ -64,6 +64,7 @@ def in_child(work: Callable[[Path], bytes], limits: Limits) -> bytes:
 def _work(work: Callable[[Path], bytes], limits: Limits, answer: Path) -> NoReturn:
     code = _FAILED
     try:
+        os.environ.clear()  # tokens, for one
         _bound(limits)
         answer.write_bytes(work(answer.parent))
         code = 0

@@ -1,6 +1,6 @@
 """The site of 10,000 runs: how long a build takes, how large the first page is, when it is seen.
 
-    .venv-leaderboard/bin/python -m benchmarks.board [--runs 10000]
+    python -m benchmarks.board [--runs 10000]
 
 The runs are made by rule, every second one vouched for. The first screen is that of Chromium over loopback
 with an empty cache: the median of five. Bars: build 60 s, first page 150 kB compressed, first screen 1 s.
@@ -9,6 +9,7 @@ with an empty cache: the median of five. Bars: build 60 s, first page 150 kB com
 import argparse
 import functools
 import gzip
+import importlib.util
 import json
 import os
 import statistics
@@ -58,6 +59,11 @@ def first_screens(folder: Path, times: int = 5) -> list[float]:
 
 
 def main() -> None:
+    if importlib.util.find_spec("playwright") is None:
+        other = Path(__file__).resolve().parents[1] / ".venv-leaderboard" / "bin" / "python"
+        if not other.is_file():
+            sys.exit("playwright is not installed and there is no .venv-leaderboard: make env-leaderboard")
+        os.execv(other, [str(other), "-m", "benchmarks.board", *sys.argv[1:]])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=10_000)
     runs = parser.parse_args().runs
@@ -77,7 +83,7 @@ def main() -> None:
             "site_mb": round(sum(sizes) / 1e6, 1),
             "first_page_gzip_kb": round(len(gzip.compress((out / "index.html").read_bytes())) / 1e3, 1),
             "rows_gzip_kb": round(
-                sum(len(gzip.compress(path.read_bytes())) for path in out.glob("board-1*-rows.js")) / 1e3, 1
+                max(len(gzip.compress(path.read_bytes())) for path in out.glob("*-rows.js")) / 1e3, 1
             ),
             "first_screen_ms": round(statistics.median(first_screens(out)), 1),
         }

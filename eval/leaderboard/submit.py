@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.folders import new_or_empty
+from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.io.templates import environment
 
 from . import entries
@@ -37,6 +38,8 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
     """Makes a results repository, on the Hub or as a new folder; the files that it begins with. Raises
     UserError."""
     there = open_place(place)
+    dataset, *more = map(_named, (dataset, *own))
+    live = live and _named(live)
     head = there.create(private=False) if isinstance(there, Hub) else None
     if STATUS in there.files():
         raise UserError(f"{place} is a results repository already: edit its {STATUS}")
@@ -44,12 +47,21 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
         raise UserError(f"{place} is there and is no empty folder: take another place")
     texts = environment(__package__, "templates")
     files = {
-        path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=own).encode()
+        path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=more).encode()
         for path, name in (("README.md", "results.md.j2"), (STATUS, "status.yaml.j2"))
     }
     files |= entries.write_entries(())
     there.commit(files, "A results repository", head=head)
     return sorted(files)
+
+
+def _named(dataset: str) -> str:
+    """A dataset as status.yaml names it, a folder by its whole path. Raises UserError."""
+    if Path(dataset).is_dir():
+        return str(Path(dataset).resolve())
+    if not HUB_ID.fullmatch(dataset.partition("@")[0]):
+        raise UserError(f"{dataset} is neither a folder nor a dataset of the Hub, ORG/NAME@VERSION")
+    return dataset
 
 
 def prepare(run: Path, submission: Submission, data: Datasets, *, org: str, day: str, into: Path) -> Entry:

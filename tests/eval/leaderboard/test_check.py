@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.leaderboard import check, entries, submit
+from robustbench_tc.eval.leaderboard import check, entries, place, submit
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
 from robustbench_tc.eval.leaderboard.place import Folder, Hub
@@ -204,3 +204,16 @@ def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, t
         submit.init(str(three.folder), "x/y")
     with pytest.raises(UserError, match=r"has no status\.yaml"):
         check.check(str(tmp_path))
+
+
+def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("made").mkdir()
+    submit.init("results", "made", own=["lab/own@v1"])
+    found = entries.read_status(place.open_place("results"))
+    assert (found.dataset, found.own) == (str(tmp_path / "made"), ("lab/own@v1",))
+    with pytest.raises(UserError, match="nowhere is neither a folder nor a dataset of the Hub"):
+        submit.init("others", "made", live="nowhere")
+    with pytest.raises(UserError, match="is no empty folder"):
+        submit.init(str(tmp_path / "made" / ".."), "made")
+    assert not Path("others").exists()

@@ -117,7 +117,7 @@ test-serve: env env-serve  ## the harness against a server that none of us wrote
 
 env-leaderboard: .venv-leaderboard/.done  ## .venv-leaderboard: gradio and playwright (the browser is the system's)
 test-leaderboard: env-leaderboard  ## the tests that need it: the leaderboard's app, and pages in a real browser
-	.venv-leaderboard/bin/python -m pytest --all $(PARALLEL) tests/test_api.py::test_the_leaderboard_is_served_and_stopped $$(grep -rl env-leaderboard tests/eval --include='test_*.py')
+	.venv-leaderboard/bin/python -m pytest --all $(PARALLEL) tests/test_api.py::test_the_leaderboard_is_served_and_stopped $$(grep -rlE 'browsing import|env-leaderboard' tests/eval --include='test_*.py')
 
 env-scale: .venv-scale/.done  ## .venv-scale: ray
 test-scale: env-scale  ## builds and scores on a local Ray

@@ -470,16 +470,6 @@ def _step_between(low: float, high: float) -> float:
     return step
 
 
-def round_axis(low: float, high: float, name: str = "") -> Axis:
-    """An axis about two numbers that begins and ends with a tick."""
-    if high - low < 0.01:
-        low, high = low - 0.05, high + 0.05
-    step = _step_between(low, high)
-    first, last = math.floor(low / step + 1e-6), math.ceil(high / step - 1e-6)
-    values = [round(i * step, 6) for i in range(first, last + 1)]
-    return Axis(values[0], values[-1], {one: numbers.typeset(f"{one:g}") for one in values}, name=name)
-
-
 def decades(low: float, high: float) -> dict[float, str]:
     """Ticks of a logarithmic axis: powers of ten, with twos and fives between them where they are few."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

@@ -61,14 +61,17 @@ FIELDS = {
 
 def command(*words: str) -> str:
     """What `rbtc leaderboard …` prints. Raises UserError with its last line where it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
-        env={**os.environ, "PYTHONPATH": str(Path(robustbench_tc.__file__).parents[1])},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LONGEST_S,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "robustbench_tc", "leaderboard", *words],
+            env={**os.environ, "PYTHONPATH": str(Path(robustbench_tc.__file__).parents[1])},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"it took longer than {LONGEST_S:,} seconds and was stopped") from None
     if done.returncode:
         raise UserError((done.stderr.strip().splitlines() or ["it was stopped"])[-1].removeprefix("rbtc: "))
     return done.stdout

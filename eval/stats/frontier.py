@@ -23,12 +23,3 @@ def efficient(points: Sequence[tuple[float, float]] | Floats, x: Sign, y: Sign) 
     first_of = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
     kept: list[int] = order[(up < best_before)[first_of]].tolist()
     return kept
-
-
-def outline(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The edge of what a frontier's points dominate, as a line of steps. `points`: as `efficient` orders
-    them."""
-    line = list(points[:1])
-    for x, y in points[1:]:
-        line += [(x, line[-1][1]), (x, y)]
-    return line

@@ -276,12 +276,6 @@ def test_the_frontier_is_what_nothing_dominates(
     assert sorted(found) == [i for i, one in enumerate(points) if not dominated(one)]
 
 
-def test_the_outline_goes_in_steps() -> None:
-    assert frontier.outline([(3, 1), (2, 2)]) == [(3, 1), (2, 1), (2, 2)]
-    assert frontier.outline([]) == []
-    assert frontier.outline([(0.5, 0.5)]) == [(0.5, 0.5)]
-
-
 @pytest.mark.parametrize("signs", [(1, 1), (-1, 1), (1, -1)])
 def test_equal_points_all_stand_on_the_frontier(signs: tuple[frontier.Sign, frontier.Sign]) -> None:
     assert frontier.efficient([(1, 1), (1, 1)], *signs) == [0, 1]

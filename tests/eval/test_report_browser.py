@@ -3,9 +3,7 @@ and what axe, the console and the network say.
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,27 +13,16 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.schema import Sample
 
+from ..browsing import axe, chromium
 from . import small
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
-)
-pytest.importorskip("axe_playwright_python", reason="axe comes with the extra browser (make env-leaderboard)")
-
-CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
-if not CHROMIUM.is_file():
-    pytest.skip(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)", allow_module_level=True)
-
-OPTIONS = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
-).split()
 VIEWS = {
     "desktop": ({"width": 1280, "height": 900}, "light"),
     "phone": ({"width": 390, "height": 844}, "light"),
     "dark": ({"width": 1280, "height": 900}, "dark"),
     "phone, dark": ({"width": 390, "height": 844}, "dark"),
 }
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+AXE = axe()
 
 HOSTILE = (
     "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">",
@@ -69,10 +56,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as tool:
-        found = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+    with chromium() as found:
         yield found
-        found.close()
 
 
 class Watched:

@@ -1,8 +1,6 @@
 """The pages in Chromium, from files: axe, phone and dark, without script; and search, filters and order."""
 
-import os
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +10,18 @@ import pytest
 from robustbench_tc.eval.leaderboard import site
 from robustbench_tc.eval.leaderboard.status import Status, Vouched
 
+from ...browsing import axe, chromium
 from .made import entries_of
 from .test_site import hostile, live_entry, some_of_all, status_of
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
-)
-pytest.importorskip("axe_playwright_python", reason="axe comes with the extra browser (make env-leaderboard)")
-
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
-CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
-if not CHROMIUM.is_file():
-    pytest.skip(f"no browser at {CHROMIUM} (set RBTC_CHROMIUM)", allow_module_level=True)
-
-OPTIONS = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
-).split()
+AXE = axe()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as tool:
-        found = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

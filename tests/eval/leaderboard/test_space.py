@@ -22,12 +22,13 @@ from huggingface_hub import HfApi
 
 from robustbench_tc.errors import UserError
 
+from ...browsing import chromium, running
 from ...hub import WRITER, Hub
-from .browsing import chromium, running
 from .conftest import RunOf
 
 pytest.importorskip("gradio", reason="a Space needs the extra leaderboard (make env-leaderboard)")
 
+from robustbench_tc.eval.leaderboard import app
 from robustbench_tc.eval.leaderboard.app import pull_of
 from robustbench_tc.eval.leaderboard.space import requirements, space
 
@@ -171,6 +172,12 @@ def test_an_event_names_the_pull_request_that_it_is_about(event: dict[str, Any],
     from huggingface_hub import WebhookPayload
 
     assert pull_of(WebhookPayload.model_validate(event)) == number
+
+
+def test_a_command_that_takes_too_long_is_stopped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "LONGEST_S", 0.01)
+    with pytest.raises(UserError, match=r"longer than 0\.01 seconds and was stopped"):
+        app.command("--help")
 
 
 def test_a_good_and_a_bad_run_get_their_answers_in_a_browser(

@@ -1,19 +1,15 @@
 """The page of a live run in a browser: axe, the console, the network, and no cut at the side."""
 
-# ruff: noqa: E402 - the browser's module skips where there is none
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the browser is driven by playwright (make env-leaderboard)"
-)
-
 from robustbench_tc import api
 
-from ..test_report_browser import AXE, CHROMIUM, OPTIONS, VIEWS
+from ...browsing import chromium
+from ..test_report_browser import AXE, VIEWS
 from . import purses
 
 
@@ -30,10 +26,8 @@ def live_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser(live_page: Path) -> Iterator[Any]:
     """After the page: playwright leaves an event loop running, in which no episode is replayed."""
-    with playwright.sync_playwright() as tool:
-        found = tool.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -7,6 +7,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ CHROMIUM = Path(os.environ.get("RBTC_CHROMIUM", "/usr/bin/chromium"))
 OPTIONS = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
 ).split()
+
+
+def axe() -> str:
+    """The script that looks at a page; the test is skipped where the extra `browser` is not installed."""
+    pytest.importorskip("axe_playwright_python", reason="axe comes with the extra browser (env-leaderboard)")
+    return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 
 
 @contextmanager

@@ -55,7 +55,7 @@ FAULTS: dict[str, tuple[Fault, int]] = {
     "rate_limit: HTTP 429: Rate limit reached (Retry-After: 7 s)": (rate_limit("7"), 2),
     "server_error: HTTP 500: The server had an error": (SERVER_ERROR, 3),
     "server_error: HTTP 502: 502 Bad Gateway": (BAD_GATEWAY, 1),
-    "timeout: no reply within 0.5 s": (Fault(200, "late", hang_s=30.0), 2),
+    "timeout: no reply within 3 s": (Fault(200, "late", hang_s=30.0), 2),
     "connection: ": (DROP, 3),
     "not_a_completion: text/html, not JSON": (HTML, 1),
     "empty_choices: the reply holds no choice": (EMPTY_CHOICES, 2),
@@ -94,7 +94,7 @@ def faulty(faults: list[Fault | None]) -> Callable[[dict[str, Any]], Any]:
 
 def asked(release: Path, server: LoopbackServer, *more: object) -> tuple[object, ...]:
     # One at a time, and the first is answered: a wrong key at the very first request ends the command.
-    options = ("--concurrency", 1, "--max-retries", 0, "--timeout", 0.5, "--out", "run")
+    options = ("--concurrency", 1, "--max-retries", 0, "--timeout", 3.0, "--out", "run")
     return ("eval", release, "--model", "tiny", "--base-url", server.url, *options, *more)
 
 

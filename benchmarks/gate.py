@@ -1,24 +1,21 @@
-# ruff: noqa: T201 - tables for docs/gate.md
 """How often the gate and the headline's words are right, with the product's own functions.
 
     make gate-check                        # the tables of docs/gate.md (minutes)
     .venv/bin/python -m benchmarks.gate --trials 200
 
-Simulated runs: n cases, each with a clean row and a row of every core type. `discordance` is the share of pairs
-whose two answers differ; in half of the cases all rows flip together. A net loss is on top of that.
+Simulated runs: n cases, each with a clean row and a row of every core type. `discordance` is the share of
+pairs whose two answers differ; in half of the cases all rows flip together. A net loss is on top of that.
 """
 
-import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import gate
-
 from robustbench_tc.eval.stats.runs import Outcomes
-from robustbench_tc.eval.stats.sides import Sides, own_clean
+from robustbench_tc.eval.stats.sides import own_clean
 from robustbench_tc.eval.stats.values import codes_of
 
 Bools = NDArray[np.bool_]
@@ -46,7 +43,9 @@ def outcomes(clean: Bools, perturbed: Bools) -> Outcomes:
     )
 
 
-def flipped(clean: Bools, rows: int, discordance: float, loss: float, together: float, random: Random) -> Bools:
+def flipped(
+    clean: Bools, rows: int, discordance: float, loss: float, together: float, random: Random
+) -> Bools:
     """[cases, rows] answers of which `discordance` differ from the clean ones, `loss` net to the worse."""
     draw = random.random((len(clean), rows))
     draw = np.where(random.random((len(clean), 1)) < together, draw[:, :1], draw)

@@ -1,79 +1,88 @@
-"""How often the gate and the headline's words are right, with the product's own functions.
 
-    make gate-check                        # the tables of docs/gate.md (minutes)
+"""How often the gate and the words of a headline are right, with the product's own functions.
+
+    make gate-check                                      # the tables of docs/gate.md
     .venv/bin/python -m benchmarks.gate --trials 200
 
-Simulated runs: n cases, each with a clean row and a row of every core type. `discordance` is the share of
-pairs whose two answers differ; in half of the cases all rows flip together. A net loss is on top of that.
+Simulated runs: n cases with a row of every core type. `discordance` is the share of pairs whose two answers
+differ; a net loss takes right answers away. In half of the cases the rows of a component flip together. A
+baseline has an answer of its own for every row, a clean row is one answer for all rows of its case.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import gate
-from robustbench_tc.eval.stats.runs import Outcomes
-from robustbench_tc.eval.stats.sides import own_clean
+from robustbench_tc.eval.stats import evidence, gate
+from robustbench_tc.eval.stats.sides import Sides, drops
 from robustbench_tc.eval.stats.values import codes_of
 
 Bools = NDArray[np.bool_]
 Random = np.random.Generator
 
-TYPES = (taxonomy.CLEAN, *taxonomy.codes())
+SIZES = (20, 40, 60, 150, 300)
+TOGETHER = 0.5
 
 
-def outcomes(clean: Bools, perturbed: Bools) -> Outcomes:
-    """A run of [cases] clean answers and [cases, types] perturbed ones."""
-    right = np.column_stack([clean, perturbed]).astype(np.int64)
-    one = np.ones_like(right)
-    pair = one * (np.arange(len(TYPES)) > 0)
-    return Outcomes(
-        clean_ids=tuple(map(str, range(len(clean)))),
-        types=TYPES,
-        correct=right,
-        n=one,
-        missing=0 * one,
-        pairs=pair,
-        kept=pair * (right[:, :1] & right),
-        lost=pair * (right[:, :1] > right),
-        gained=pair * (right[:, :1] < right),
-        repeats=1,
-    )
+def before(n: int, rows: int, clean: float, own: bool, random: Random) -> Bools:
+    """[n, rows] right answers of the side that a run is held against."""
+    case = np.repeat(random.random((n, 1)) < clean, rows, axis=1)
+    return case if own else case ^ (random.random((n, rows)) < 0.15)
 
 
-def flipped(
-    clean: Bools, rows: int, discordance: float, loss: float, together: float, random: Random
-) -> Bools:
-    """[cases, rows] answers of which `discordance` differ from the clean ones, `loss` net to the worse."""
-    draw = random.random((len(clean), rows))
-    draw = np.where(random.random((len(clean), 1)) < together, draw[:, :1], draw)
-    share = float(clean.mean())
-    lost, gained = (discordance + loss) / 2, (discordance - loss) / 2
-    drops = draw < min(1.0, lost / max(share, 1e-9))
-    rises = draw < min(1.0, max(0.0, gained) / max(1 - share, 1e-9))
-    return np.where(clean[:, None], ~drops, rises)
+def flipped(first: Bools, discordance: float, loss: float, random: Random) -> Bools:
+    """Answers of which `discordance` differ from the first, `loss` of them net to the worse."""
+    draw = random.random(first.shape)
+    draw = np.where(random.random((len(first), 1)) < TOGETHER, draw[:, :1], draw)
+    lost, gained = (discordance + loss) / 2, max(0.0, discordance - loss) / 2
+    right = max(float(first.mean()), 1e-9)
+    return np.where(first, draw >= lost / right, draw < gained / max(1 - right, 1e-9))
 
 
-def run(n: int, clean: float, discordance: float, losses: dict[str, float], random: Random) -> Outcomes:
-    """A run in which the types of `losses` lose so much."""
-    first = random.random(n) < clean
-    parts = []
-    for name in taxonomy.COMPONENTS:
+def sides(first: Bools, second: Bools) -> Sides:
+    """Both sides by case."""
+    sums = first.sum(axis=1), second.sum(axis=1), np.full(len(first), first.shape[1], np.int64)
+    return Sides(*sums, int((2 * sums[0] > sums[2]).sum()))
+
+
+def decided(
+    n: int,
+    discordance: float,
+    losses: Mapping[str, float],
+    random: Random,
+    *,
+    own: bool = True,
+    clean: float = 0.7,
+    components: tuple[str, ...] = taxonomy.COMPONENTS,
+) -> tuple[gate.Line, ...]:
+    """The gate's lines; `losses`: the net loss of components, and of types that are lost whole."""
+    whole, types = {}, {}
+    base = before(n, 1, clean, own=True, random=random)
+    for name in components:
         codes = codes_of(name)
-        part = flipped(first, len(codes), discordance, losses.get(name, 0.0), 0.5, random)
+        first = np.repeat(base, len(codes), axis=1) if own else before(n, len(codes), clean, own, random)
+        second = flipped(first, discordance, losses.get(name, 0.0), random)
         for at, code in enumerate(codes):
             if code in losses:
-                part[:, at] = first & (random.random(n) < 1 - losses[code])
-        parts.append(part)
-    return outcomes(first, np.concatenate(parts, axis=1))
+                second[:, at] &= random.random(n) >= losses[code]
+        whole[name] = sides(first, second)
+        types[name] = {code: sides(first[:, [at]], second[:, [at]]) for at, code in enumerate(codes)}
+    return gate.decide(whole, types, dict.fromkeys(whole, gate.MAX_DROP))
 
 
-def decided(found: Outcomes, components: Iterable[str] = taxonomy.COMPONENTS) -> tuple[gate.Line, ...]:
-    """The gate's lines, over these components."""
-    sides, types = {}, {}
-    for name in components:
-        sides[name] = own_clean(found, codes_of(name))
-        types[name] = {code: own_clean(found, [code]) for code in codes_of(name)}
-    return gate.decide(sides, types, dict.fromkeys(sides, gate.MAX_DROP))  # type: ignore[arg-type]
+def holds(n: int, clean: float, by_case: bool, trials: int, random: Random) -> float:
+    """How often a component `holds` that lost 30 % of its right answers: of rows, or of whole cases."""
+    found = []
+    for _ in range(trials):
+        first = before(n, 6, clean, own=True, random=random)
+        kept = random.random((n, 1 if by_case else 6)) >= 0.3
+        found.append(sides(first, first & kept))
+    words = (evidence.word(one, drop, 1.0) for one, drop in zip(found, drops(found), strict=True))
+    return sum(word == "holds" for word in words) / trials
+
+
+def share(trials: int, outcome: gate.Outcome, lines: Iterator[tuple[gate.Line, ...]]) -> float:
+    """How often the first `trials` verdicts have this outcome."""
+    return sum(gate.outcome_of(next(lines)) == outcome for _ in range(trials)) / trials

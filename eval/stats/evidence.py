@@ -113,6 +113,17 @@ def _scored(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
 
 
+def word(sides: Sides, drop: Interval, p_holm: float) -> Word:
+    """What pairs without a gap let one say."""
+    if sides.right >= RIGHT and drop.high <= HOLDS * sides.accuracy_before:
+        return "holds"
+    return "loses" if _is_lost(drop, p_holm) else "cannot tell"
+
+
+def _is_lost(drop: Interval, p_holm: float) -> bool:
+    return p_holm <= LEVEL and drop.low > 0
+
+
 def _judged(
     name: str,
     sides: Sides,
@@ -127,15 +138,12 @@ def _judged(
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
     highest = drops([worst])[0] if absent else drop
-    whole = sides.right >= RIGHT and not missing
-    word: Word = "cannot tell"
-    if whole and drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.accuracy_before:
-        word = "holds"
-    elif p_holm <= LEVEL and drop.low > 0:
-        word = "loses"
+    said = word(sides, drop, p_holm)
+    if said == "holds" and (missing or highest.high > HOLDS * worst.accuracy_before):
+        said = "loses" if _is_lost(drop, p_holm) else "cannot tell"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
     cure = reach.cure(cases, sides.factor(drop, HOLDS * clean))
-    if word != "cannot tell":
+    if said != "cannot tell":
         why = []
     elif missing:
         count = absent or outcomes.unaccounted
@@ -150,7 +158,7 @@ def _judged(
         why = [seen, cure]
     return Evidence(
         name=name,
-        word=word,
+        word=said,
         cases=cases,
         right=sides.right,
         clean=clean,

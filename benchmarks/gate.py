@@ -1,101 +1,88 @@
-# ruff: noqa: T201 - a report for the terminal
-"""How often the gate stops an agent that did not change, and how often it finds one that did.
 
-    python -m benchmarks.gate              # the tables of docs/gate.md (minutes)
-    python -m benchmarks.gate --trials 200 --json
+"""How often the gate and the words of a headline are right, with the product's own functions.
 
-Simulated: n cases with rows of four components (as many types as the core has). Each case has a difficulty
-for each run, its rows share it. An unchanged agent answers twice with the same chances, so that both runs
-differ as often as the wanted discordance says. A net loss takes right answers away on top.
+    make gate-check                                      # the tables of docs/gate.md
+    .venv/bin/python -m benchmarks.gate --trials 200
+
+Simulated runs: n cases with a row of every core type. `discordance` is the share of pairs whose two answers
+differ; a net loss takes right answers away. In half of the cases the rows of a component flip together. A
+baseline has an answer of its own for every row, a clean row is one answer for all rows of its case.
 """
 
-import argparse
-import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import gate
+from robustbench_tc.eval.stats import evidence, gate
+from robustbench_tc.eval.stats.sides import Sides, drops
+from robustbench_tc.eval.stats.values import codes_of
 
 Bools = NDArray[np.bool_]
+Random = np.random.Generator
 
-ROWS = {name: sum(kind.component == name for kind in taxonomy.types()) for name in taxonomy.COMPONENTS}
-
-
-def pair(
-    n: int, rows: int, discordance: float, loss: float, together: float, rng: np.random.Generator
-) -> tuple[Bools, Bools]:
-    """[n, rows] right answers before and after.
-
-    `discordance`: the share of rows whose two answers differ; `loss` of them net to the worse. `together`:
-    the share of cases whose rows all flip alike; the rest flip on their own.
-    """
-    base = np.repeat(rng.random((n, 1)) < 0.7, rows, axis=1) ^ (rng.random((n, rows)) < 0.15)
-    lost, gained = (discordance + loss) / 2, (discordance - loss) / 2
-    draw = rng.random((n, rows))
-    shared = rng.random((n, 1)) < together
-    draw = np.where(shared, draw[:, :1], draw)
-    # Right rows are lost and wrong ones gained, each so often that both shares hold over all rows.
-    right = max(float(base.mean()), 1e-9)
-    after = np.where(base, draw >= lost / right, draw < gained / max(1 - right, 1e-9))
-    return base, after
+SIZES = (20, 40, 60, 150, 300)
+TOGETHER = 0.5
 
 
-def trial(n: int, discordance: float, loss: float, together: float, rng: np.random.Generator) -> bool:
-    """Whether the gate fails, with all components asked for, one of which (or none) lost."""
-    sides = {}
-    for place, (name, rows) in enumerate(ROWS.items()):
-        before, after = pair(n, rows, discordance, loss if place == 0 else 0.0, together, rng)
-        sides[name] = gate.Sides(
-            before.sum(axis=1).astype(float),
-            after.sum(axis=1).astype(float),
-            np.full(n, rows, np.int64),
-            float((before ^ after).sum()),
-        )
-    lines = gate.decide(sides, dict.fromkeys(sides, gate.MAX_DROP))
-    if loss:
-        return lines[0].outcome == "fail"
-    return gate.outcome_of(lines) == "fail"
+def before(n: int, rows: int, clean: float, own: bool, random: Random) -> Bools:
+    """[n, rows] right answers of the side that a run is held against."""
+    case = np.repeat(random.random((n, 1)) < clean, rows, axis=1)
+    return case if own else case ^ (random.random((n, rows)) < 0.15)
 
 
-def rates(trials: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Both tables, a row at a time."""
-    for loss in (0.0, 0.10):
-        for n in (50, 150, 300):
-            for discordance in (0.10, 0.14, 0.18, 0.25, 0.35):
-                for together in (0.5, 1.0):
-                    rng = np.random.default_rng([seed, n, round(discordance * 100), round(loss * 100)])
-                    failed = sum(trial(n, discordance, loss, together, rng) for _ in range(trials))
-                    yield {
-                        "loss": loss,
-                        "cases": n,
-                        "discordance": discordance,
-                        "together": together,
-                        "failed": failed / trials,
-                    }
+def flipped(first: Bools, discordance: float, loss: float, random: Random) -> Bools:
+    """Answers of which `discordance` differ from the first, `loss` of them net to the worse."""
+    draw = random.random(first.shape)
+    draw = np.where(random.random((len(first), 1)) < TOGETHER, draw[:, :1], draw)
+    lost, gained = (discordance + loss) / 2, max(0.0, discordance - loss) / 2
+    right = max(float(first.mean()), 1e-9)
+    return np.where(first, draw >= lost / right, draw < gained / max(1 - right, 1e-9))
 
 
-def main() -> None:
-    """Prints both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=1_000)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+def sides(first: Bools, second: Bools) -> Sides:
+    """Both sides by case."""
+    sums = first.sum(axis=1), second.sum(axis=1), np.full(len(first), first.shape[1], np.int64)
+    return Sides(*sums, int((2 * sums[0] > sums[2]).sum()))
+
+
+def decided(
+    n: int,
+    discordance: float,
+    losses: Mapping[str, float],
+    random: Random,
+    *,
+    own: bool = True,
+    clean: float = 0.7,
+    components: tuple[str, ...] = taxonomy.COMPONENTS,
+) -> tuple[gate.Line, ...]:
+    """The gate's lines; `losses`: the net loss of components, and of types that are lost whole."""
+    whole, types = {}, {}
+    base = before(n, 1, clean, own=True, random=random)
+    for name in components:
+        codes = codes_of(name)
+        first = np.repeat(base, len(codes), axis=1) if own else before(n, len(codes), clean, own, random)
+        second = flipped(first, discordance, losses.get(name, 0.0), random)
+        for at, code in enumerate(codes):
+            if code in losses:
+                second[:, at] &= random.random(n) >= losses[code]
+        whole[name] = sides(first, second)
+        types[name] = {code: sides(first[:, [at]], second[:, [at]]) for at, code in enumerate(codes)}
+    return gate.decide(whole, types, dict.fromkeys(whole, gate.MAX_DROP))
+
+
+def holds(n: int, clean: float, by_case: bool, trials: int, random: Random) -> float:
+    """How often a component `holds` that lost 30 % of its right answers: of rows, or of whole cases."""
     found = []
-    for row in rates(given.trials):
-        found.append(row)
-        if not given.json:
-            print(
-                f"loss {row['loss']:.2f}  cases {row['cases']:>3}  discordance {row['discordance']:.2f}  "
-                f"together {row['together']:.1f}  failed {row['failed']:.3f}",
-                flush=True,
-            )
-    if given.json:
-        print(json.dumps(found))
+    for _ in range(trials):
+        first = before(n, 6, clean, own=True, random=random)
+        kept = random.random((n, 1 if by_case else 6)) >= 0.3
+        found.append(sides(first, first & kept))
+    words = (evidence.word(one, drop, 1.0) for one, drop in zip(found, drops(found), strict=True))
+    return sum(word == "holds" for word in words) / trials
 
 
-if __name__ == "__main__":
-    main()
+def share(trials: int, outcome: gate.Outcome, lines: Iterator[tuple[gate.Line, ...]]) -> float:
+    """How often the first `trials` verdicts have this outcome."""
+    return sum(gate.outcome_of(next(lines)) == outcome for _ in range(trials)) / trials

@@ -159,8 +159,8 @@ def test_the_figures_of_a_table_have_one_width(page: Any) -> None:
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Any]]:
     """Pages over a run with losses, over one with too little to tell, and over one with every warning."""
     root = tmp_path_factory.mktemp("answers")
-    few = {"rows": pairs(clean_ids({"apibank": 20}))}
-    warned = {
+    few: dict[str, Any] = {"rows": pairs(clean_ids({"apibank": 20}))}
+    warned: dict[str, Any] = {
         "status": lambda c, t: "agent_error" if c.endswith("7") else "rejected" if t == "CD" else "ok",
         "finish_reason": lambda c, t: "length" if c.endswith(("1", "2")) else "stop",
     }

@@ -227,8 +227,8 @@ def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
 
 
 def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
-    """A bar from no drop to this one, and its interval. It fills its place: over the rows of a table that share
-    an axis it is one chart, whose numbers stand beside it."""
+    """A bar from no drop to this one, and its interval. It fills its place: the rows of a table that share an
+    axis are one chart, whose numbers stand beside it."""
 
     def x(at: float) -> str:
         return f"{100 * at:.2f}%"

@@ -29,6 +29,8 @@ LEVEL = 0.025
 MAX_DROP = 0.05
 SHARE = 0.25
 """Of the accuracy before: what a type may lose, and how far the interval of a passing component may reach."""
+ENOUGH = 15
+"""Cases from which a perfect agent passes in every component: with fewer the interval ends above a quarter."""
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 

@@ -1,0 +1,274 @@
+"""What a run lets one say: `holds`, `loses` or `cannot tell` for each component and type, and one headline.
+
+Every surface prints these words and sentences and none writes its own. The drop is that of `sides`.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from robustbench_tc import taxonomy
+
+from .blind import read as blind_figures
+from .caveats import caveats
+from .intervals import Interval
+from .runs import Outcomes, Run
+from .sides import Sides, at_worst, own_clean
+from .significance import holm, holm_by
+from .summary import Summary
+from .values import codes_of, leading, pack_of
+
+Word = Literal["holds", "loses", "cannot tell"]
+
+LEVEL = 0.05
+HOLDS = 0.15
+"""Share of the clean accuracy that the upper end of a drop may reach where a component `holds`."""
+RIGHT = 10
+"""Right clean cases below which nothing `holds`."""
+MISSING = 0.01
+"""Share of missing pairs above which nothing `holds`."""
+LOW = 0.3
+"""Clean accuracy below which a drop is told as a share of the right answers."""
+WIDE = 100
+"""Characters of a headline on a terminal."""
+
+HAPPENS = {
+    "observation": "when requests or documentation are reworded",
+    "action": "when similar tools are added",
+    "reward": "when tool names or prices mislead",
+    "transition": "when a tool fails",
+}
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run says of its perturbed rows, of one component or of one type."""
+
+    name: str
+    """`perturbed`, a component, or a type code."""
+    word: Word
+    cases: int
+    """Distinct cases with a pair."""
+    right: int
+    """Of these, right on clean (by the majority of repeats)."""
+    clean: float
+    """Accuracy of the clean rows of these pairs."""
+    after: float
+    drop: Interval
+    """Δ matched with its 95 % interval; the clusters are the cases."""
+    keeps: float | None
+    """At least this share of the right answers is kept, a whole percent; None where no clean row is right."""
+    p_holm: float
+    """Exact two-sided p, corrected over the components, or over the types of a pack."""
+    why: str
+    """Reason and cure where the word is `cannot tell`, else empty."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run says, on every surface."""
+
+    sentence: str
+    lines: dict[str, Evidence]
+    """`perturbed`, then the components that have a pair."""
+    types: dict[str, Evidence]
+    worst: tuple[str, ...]
+    """Type codes that lose, the largest drop first."""
+    warnings: tuple[str, ...]
+    """The worst first, each one line."""
+
+
+def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answer:
+    """What the run says over the rows of `outcomes`."""
+    heads = {name: codes_of(name) for name in ("perturbed", *taxonomy.COMPONENTS)}
+    sides = {
+        name: found
+        for name, codes in (*heads.items(), *((code, (code,)) for code in outcomes.types[1:]))
+        if (found := own_clean(outcomes, _scored(codes))) is not None
+    }
+    drops = {name: one.drop for name, one in sides.items()}
+    p_values = {name: drop.p or 0.0 for name, drop in drops.items()}
+    components = {name: p for name, p in p_values.items() if name in taxonomy.COMPONENTS}
+    types = {name: p for name, p in p_values.items() if name not in heads}
+    corrected = p_values | holm(components) | holm_by(pack_of, types)
+    reach = _Reach(run, outcomes)
+    made = {
+        name: _judged(name, one, drops[name], corrected[name], outcomes, _scored(codes_of(name)), reach)
+        for name, one in sides.items()
+    }
+    lines = {name: one for name, one in made.items() if name in heads}
+    of_types = {name: one for name, one in made.items() if name not in heads}
+    losing = [code for code in leading(of_types) if of_types[code].word == "loses"]
+    worst = tuple(sorted(losing, key=lambda code: -of_types[code].drop.value))
+    alarms, warnings = caveats(run, outcomes)
+    return Answer(
+        sentence=_headline(lines, of_types, worst, alarms),
+        lines=lines,
+        types=of_types,
+        worst=worst,
+        warnings=warnings,
+    )
+
+
+def _scored(codes: Iterable[str]) -> tuple[str, ...]:
+    """Those of which an accuracy says anything."""
+    return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
+
+
+def _judged(
+    name: str,
+    sides: Sides,
+    drop: Interval,
+    p_holm: float,
+    outcomes: Outcomes,
+    codes: tuple[str, ...],
+    reach: "_Reach",
+) -> Evidence:
+    clean, cases = sides.clean, len(sides.pairs)
+    worst = at_worst(outcomes, codes) or sides
+    absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
+    missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
+    highest = worst.drop if absent else drop
+    whole = sides.right >= RIGHT and not missing
+    word: Word = "cannot tell"
+    if whole and drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.clean:
+        word = "holds"
+    elif p_holm <= LEVEL and drop.low > 0:
+        word = "loses"
+    seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
+    cure = reach.cure(cases, _factor(sides, drop))
+    if word != "cannot tell":
+        why = ""
+    elif missing:
+        count = absent or outcomes.unaccounted
+        why = f"{count} pairs of rows have no verdict: run the same rbtc eval again"
+    elif not clean:
+        why = f"cannot be tested: no clean row was correct; {cure}"
+    elif drop.low > 0:
+        why = f"loss likely, not proven: {seen}; {cure}"
+    elif sides.right < RIGHT:
+        why = f"{sides.right} of {cases} clean answers are right; {seen}: {cure}"
+    else:
+        why = f"{seen}: {cure}"
+    return Evidence(
+        name=name,
+        word=word,
+        cases=cases,
+        right=sides.right,
+        clean=clean,
+        after=int(sides.after.sum()) / int(sides.pairs.sum()),
+        drop=drop,
+        keeps=_keeps(drop.high, clean),
+        p_holm=p_holm,
+        why=why,
+    )
+
+
+def _keeps(high: float, clean: float) -> float | None:
+    if not clean:
+        return None
+    return max(0, math.floor(100 * (1 - high / clean) + 1e-9)) / 100
+
+
+def _factor(sides: Sides, drop: Interval) -> float:
+    """How many times as many cases settle it, if what was seen goes on: whichever word is nearer."""
+    if not sides.right:
+        return math.inf
+    room = HOLDS * sides.clean - drop.value
+    ways = [(drop.high - drop.value) / room] if room > 0 else []
+    if drop.value > 0:
+        ways.append((drop.value - drop.low) / drop.value)
+    return max(RIGHT / sides.right, min(ways) ** 2, 1.0)
+
+
+class _Reach:
+    """How much more a run could ask."""
+
+    def __init__(self, run: Run, outcomes: Outcomes) -> None:
+        figures = {one.type_code: one.rows for one in blind_figures(run.record.get("needs_no_reading", ()))}
+        self._samples = int((outcomes.n[:, 0] > 0).sum())
+        self._exist = figures.get(taxonomy.CLEAN, self._samples)
+        self._own = run.own_tools
+
+    def cure(self, cases: int, factor: float) -> str:
+        """What to do about too few cases."""
+        if self._own:
+            more = RIGHT if math.isinf(factor) else math.ceil(cases * factor) - cases
+            return f"{max(more, 1)} more cases"
+        wanted = factor * self._samples
+        if wanted <= self._exist and self._samples < self._exist:
+            return f"ask more, --samples {min(self._exist, 10 * math.ceil((wanted + 1) / 10))}"
+        return "ask more, --repeat, profile full, or another component"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.0f}".replace("-", "−") if abs(share) >= 0.005 else "0"
+
+
+def _headline(
+    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...], alarms: str
+) -> str:
+    """The most detailed of the sentences that fits; a caveat that changes how to read it leads."""
+    lead = f"{alarms} " if alarms else ""
+    tries = _sentences(lines, types, worst)
+    return next((lead + one for one in tries if len(lead + one) <= WIDE), (lead + tries[-1]))
+
+
+def _sentences(
+    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...]
+) -> list[str]:
+    """One thing said in fewer and fewer words."""
+    heads = [one for name, one in lines.items() if name != "perturbed"] or list(types.values())
+    if not heads:
+        return ["Cannot tell: no perturbed row and its clean row are both answered."]
+    losing = sorted((one for one in heads if one.word == "loses"), key=lambda one: -one.drop.value)
+    unsure = [one for one in heads if one.word == "cannot tell"]
+    named = losing or [types[code] for code in worst]
+    if not named and lines and lines["perturbed"].word == "loses":
+        return [f"Loses {_amount(lines['perturbed'])} over all perturbed rows; no component stands out."]
+    rest = _rest([one for one in heads if one not in named], "elsewhere" if named else _where(heads))
+    if not named:
+        return _unlosing(heads, unsure, rest)
+    listed = ", ".join(f"{_amount(one, short=at > 0)} in {one.name}" for at, one in enumerate(named[:4]))
+    first, more = named[0], len(named) - 1
+    phrase = f" {HAPPENS[first.name]} ({first.name})" if first.name in HAPPENS else f" under {first.name}"
+    most = f"Loses {_amount(first)}{phrase}"
+    tries = [f"Loses {listed}.{rest}"] if more else [f"{most}.{rest}"]
+    tries += [f"Loses {listed}.", f"Loses {_amount(first)} in {first.name}, and in {more} more."]
+    return tries if more else [*tries[:1], f"Loses {_amount(first)} in {first.name}.{rest}", f"{most}."]
+
+
+def _unlosing(heads: list[Evidence], unsure: list[Evidence], rest: str) -> list[str]:
+    """Sentences where no loss is proven."""
+    if not unsure:
+        none = "No loss was found." if all(one.drop.low <= 0 for one in heads) else ""
+        return [f"{none}{rest}".strip(), rest.strip()]
+    first = max(unsure, key=lambda one: one.drop.value)
+    names = ", ".join(one.name for one in unsure)
+    which = "" if len(unsure) == len(heads) else f" for {names}"
+    short = first.why.partition(";")[0].partition(": ")[0]
+    return [f"Cannot tell{which}: {first.why}.", f"Cannot tell{which}: {short}.", f"Cannot tell{which}."]
+
+
+def _rest(others: list[Evidence], where: str) -> str:
+    """What is said of components beside those that lose."""
+    if not others:
+        return ""
+    if unsure := [one.name for one in others if one.word == "cannot tell"]:
+        return f" Cannot tell for {', '.join(unsure)}."
+    kept = min(one.keeps or 0.0 for one in others)
+    return f" Keeps at least {100 * kept:.0f} % of its right answers {where}."
+
+
+def _where(heads: list[Evidence]) -> str:
+    return "everywhere" if len(heads) >= len(taxonomy.COMPONENTS) else f"in {heads[0].name}"
+
+
+def _amount(one: Evidence, *, short: bool = False) -> str:
+    """A loss: points, or at a low clean accuracy the share of the right answers."""
+    if one.clean < LOW:
+        return f"{100 * one.drop.value / one.clean:.0f} %" + ("" if short else " of its right answers")
+    value = 100 * one.drop.value
+    return (
+        f"{value:.0f}" if short and value >= 1 else f"{value:.0f} points" if value >= 1 else "under 1 point"
+    )

@@ -1,0 +1,91 @@
+"""Rows beside what they are held against: the one drop that summary, report, compare, gate, badge and board tell.
+
+The unit is the case (a clean id; of own cases with several turns all of them). The drop is Δ matched: right
+answers before minus right answers after, over all pairs, with its 95 % interval over whole cases.
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from robustbench_tc import taxonomy
+
+from .confidence import difference, shares
+from .intervals import Interval, of_estimate
+from .lattice import Ints, sign_flips
+from .runs import Outcomes
+from .significance import paired_p
+
+
+class Sides(msgspec.Struct, frozen=True):
+    """Pairs of answers by case: [cases] right before, right after, pairs. Every case has a pair."""
+
+    before: Ints
+    after: Ints
+    pairs: Ints
+
+    @property
+    def clean(self) -> float:
+        """Share of the pairs that are right before."""
+        return int(self.before.sum()) / int(self.pairs.sum())
+
+    @property
+    def right(self) -> int:
+        """Cases that are right before, by the majority of their pairs."""
+        return int((2 * self.before > self.pairs).sum())
+
+    @property
+    def drop(self) -> Interval:
+        """before − after with its 95 % interval, and the exact two-sided p of "no drop"."""
+        found = difference(shares(self.before, self.pairs), shares(self.after, self.pairs))
+        drops = self.before - self.after
+        exact = of_estimate(found, int(self.pairs.sum()), "mover", paired_p(drops))
+        return msgspec.structs.replace(exact, value=int(drops.sum()) / int(self.pairs.sum()))
+
+    @property
+    def p_above(self) -> float:
+        """Exact one-sided p of "no drop": each case's two sides could be swapped."""
+        drops = self.before - self.after
+        observed = int(drops.sum())
+        if observed <= 0:
+            return 1.0
+        null = sign_flips(drops)
+        return min(1.0, float(null.p[observed - null.start :].sum()))
+
+
+def own_clean(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
+    """Rows of `codes` beside the run's own clean rows, repeat by repeat; None where there is no pair."""
+    before, pairs = outcomes.anchors(codes)
+    return _sides(before, outcomes.anchored(codes)[0], pairs)
+
+
+def at_worst(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
+    """The same with every missing pair as right on its clean row and wrong on its perturbed one."""
+    if outcomes.types[0] != taxonomy.CLEAN:
+        return None
+    at = [outcomes.types.index(code) for code in codes if code in outcomes.types]
+    asked = outcomes.n + outcomes.missing
+    wanted = np.where(asked[:, :1] > 0, asked[:, at], 0)
+    absent = outcomes.by_unit(np.maximum(wanted - outcomes.pairs[:, at], 0).sum(axis=1))
+    before, pairs = outcomes.anchors(codes)
+    return _sides(before + absent, outcomes.anchored(codes)[0], pairs + absent)
+
+
+def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | None:
+    """Rows of `codes` in both runs, those that both answered as often as they were asked.
+
+    Repeats of different numbers are put over their common multiple.
+    """
+    at = [new.types.index(code) for code in codes if code in new.types]
+    both = (base.n[:, at] == base.repeats) & (new.n[:, at] == new.repeats)
+    unit = math.lcm(base.repeats, new.repeats)
+    before = np.where(both, base.correct[:, at] * (unit // base.repeats), 0)
+    after = np.where(both, new.correct[:, at] * (unit // new.repeats), 0)
+    return _sides(*(new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit)))
+
+
+def _sides(before: Ints, after: Ints, pairs: Ints) -> Sides | None:
+    there = pairs > 0
+    return Sides(before[there], after[there], pairs[there]) if there.any() else None

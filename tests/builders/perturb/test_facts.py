@@ -227,7 +227,7 @@ def test_what_no_part_of_may_change_allows_is_seen_by_beyond() -> None:
 def test_a_type_inherits_no_identity_from_another() -> None:
     kind = type("MyType", (type(REGISTRY["CD_AB"]),), {"code": "my_type", "__module__": "perturb.my_type"})
     (problem,) = facts.problems(kind(), sources.sources())
-    for name in ("order", "display_name", "what_is_modified", "how_made", "golden", "rows"):
+    for name in ("order", "display_name", "label", "what_is_modified", "how_made", "golden", "rows"):
         assert name in problem, problem
 
 

@@ -289,7 +289,7 @@ def _codes_by_name() -> dict[str, str]:
     return found
 
 
-def _code(text: str) -> str:
+def code_of(text: str) -> str:
     """The code of that name in any case, or the text itself."""
     names = _codes_by_name().items()
     return next((code for name, code in names if name.casefold() == text.casefold()), text)
@@ -300,13 +300,13 @@ def find(text: str, words: Iterable[str] = ()) -> str:
 
     Raises UserError with the closest names, also among the `words`.
     """
-    code = _code(text)
+    code = code_of(text)
     return code if code == CLEAN else get(code, words).code
 
 
 def find_in(there: Collection[str], text: str, kind: str) -> str:
     """As `find`, among the codes that a run or dataset has. Raises UserError that calls them `kind`."""
-    code = _code(text)
+    code = code_of(text)
     if code not in there:
         raise unknown(kind, text, there, also=(name for name, of in _codes_by_name().items() if of in there))
     return code
@@ -318,9 +318,10 @@ def _listed() -> re.Pattern[str]:
     return re.compile(rf"\s*((?:{'|'.join(map(re.escape, labels))})(?=\s*(?:,|$))|[^,]+)", re.IGNORECASE)
 
 
-def split(texts: Iterable[str]) -> list[str]:
-    """The names in comma-separated texts. A label holds its own comma: `CD,cheap decoy, cryptic gold` are
-    two types."""
+def split(given: str | Iterable[str]) -> list[str]:
+    """The names of types in one or several comma-separated texts. A label can hold a comma itself:
+    `CD,cheap decoy, cryptic gold` are two types."""
+    texts = [given] if isinstance(given, str) else given
     return [name.strip() for text in texts for name in _listed().findall(text) if name.strip()]
 
 

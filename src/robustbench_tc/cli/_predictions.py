@@ -87,9 +87,10 @@ def _print_sample(found: "list[Judged]") -> None:
         found, key=lambda row: (order.get(row.prediction.type_code, last), row.prediction.repeat)
     ):
         one = row.prediction
-        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, styled(beginning(reply_of(one))))
+        name, reply = taxonomy.named(one.type_code), beginning(reply_of(one))
+        table.add_row(name, str(one.repeat), _word(row), row.why, styled(reply))
     _console.out.print(table)
-    _console.out.print("add --type CODE to see one whole", markup=False)
+    _console.out.print("add --type TYPE to see one in full", markup=False)
 
 
 def _word(row: "Judged") -> "Text":

@@ -1,4 +1,4 @@
-"""What has to be known before a run's drops are read: agent errors, rejected types, cut replies, missing rows."""
+"""What has to be known before a run's drops are read: agent errors, rejections, cut replies, gaps."""
 
 from collections import Counter
 
@@ -10,14 +10,13 @@ CUT = 0.05
 
 def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     """What leads the headline (may be empty), and every warning, the worst first."""
-    inside = {code: True for code in outcomes.types}
     rows = [
         (status, code, finish)
         for status, code, finish, verdict in zip(
             *(run.rows[name].tolist() for name in ("status", "type_code", "finish_reason", "correct")),
             strict=True,
         )
-        if verdict >= 0 and inside.get(code)
+        if verdict >= 0 and code in outcomes.types
     ]
     total = len(rows)
     found = []

@@ -15,7 +15,7 @@ from .blind import read as blind_figures
 from .caveats import caveats
 from .intervals import Interval
 from .runs import Outcomes, Run
-from .sides import Sides, at_worst, own_clean
+from .sides import RIGHT, Sides, at_worst, own_clean
 from .significance import holm, holm_by
 from .summary import Summary
 from .values import codes_of, leading, pack_of
@@ -25,8 +25,6 @@ Word = Literal["holds", "loses", "cannot tell"]
 LEVEL = 0.05
 HOLDS = 0.15
 """Share of the clean accuracy that the upper end of a drop may reach where a component `holds`."""
-RIGHT = 10
-"""Right clean cases below which nothing `holds`."""
 MISSING = 0.01
 """Share of missing pairs above which nothing `holds`."""
 LOW = 0.3
@@ -91,7 +89,7 @@ def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answ
     components = {name: p for name, p in p_values.items() if name in taxonomy.COMPONENTS}
     types = {name: p for name, p in p_values.items() if name not in heads}
     corrected = p_values | holm(components) | holm_by(pack_of, types)
-    reach = _Reach(run, outcomes)
+    reach = Reach(run, outcomes)
     made = {
         name: _judged(name, one, drops[name], corrected[name], outcomes, _scored(codes_of(name)), reach)
         for name, one in sides.items()
@@ -122,21 +120,21 @@ def _judged(
     p_holm: float,
     outcomes: Outcomes,
     codes: tuple[str, ...],
-    reach: "_Reach",
+    reach: "Reach",
 ) -> Evidence:
-    clean, cases = sides.clean, len(sides.pairs)
+    clean, cases = sides.accuracy_before, len(sides.pairs)
     worst = at_worst(outcomes, codes) or sides
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
     highest = worst.drop if absent else drop
     whole = sides.right >= RIGHT and not missing
     word: Word = "cannot tell"
-    if whole and drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.clean:
+    if whole and drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.accuracy_before:
         word = "holds"
     elif p_holm <= LEVEL and drop.low > 0:
         word = "loses"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
-    cure = reach.cure(cases, _factor(sides, drop))
+    cure = reach.cure(cases, sides.factor(drop, HOLDS * clean))
     if word != "cannot tell":
         why = ""
     elif missing:
@@ -156,7 +154,7 @@ def _judged(
         cases=cases,
         right=sides.right,
         clean=clean,
-        after=int(sides.after.sum()) / int(sides.pairs.sum()),
+        after=sides.accuracy_after,
         drop=drop,
         keeps=_keeps(drop.high, clean),
         p_holm=p_holm,
@@ -170,21 +168,11 @@ def _keeps(high: float, clean: float) -> float | None:
     return max(0, math.floor(100 * (1 - high / clean) + 1e-9)) / 100
 
 
-def _factor(sides: Sides, drop: Interval) -> float:
-    """How many times as many cases settle it, if what was seen goes on: whichever word is nearer."""
-    if not sides.right:
-        return math.inf
-    room = HOLDS * sides.clean - drop.value
-    ways = [(drop.high - drop.value) / room] if room > 0 else []
-    if drop.value > 0:
-        ways.append((drop.value - drop.low) / drop.value)
-    return max(RIGHT / sides.right, min(ways) ** 2, 1.0)
-
-
-class _Reach:
+class Reach:
     """How much more a run could ask."""
 
     def __init__(self, run: Run, outcomes: Outcomes) -> None:
+        """Raises nothing: a record without figures of the dataset stands for one that was asked whole."""
         figures = {one.type_code: one.rows for one in blind_figures(run.record.get("needs_no_reading", ()))}
         self._samples = int((outcomes.n[:, 0] > 0).sum())
         self._exist = figures.get(taxonomy.CLEAN, self._samples)

@@ -1,37 +1,35 @@
 """A regression gate: did the agent lose more than it may, and is that more than chance?
 
-The unit is the case (a clean_id; of own cases with several turns all of them): its rows of a component are
-averaged, and the average of the cases is the drop. Against its own clean rows or against another run, a
-component fails where the drop that was seen is above what is allowed *and* the exact one-sided test of "no
-drop" rejects, Holm-corrected over the components that were asked for. Demanding a proof of "no drop" instead
-would stop many unchanged agents; how often this one does, and what it finds, is simulated
-(`benchmarks/gate.py`, docs/gate.md).
+Against its own clean rows or against another run a component has one of three outcomes. D is what it may drop,
+M the larger of D and a quarter of the accuracy before.
+
+- `fail`: the drop that was seen is above D and the exact one-sided test of "no drop" rejects; or so does one of
+  its types with a drop above M. Holm's correction is over the components, and over all their types.
+- `pass`: no failure, the drop is at most D and its interval ends at or below M, ten cases were right before.
+- `inconclusive`: else.
+
+How often an unchanged agent fails, and what is found, is simulated (`make gate-check`, docs/gate.md).
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 
-from .confidence import Z, difference, shares
-from .intervals import Interval, of_estimate
-from .lattice import Floats, Ints, sign_flips
-from .runs import Outcomes
-from .significance import holm, signs_above_p
+from .intervals import Interval
+from .sides import RIGHT, Sides
+from .significance import holm
 
-LEVEL = 0.05
+LEVEL = 0.025
+"""Of a one-sided test."""
 MAX_DROP = 0.05
-SEEN = NormalDist().inv_cdf(0.8)
-EXACT = 2_000_000
-"""Values of the null distribution up to which it is worked out; beyond, sign patterns are drawn."""
+SHARE = 0.25
+"""Of the accuracy before: what a type may lose, and how far the interval of a component that passes reaches."""
 
-Outcome = Literal["pass", "fail", "not shown"]
+Outcome = Literal["pass", "fail", "inconclusive"]
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,24 +37,28 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     outcome: Outcome
-    """`not shown`: no failure, but with --strict the interval reaches above what is allowed, or rows are
-    missing."""
     cases: int
     rows: int
     """Pairs of rows, repeats included."""
+    right: int
+    """Cases that were right before."""
     before: float
-    """Accuracy of the clean rows, or of the run that this one is held against; cases weigh the same."""
+    """Accuracy of the clean rows of these pairs, or of the run that this one is held against."""
     after: float
     drop: Interval
-    """before − after, with its 95 % interval."""
+    """before − after, with its 95 % interval: Δ matched of `rbtc summary`."""
     max_drop: float
+    ceiling: float
+    """Where the interval has to end for a pass."""
     p: float
     """Exact one-sided test of "no drop"."""
     p_holm: float
-    discordance: float
-    """Share of the pairs whose two sides differ."""
-    could_miss: float
-    """A drop that a gate of this size finds four times out of five, as a share: smaller ones may pass."""
+    types: tuple[str, ...]
+    """Types that fail it."""
+    why: str
+    """Why it does not pass; empty where it does."""
+    factor: float
+    """How many times as many cases would settle it; infinite where nothing was right before."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +66,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: Outcome
     lines: tuple[Line, ...]
-    strict: bool
+    faults: tuple[str, ...]
+    """Why the run fails as a whole: agent errors, rejected rows."""
+    allow_inconclusive: bool
     model: str
     run: str
     against: str | None
@@ -73,129 +77,76 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 failed, 2 not shown."""
-        return {"pass": 0, "fail": 1, "not shown": 2}[self.outcome]
-
-
-class Sides(msgspec.Struct, frozen=True):
-    """Both sides of a component: [cases] right answers and pairs, where a case has any."""
-
-    before: Floats
-    after: Floats
-    pairs: Ints
-    changed: float
-    """Pairs whose sides differ."""
-
-    @property
-    def differences(self) -> Ints | None:
-        """The cases' drops over their common denominator; None where that has too many values to count."""
-        unit = math.lcm(*(int(n) for n in np.unique(self.pairs)))
-        drops = self.before - self.after
-        total = float(np.abs(drops / self.pairs).sum()) * unit
-        if not total < EXACT:
-            return None
-        found: Ints = np.rint(drops * (unit // self.pairs)).astype(np.int64)
-        return found
-
-
-def own_clean(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
-    """Rows of `codes` beside the run's own clean rows, repeat by repeat; None where there is no pair."""
-    before, pairs = outcomes.anchors(codes)
-    after, _ = outcomes.anchored(codes)
-    at = [outcomes.types.index(code) for code in codes if code in outcomes.types]
-    changed = float((outcomes.lost + outcomes.gained)[:, at].sum())
-    return _sides(before, after, pairs, changed)
-
-
-def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | None:
-    """Rows of `codes` in both runs, those that both answered as often as they were asked.
-
-    Repeats of different numbers are put over their common multiple.
-    """
-    at = [new.types.index(code) for code in codes if code in new.types]
-    both = (base.n[:, at] == base.repeats) & (new.n[:, at] == new.repeats)
-    unit = math.lcm(base.repeats, new.repeats)
-    before = np.where(both, base.correct[:, at] * (unit // base.repeats), 0)
-    after = np.where(both, new.correct[:, at] * (unit // new.repeats), 0)
-    changed = float(np.abs(before - after).sum())
-    sums = [new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit)]
-    return _sides(sums[0], sums[1], sums[2], changed)
-
-
-def _sides(before: Ints, after: Ints, pairs: Ints, changed: float) -> Sides | None:
-    there = pairs > 0
-    if not there.any():
-        return None
-    return Sides(before[there].astype(float), after[there].astype(float), pairs[there], changed)
-
-
-def drop_p(sides: Sides) -> float:
-    """One-sided p of the mean drop: each case's two sides could be swapped.
-
-    Exact where the null distribution can be worked out, else from seeded sign patterns.
-    """
-    drops = sides.differences
-    if drops is None:
-        return signs_above_p((sides.before - sides.after) / sides.pairs)
-    observed = int(drops.sum())
-    if observed <= 0:
-        return 1.0
-    null = sign_flips(drops)
-    return min(1.0, float(null.p[observed - null.start :].sum()))
+        """0 passed, 1 failed, 3 inconclusive (0 where that is allowed)."""
+        codes = {"pass": 0, "fail": 1, "inconclusive": 0 if self.allow_inconclusive else 3}
+        return codes[self.outcome]
 
 
 def decide(
-    sides: Mapping[str, Sides], allowed: Mapping[str, float], *, strict: bool = False
+    sides: Mapping[str, Sides], types: Mapping[str, Mapping[str, Sides]], allowed: Mapping[str, float]
 ) -> tuple[Line, ...]:
-    """The lines of a verdict; `allowed`: by the same names the largest drop that passes."""
-    p_values = {name: drop_p(one) for name, one in sides.items()}
+    """The lines of a verdict. `types`: component → its types; `allowed`: the largest drop that passes."""
+    p_values = {name: one.p_above for name, one in sides.items()}
     corrected = holm(p_values)
     return tuple(
-        _line(name, one, allowed[name], p_values[name], corrected[name], len(sides), strict)
+        _line(name, one, types.get(name, {}), allowed[name], p_values[name], corrected[name])
         for name, one in sides.items()
     )
 
 
 def _line(
-    name: str, sides: Sides, max_drop: float, p: float, p_holm: float, lines: int, strict: bool
+    name: str, sides: Sides, types: Mapping[str, Sides], max_drop: float, p: float, p_holm: float
 ) -> Line:
-    ones = np.ones(len(sides.pairs))
-    before, after = shares(sides.before / sides.pairs, ones), shares(sides.after / sides.pairs, ones)
-    drop = of_estimate(difference(before, after), len(ones), "mover")
-    failed = drop.value > max_drop + 1e-12 and p_holm <= LEVEL
-    shown = drop.high < max_drop
+    drop, ceiling = sides.drop, _ceiling(sides, max_drop)
+    seen = drop.value > max_drop + 1e-12
+    of_types = holm({code: one.p_above for code, one in types.items()})
+    lost = tuple(
+        code
+        for code, one in types.items()
+        if of_types[code] <= LEVEL and one.lost > _ceiling(one, max_drop)
+    )
+    failures = ["it dropped by more than is allowed, and by more than chance explains"] if seen and p_holm <= LEVEL else []
+    if lost:
+        failures.append(f"more than {100 * ceiling:.0f} points are lost under {', '.join(lost)}")
+    unsettled = _unsettled(sides, drop, seen, ceiling)
     return Line(
         name=name,
-        outcome="fail" if failed else "not shown" if strict and not shown else "pass",
-        cases=len(ones),
+        outcome="fail" if failures else "inconclusive" if unsettled else "pass",
+        cases=len(sides.pairs),
         rows=int(sides.pairs.sum()),
-        before=float(before.value),
-        after=float(after.value),
+        right=sides.right,
+        before=sides.accuracy_before,
+        after=sides.accuracy_after,
         drop=drop,
         max_drop=max_drop,
+        ceiling=ceiling,
         p=p,
         p_holm=p_holm,
-        discordance=sides.changed / float(sides.pairs.sum()),
-        could_miss=_could_miss(drop, max_drop, lines),
+        types=lost,
+        why="; ".join(failures) or unsettled,
+        factor=sides.factor(drop, ceiling),
     )
 
 
-def _could_miss(drop: Interval, max_drop: float, lines: int) -> float:
-    """What is found four times out of five: it has to be significant, and to be seen above `max_drop`."""
-    deviation = drop.half_width / Z
-    significant = (NormalDist().inv_cdf(1 - LEVEL / lines) + SEEN) * deviation
-    return min(1.0, max(significant, max_drop + SEEN * deviation))
+def _ceiling(sides: Sides, max_drop: float) -> float:
+    return max(max_drop, SHARE * sides.accuracy_before)
 
 
-def unpassed(line: Line) -> Line:
-    """A line where rows are missing: a drop that was seen counts, a pass does not."""
-    return msgspec.structs.replace(line, outcome="not shown") if line.outcome == "pass" else line
+def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
+    """What keeps a component that does not fail from passing; empty where nothing does."""
+    if sides.right < RIGHT:
+        return f"{sides.right} of {len(sides.pairs)} cases were right before, {RIGHT} are needed"
+    if seen:
+        return f"a drop of {100 * drop.value:.1f} points was seen, which chance could explain"
+    if drop.high > ceiling:
+        return f"a drop of {100 * drop.high:.0f} points is not ruled out, only {100 * ceiling:.0f} may be"
+    return ""
 
 
 def outcome_of(lines: Sequence[Line]) -> Outcome:
     """The worst of the lines."""
     found = {line.outcome for line in lines}
-    return "fail" if "fail" in found else "not shown" if "not shown" in found else "pass"
+    return "fail" if "fail" in found else "inconclusive" if "inconclusive" in found else "pass"
 
 
 def limits(there: Sequence[str], asked: Mapping[str, float | None], max_drop: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Rows beside what they are held against: the one drop that summary, report, compare, gate, badge and board tell.
+"""Rows beside what they are held against: the one drop that summary, report, gate, badge and board tell.
 
 The unit is the case (a clean id; of own cases with several turns all of them). The drop is Δ matched: right
 answers before minus right answers after, over all pairs, with its 95 % interval over whole cases.
@@ -18,6 +18,9 @@ from .lattice import Ints, sign_flips
 from .runs import Outcomes
 from .significance import paired_p
 
+RIGHT = 10
+"""Right cases before below which no drop is ruled out."""
+
 
 class Sides(msgspec.Struct, frozen=True):
     """Pairs of answers by case: [cases] right before, right after, pairs. Every case has a pair."""
@@ -27,9 +30,14 @@ class Sides(msgspec.Struct, frozen=True):
     pairs: Ints
 
     @property
-    def clean(self) -> float:
+    def accuracy_before(self) -> float:
         """Share of the pairs that are right before."""
         return int(self.before.sum()) / int(self.pairs.sum())
+
+    @property
+    def accuracy_after(self) -> float:
+        """Share of the pairs that are right after."""
+        return int(self.after.sum()) / int(self.pairs.sum())
 
     @property
     def right(self) -> int:
@@ -40,9 +48,13 @@ class Sides(msgspec.Struct, frozen=True):
     def drop(self) -> Interval:
         """before − after with its 95 % interval, and the exact two-sided p of "no drop"."""
         found = difference(shares(self.before, self.pairs), shares(self.after, self.pairs))
-        drops = self.before - self.after
-        exact = of_estimate(found, int(self.pairs.sum()), "mover", paired_p(drops))
-        return msgspec.structs.replace(exact, value=int(drops.sum()) / int(self.pairs.sum()))
+        made = of_estimate(found, int(self.pairs.sum()), "mover", paired_p(self.before - self.after))
+        return msgspec.structs.replace(made, value=self.lost)
+
+    @property
+    def lost(self) -> float:
+        """The drop without its interval."""
+        return int((self.before - self.after).sum()) / int(self.pairs.sum())
 
     @property
     def p_above(self) -> float:
@@ -53,6 +65,18 @@ class Sides(msgspec.Struct, frozen=True):
             return 1.0
         null = sign_flips(drops)
         return min(1.0, float(null.p[observed - null.start :].sum()))
+
+    def factor(self, drop: Interval, room: float) -> float:
+        """How many times as many cases settle whether `drop` is at most `room`, if what was seen goes on.
+
+        Infinite where nothing was right before.
+        """
+        if not self.right:
+            return math.inf
+        ways = [(drop.high - drop.value) / (room - drop.value)] if room > drop.value else []
+        if drop.value > 0:
+            ways.append((drop.value - drop.low) / drop.value)
+        return max(RIGHT / self.right, min(ways) ** 2, 1.0)
 
 
 def own_clean(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:

@@ -46,7 +46,9 @@ def outcomes(clean: Bools, perturbed: Bools) -> Outcomes:
     )
 
 
-def flipped(clean: Bools, rows: int, discordance: float, loss: float, together: float, random: Random) -> Bools:
+def flipped(
+    clean: Bools, rows: int, discordance: float, loss: float, together: float, random: Random
+) -> Bools:
     """[cases, rows] answers of which `discordance` differ from the clean ones, `loss` net to the worse."""
     draw = random.random((len(clean), rows))
     draw = np.where(random.random((len(clean), 1)) < together, draw[:, :1], draw)

@@ -101,11 +101,13 @@ def _line(
     seen = drop.value > max_drop + 1e-12
     of_types = holm({code: one.p_above for code, one in types.items()})
     lost = tuple(
-        code
-        for code, one in types.items()
-        if of_types[code] <= LEVEL and one.lost > _ceiling(one, max_drop)
+        code for code, one in types.items() if of_types[code] <= LEVEL and one.lost > _ceiling(one, max_drop)
     )
-    failures = ["it dropped by more than is allowed, and by more than chance explains"] if seen and p_holm <= LEVEL else []
+    failures = (
+        ["it dropped by more than is allowed, and by more than chance explains"]
+        if seen and p_holm <= LEVEL
+        else []
+    )
     if lost:
         failures.append(f"more than {100 * ceiling:.0f} points are lost under {', '.join(lost)}")
     unsettled = _unsettled(sides, drop, seen, ceiling)

@@ -172,10 +172,10 @@ def beginning(text: str, length: int = 90) -> str:
 
 
 def reply_of(one: "Prediction") -> str:
-    """What the model said: its text, else its native calls."""
+    """What the model said: its text, else its native calls; of an agent that failed the error."""
     from ..schema import dumps
 
-    return one.raw_output or (dumps(one.tool_calls) if one.tool_calls else "")
+    return one.raw_output or (dumps(one.tool_calls) if one.tool_calls else one.error or "")
 
 
 def calls_of(answer: "Sequence[Call]") -> str:

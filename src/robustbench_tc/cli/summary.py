@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 WIDTH = 100
 """Characters of a line of the first screen."""
 
-TYPES = 6
-"""Types listed on the first screen of a run that has no row of any component."""
+TYPES = 5
+"""Types that the first screen of a run without a row of any component lists, the largest drops first."""
 
 VALUES = ("accuracy", "Δ (paper's)", "Δ matched", "keeps", "p (Holm)", "")
 """Columns that the full tables of lines and of types share."""
@@ -33,7 +33,7 @@ WRONG = "wrong answers"
 """The one column whose cells may be folded."""
 
 LONG = 36
-"""Characters of a path above which the next steps name it RUN, so that they fit their line whole."""
+"""Characters of a model's name; of a path above which the next steps name it RUN, to fit their line whole."""
 
 
 def summary(
@@ -86,7 +86,8 @@ def first_screen(folder: "RunFolder", made: "Overview") -> "Iterator[str]":
     name = PurePath(record.dataset).name
     if record.dataset_version:
         name += f" {record.dataset_version}"
-    who = (settings.model, settings.mode, *settings.defend, f"{name} ({settings.fingerprint[:8]})")
+    name += f" ({settings.fingerprint[:8]})"
+    who = (_cut(settings.model, LONG), settings.mode, *settings.defend, name)
     size = [counted(made.samples, "sample"), counted(made.rows, "row")]
     if settings.repeat > 1:
         size.append(f"{settings.repeat} repeats")
@@ -101,7 +102,8 @@ def first_screen(folder: "RunFolder", made: "Overview") -> "Iterator[str]":
     yield f"{'accuracy':>22}   drop, 95 % interval     keeps"
     accuracies = {name: line.accuracy for name, line in made.lines.items() if line.n}
     if not accuracies.keys() & made.components.keys():
-        accuracies |= {one.type_code: one.accuracy for one in made.types[:TYPES]}
+        ranked = sorted(answer.types.values(), key=lambda one: (one.word != "loses", -one.drop.value))
+        accuracies |= {one.name: one.after for one in ranked[:TYPES]}
     for name, accuracy in accuracies.items():
         line = f"{_cut(name, 24):<13}{_percent(accuracy):>9}"
         if found := answer.lines.get(name) or answer.types.get(name):

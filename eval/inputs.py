@@ -168,9 +168,7 @@ def locate(dataset: str, revision: str | None = None) -> Path:
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
     """The selected rows, in the dataset's order. Raises UserError: an unknown name, or nothing is left."""
     known = dict.fromkeys(row.type_code for row in dataset.rows)
-    for code in selection.types:
-        if code not in known:
-            raise unknown("type in this dataset", code, known)
+    types = {taxonomy.find_in(known, name, "type in this dataset") for name in selection.types}
     for source in selection.sources:
         if source not in sources.in_tables():
             raise unknown("source", source, sources.in_tables())
@@ -182,7 +180,7 @@ def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
     rows = [
         row
         for row in dataset.rows
-        if (not selection.types or row.type_code in selection.types)
+        if (not types or row.type_code in types)
         and (not selection.sources or row.source in selection.sources)
         and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
     ]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .. import taxonomy
 from ..errors import UserError
 from ..io.numbers import counts
 from . import _console
@@ -150,7 +151,7 @@ def run(
             dataset,
             command,
             upstream,
-            types=[code.strip() for code in types.split(",") if code.strip()],
+            types=taxonomy.split(types),
             out=out,
             journal=journal,
             model=model,

@@ -17,8 +17,8 @@ ASKED = "Could you tell me more about what you need?"
 """What it says instead where asking is right."""
 
 _WHY = {
-    "dropped": "A log proposed this case, and a review dropped it.",
-    "not_buildable": "A log proposed this case, and it cannot be built as it stands.",
+    "dropped": "This case was proposed, and a review dropped it.",
+    "not_buildable": "This case was proposed, and it cannot be built as it stands.",
 }
 
 Example: TypeAlias = Callable[[Json, Json], Json]
@@ -29,7 +29,7 @@ def pool(cases: CaseFile, example: Example) -> Pool:
     """The clean rows of all cases, in their order. Raises UserError naming the case and its line."""
     tools = tuple(one.tool for one in cases.tools)
     samples = tuple(row for case in cases.cases for row in rows(case, tools, example))
-    # Cases of a log that make no rows have their reason alone, as what they say is not looked at.
+    # Proposed cases that make no rows have their reason alone, as what they say is not looked at.
     issues = tuple(
         KnownIssue(
             source=sources.OWN,

@@ -40,7 +40,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REASONS = {
-    "dropped": "a case of a log that a review dropped",
+    "dropped": "a proposed case that a review dropped",
     "duplicate_id": "an earlier record of the pool has the same id",
     "gold_fails_scorer": "the source's own scorer refuses the golden answer",
     GOLD_NOT_STATED: "no accepted answer can be taken from what is said, defined or known",
@@ -49,7 +49,7 @@ REASONS = {
     "identical_row": "another record of the pool has the same messages, tools and golden answers",
     "known_wrong_gold": "upstream's golden answer is wrong: no answer can pass",
     "no_label": "upstream has no golden answer and we have no label",
-    "not_buildable": "a case of a log that cannot be built as it stands",
+    "not_buildable": "a proposed case that cannot be built as it stands",
     "not_single_turn": "the record asks more than one turn",
 }
 """Reason codes of known issues."""

@@ -1,4 +1,4 @@
-"""Golden answers that a log proposed and nobody looked at: how many, and what the accuracy is without them.
+"""Proposed golden answers that nobody looked at: how many, and what the accuracy is without them.
 
 `rbtc score` writes their ids into the run's record, from the dataset's `own.json`. Every table has this line.
 """
@@ -38,12 +38,12 @@ class Unreviewed(msgspec.Struct, frozen=True, kw_only=True):
             for name, one in self.lines.items()
         )
         was = "was" if self.answers == 1 else "were"
-        head = f"{self.answers} of {self.of} golden answers {was} taken from logs and never reviewed"
+        head = f"{self.answers} of {self.of} golden answers {was} proposed and never reviewed"
         return f"{head}: {'; '.join(values)}"
 
 
 def unreviewed(run: Run, outcomes: Outcomes) -> Unreviewed | None:
-    """What to say of a run's counts; None where every golden answer was reviewed, or none is from a log."""
+    """What to say of a run's counts; None where every golden answer was reviewed, or none was proposed."""
     listed = run.record.get("unreviewed")
     if not isinstance(listed, list):
         return None

@@ -58,7 +58,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (block,) = (part.partition("```")[0] for part in text.split("```sh\n")[1:])
     for line in block.splitlines():
         command, _, comment = line.partition(" #")
-        shell(folder / "demo", command.strip(), int(command.startswith(("rbtc gate", "rbtc lint"))), comment)
+        code = 3 if "--against" in command else int(command.startswith(("rbtc gate", "rbtc lint")))
+        shell(folder / "demo", command.strip(), code, comment)
     return folder / "demo"
 
 
@@ -115,18 +116,26 @@ def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
 def test_every_golden_answer_is_right_however_it_is_perturbed(demo: Path) -> None:
     shell(demo, "rbtc eval bench --agent oracle --out runs/oracle && rbtc validate bench")
     assert all(hits == rows for hits, rows in right(demo / "runs" / "oracle").values())
+    assert api.gate(demo / "runs" / "oracle").exit_code == 0
 
 
 def test_the_actions_steps_do_what_the_workflow_of_the_example_asks(demo: Path) -> None:
     (job,) = yaml.safe_load((demo / ".github" / "workflows" / "rbtc.yml").read_text())["jobs"].values()
     action = yaml.safe_load((ROOT / "action.yml").read_text())
-    given = {name: str(one["default"]) for name, one in action["inputs"].items()} | job["steps"][-1]["with"]
     steps = {step["name"]: step for step in action["runs"]["steps"]}
-    for name, code in (("Evaluate", 0), ("Gate", 1)):
-        asked = steps[name]["env"].items()
-        more = {key: given[value.removeprefix("${{ inputs.").removesuffix(" }}")] for key, value in asked}
-        shell(demo, steps[name]["run"], code, name, **more, GITHUB_STEP_SUMMARY=str(demo / "summary.md"))
-    assert "reward" in (demo / "summary.md").read_text("utf-8")
+    gates = [step for step in job["steps"] if "robustbench-tc" in step["uses"]]
+    assert [("against" in one["with"], one["with"].get("allow-inconclusive")) for one in gates] == [
+        (True, None),
+        (False, "true"),
+    ]
+    for gate, exits in zip(gates, (3, 1), strict=True):
+        given = {name: str(one["default"]) for name, one in action["inputs"].items()} | gate["with"]
+        for name, code in (("Evaluate", 0), ("Gate", exits)):
+            asked = steps[name]["env"].items()
+            more = {key: given[value.removeprefix("${{ inputs.").removesuffix(" }}")] for key, value in asked}
+            shell(demo, steps[name]["run"], code, name, **more, GITHUB_STEP_SUMMARY=str(demo / "summary.md"))
+    summary = (demo / "summary.md").read_text("utf-8")
+    assert summary.index("inconclusive") < summary.index("failed") and "reward" in summary
     assert right(demo / "rbtc-run") == right(demo / "runs" / "mine")
     both = {"DATASET": "bench", "CASES": "cases.yaml"} | dict.fromkeys(("CALLABLE", "COMMAND"), "")
     shell(demo, steps["Evaluate"]["run"], 2, **both, MODEL="", BASE_URL="", LIMIT="")

@@ -83,7 +83,7 @@ def test_every_batch_of_calls_is_a_case_with_the_messages_before_it(folder: Path
 def test_a_conversation_without_calls_proposes_no_call(folder: Path) -> None:
     thanks = [said("user", "Thanks!"), said("assistant", "Welcome.")]
     (case,) = entries(imported(folder, thanks))
-    assert case == {"id": "prod-1-1", "from_log": "prod:1", "request": "Thanks!", "expect": "no_call"}
+    assert case == {"id": "prod-1-1", "proposed_by": "prod:1", "request": "Thanks!", "expect": "no_call"}
 
 
 def test_what_cannot_be_built_is_kept_and_marked(folder: Path) -> None:
@@ -217,5 +217,5 @@ def test_many_cases_are_several_files_that_can_be_read(folder: Path, monkeypatch
 
 def test_a_gold_history_of_a_hand_written_case_still_ends_with_the_user(folder: Path) -> None:
     text = imported(folder, LOOP).read_text()
-    (folder / "out" / "mine.yaml").write_text(text.replace('  from_log: "prod:1"\n', ""))
+    (folder / "out" / "mine.yaml").write_text(text.replace('  proposed_by: "prod:1"\n', ""))
     refuses("messages end with the user's message", read_cases, folder / "out" / "mine.yaml")

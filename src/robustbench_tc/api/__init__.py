@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .building import build, build_training
     from .comparing import compare, compare_with_paper, defences, gate
     from .live import build_live, live_defences
-    from .own import import_cases, init, lint
+    from .own import draft_cases, import_cases, init, lint
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
     from .reporting import report
@@ -56,6 +56,7 @@ __all__ = [
     "compare",
     "compare_with_paper",
     "defences",
+    "draft_cases",
     "evaluate",
     "gate",
     "ground",
@@ -87,7 +88,7 @@ _HOMES = {
     ".building": "build build_training",
     ".comparing": "compare compare_with_paper defences gate",
     ".live": "build_live live_defences",
-    ".own": "import_cases init lint",
+    ".own": "draft_cases import_cases init lint",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
     ".reporting": "report",

@@ -1,6 +1,7 @@
 """`api` for a user's own tools and cases: what composes readers, builders, scorers and cards."""
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .. import taxonomy
 from ..errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
     from ..dataset_cards.facts import Release
     from ..own.book import Book
     from ..own.cases import CaseFile
+    from ..own.drafting import Drafted
     from ..own.linted import Linted
     from ..own.logs.importing import Imported
     from ..own.mcp_tools import Server
 
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
+
+ENOUGH = 13
+"""Cases of a component from which on the gate passes an agent that is always right (docs/gate.md)."""
 
 NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says
 what may be done with them; robustbench-tc, which the rows were made with, gives no licence for them.
@@ -237,3 +243,47 @@ def import_cases(
     made, files = make(list(map(Path, logs)), list(map(Path, tools)), folder, patterns, progress)
     write_new(folder, files)
     return made
+
+
+def draft_cases(
+    tools: "Sequence[Path | str]", out: Path | str, *, model: str | None = None, base_url: str | None = None
+) -> "Drafted":
+    """`rbtc cases draft`: cases that tools files propose, unreviewed, in a new or an empty folder.
+
+    `model`: writes the requests, at `base_url` or OpenAI's own address; without one they are made of the
+    tools' descriptions and sample values. Raises UserError.
+    """
+    from ..io.folders import check_new, real, write_new
+    from ..llm import Endpoint
+    from ..own.drafting import make
+    from ..own.tools import read_tools
+
+    folder, paths = real(Path(out)), list(map(Path, tools))
+    check_new(folder)
+    if base_url is not None and model is None:
+        raise UserError("--base-url says where a model is: name it with --model")
+    endpoint = None if model is None else Endpoint(model, base_url)
+    names = [Path(os.path.relpath(path.resolve(), folder)).as_posix() for path in paths]
+    drafted, files = make([tool for path in paths for tool in read_tools(path)], names, folder, endpoint)
+    write_new(folder, files)
+    return drafted
+
+
+def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
+    """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..io.parquet import read_rows, shards
+    from ..own.cases import case_of
+
+    skipped = {(skip.clean_id, skip.type_code) for skip in report.skipped}
+    rows = list(read_rows(shards(build / taxonomy.CLEAN), ["clean_id", "category"]))
+    found = {}
+    for component in taxonomy.COMPONENTS:
+        codes = [code for code in report.types if taxonomy.get(code).component == component]
+        cases = {
+            case_of(row["clean_id"], row["category"])
+            for row in rows
+            if any((row["clean_id"], code) not in skipped for code in codes)
+        }
+        if 0 < len(cases) < ENOUGH:
+            found[component] = len(cases)
+    return found

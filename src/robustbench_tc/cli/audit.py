@@ -81,6 +81,9 @@ def build(
         ".rbtc/judgments.jsonl"
     ),
     max_requests: Annotated[int | None, typer.Option(min=1, help="Stop a live judge after so many.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print the waived checks and the judges' scores too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Audit a build: exit code 0 if it may be released, 1 if not.
@@ -116,7 +119,7 @@ def build(
             progress=progress,
             files=files,
         )
-    _finish(report, out or folder, as_json, files)
+    _finish(report, out or folder, as_json, files, full=full)
 
 
 @app.command("predictions")
@@ -223,7 +226,12 @@ def fetch_page(url: str) -> tuple[int, str]:
 
 
 def _finish(
-    report: "AuditReport", out: Path | None, as_json: bool, files: Mapping[str, bytes] | None = None
+    report: "AuditReport",
+    out: Path | None,
+    as_json: bool,
+    files: Mapping[str, bytes] | None = None,
+    *,
+    full: bool = False,
 ) -> None:
     """Writes and prints the report, and ends with the gate's exit code."""
     from ..audits import gate
@@ -232,32 +240,36 @@ def _finish(
     if as_json:
         _console.json(report.json())
     else:
-        _print(report)
+        _print(report, full)
         for path in paths:
-            _console.out.print(f"written to {path}", markup=False, soft_wrap=True)
+            _console.out.print(f"written to {path}")
         if out is not None and files:
-            docs = out / audit_files.FOLDER / "data_docs" / "index.html"
-            _console.out.print(f"data docs: {docs}", markup=False, soft_wrap=True)
+            _console.out.print(f"data docs: {out / audit_files.FOLDER / 'data_docs' / 'index.html'}")
     if not report.passed:
         raise typer.Exit(1)
 
 
-def _print(report: "AuditReport") -> None:
-    if report.paraphrase:
-        _console.out.print(_paraphrase_table(report))
-    for check in report.checks:
-        if check.status == "passed":
-            continue
-        said = check.reason or f"{check.failed} of {check.applied} failed"
+def _print(report: "AuditReport", full: bool) -> None:
+    """The verdict, the checks that failed or did not run (those that block first), and the counts; with
+    `full` also waived checks and the judges' scores."""
+    tell = _console.out.print
+    tell(f"{report.name} {'may be released' if report.passed else 'may NOT be released'}")
+    statuses = ["failed", "not_run"]
+    if full:
+        statuses.append("waived")
+    listed = [check for check in report.checks if check.status in statuses]
+    for check in sorted(listed, key=lambda one: (not one.blocks, statuses.index(one.status))):
+        why = check.reason or f"{check.failed} of {check.applied} failed"
         left_out = "" if check.may_be_left_out is None else f" (may be left out: {check.may_be_left_out})"
-        _console.out.print(f"{check.status.replace('_', ' ')}: {check.id}: {said}{left_out}", markup=False)
+        tell(f"{check.status.replace('_', ' ')}: {check.id}: {why}{left_out}")
         for failure in check.failures[:3] if check.blocks else ():
-            _console.out.print(f"    {failure.where}: {failure.what}", markup=False, soft_wrap=True)
+            tell(f"    {failure.where}: {failure.what}")
     counts = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in report.counts().items())
+    tell(f"{len(report.checks)} checks: {counts}")
     if report.provenance:
-        _console.out.print(f"provenance: {report.provenance}", markup=False)
-    verdict = "may be released" if report.passed else "may NOT be released"
-    _console.out.print(f"{report.name} {verdict}: {len(report.checks)} checks, {counts}", markup=False)
+        tell(f"provenance: {report.provenance}")
+    if full and report.paraphrase:
+        tell(_paraphrase_table(report))
 
 
 def _paraphrase_table(report: "AuditReport") -> "Table":

@@ -103,6 +103,7 @@ def build(
     if context.invoked_subcommand:
         return
     from .. import api
+    from ..api.own import ENOUGH, few_cases
 
     if cases is not None and _is_given(context, "profile"):
         raise UserError("--profile is for the published benchmark: leave it out beside --cases")
@@ -133,6 +134,9 @@ def build(
         _console.json(report.json())
         return
     _print(report, out)
+    if cases is not None and (few := few_cases(out, report)):
+        counts = ", ".join(f"{component} {count}" for component, count in few.items())
+        _console.warn(f"the gate passes a component from {ENOUGH} cases on: write more ({counts})")
 
 
 def _print(report: "BuildReport", out: Path) -> None:

@@ -1,4 +1,4 @@
-"""`rbtc cases`: cases that logs propose, and their review."""
+"""`rbtc cases`: cases that logs or tools propose, and their review."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ from . import _console
 if TYPE_CHECKING:
     from ..own.reviewing import Proposed, Reviewing
 
-app = typer.Typer(help="Make cases of an agent's logs, and review them.", no_args_is_help=True)
+app = typer.Typer(help="Propose cases from logs or from tools, and review them.", no_args_is_help=True)
 
 SHOWN = 10
 """Refused lines that the terminal shows."""
@@ -83,6 +83,38 @@ def import_(
     _console.echo(f"next: rbtc cases review {shlex.quote(str(out / 'cases.yaml'))}")
 
 
+@app.command("draft")
+def draft(
+    tools: Annotated[list[Path], typer.Argument(metavar="TOOLS...", help="Files of your tools.")],
+    out: Annotated[Path, typer.Option(help="A new or empty folder.")],
+    model: Annotated[str | None, typer.Option(help="Write the requests with this model.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the model is; default: OpenAI's address.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Propose cases for each tool: calls with sample values, and requests that state them. Review them all.
+
+    With --model a model writes the requests; each tool's definition is sent to it.
+
+    Example: rbtc cases draft tools.json --out drafted
+    """
+    from .. import api
+
+    with _console.status("drafting", f"nothing was written to {out}; run the same command again"):
+        made = api.draft_cases(tools, out, model=model, base_url=base_url)
+    if as_json:
+        _console.json(made)
+        return
+    _console.echo(f"{made.cases:,} cases for {made.tools:,} tools, {made.problems:,} of them not buildable")
+    if model is not None:
+        _console.echo(f"{model} wrote the requests for {made.by_model:,} of the tools")
+    if made.left_out:
+        _console.echo(f"left out: keys too long or values too deep: {made.left_out:,}")
+    _console.echo(f"wrote {', '.join(made.files)} in {out}")
+    _console.echo(f"next: rbtc cases review {shlex.quote(str(out / 'cases.yaml'))}")
+
+
 @app.command("review")
 def review(
     cases: Annotated[Path, typer.Argument(metavar="CASES", help="The cases file.")],
@@ -91,7 +123,7 @@ def review(
     by: Annotated[str, typer.Option(help="Who decides; default: your user name.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Look at cases that logs proposed, one by one: accept, edit, drop, skip.
+    """Look at proposed cases, one by one: accept, edit, drop, skip.
 
     Decisions stand in CASES.review.jsonl; an edited case is open again. Your own cases need none.
 
@@ -189,11 +221,11 @@ def _show(case: "Proposed", place: str) -> None:
     from ..own.logs.written import value
 
     _console.echo("")
-    _console.echo(f"{case.id} ({place}; {case.data['from_log']})")
+    _console.echo(f"{case.id} ({place}; {case.data['proposed_by']})")
     if case.problem:
         _console.echo(f"  cannot be built: {case.problem}")
     for key, found in case.data.items():
-        if key in ("id", "from_log", "problem"):
+        if key in ("id", "proposed_by", "problem"):
             continue
         for one in found if isinstance(found, list) else [found]:
             said = one if key == "request" else None

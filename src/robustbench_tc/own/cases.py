@@ -67,11 +67,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[CaseTurn, ...]
     line: int
     reviewed: bool = True
-    """False: a logged call that nobody has looked at."""
+    """False: a proposed case that nobody has accepted."""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A case of a log that makes no rows."""
+    """A proposed case that makes no rows."""
 
     id: str
     line: int
@@ -90,7 +90,7 @@ class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
     notes: Sequence[str] = ()
     """What was read differently than one might think, a line each: shown to the user."""
     left_out: Sequence[LeftOut] = ()
-    """Cases of a log that a review dropped, and those that cannot be built as they stand."""
+    """Proposed cases that a review dropped, and those that cannot be built as they stand."""
 
 
 NO_RESULT: dict[str, Json] = {"status": "ok"}

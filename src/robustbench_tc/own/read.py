@@ -15,12 +15,12 @@ from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTo
 from .fields import Fields
 from .limits import CASES, read_bytes
 from .names import Names
-from .review import FROM_LOG, PROBLEM, fingerprint, read_reviews
+from .review import PROBLEM, PROPOSED_BY, fingerprint, read_reviews
 from .tools import read_tools
 from .yaml import Node
 
 TOP = ("version", "tools", "read_only", "idempotent", "system", "cases")
-CASE = ("id", "turns", FROM_LOG, PROBLEM)
+CASE = ("id", "turns", PROPOSED_BY, PROBLEM)
 TURN = ("request", "messages", "expect", "any_of", "ordered", "extra", "results", "system")
 LIVE = "a live server"
 ID = 64
@@ -73,7 +73,7 @@ class _Cases(Fields):
         left_out = list[LeftOut]()
         reviews = read_reviews(self.path)
         for entry in entries:
-            sha256 = fingerprint(entry.data()) if self.is_from_log(entry) else ""
+            sha256 = fingerprint(entry.data()) if self.is_proposed(entry) else ""
             decided = reviews.get((str(entry.value["id"].value), sha256)) if sha256 else None
             dropped = decided is not None and decided.decision == "drop"
             if sha256 and (PROBLEM in entry.value or dropped):
@@ -163,12 +163,12 @@ class _Cases(Fields):
 
     # Cases
 
-    def is_from_log(self, node: Node) -> bool:
-        """Whether a log proposed a case; then it has an id."""
-        if not isinstance(node.value, dict) or FROM_LOG not in node.value:
+    def is_proposed(self, node: Node) -> bool:
+        """Whether a case was proposed; then it has an id."""
+        if not isinstance(node.value, dict) or PROPOSED_BY not in node.value:
             return False
         self.mapping(node, "a case", (*CASE, *TURN))
-        self.text(node.value[FROM_LOG], FROM_LOG)
+        self.text(node.value[PROPOSED_BY], PROPOSED_BY)
         if "id" not in node.value:
             self.fail(node.line, "a case has no 'id'")
         return True
@@ -187,7 +187,7 @@ class _Cases(Fields):
         name = self.name(found["id"])
         if PROBLEM in found:
             self.fail(
-                node.keys[PROBLEM], f"{PROBLEM!r} is for cases of a log; put it right and remove the key"
+                node.keys[PROBLEM], f"{PROBLEM!r} is for proposed cases; correct the case and remove the key"
             )
         system = self.text(found["system"], "system") if "system" in found else None
         if "turns" not in found:
@@ -304,7 +304,9 @@ class _Cases(Fields):
             if not isinstance(content, str) and not (content is None and "tool_calls" in known):
                 self.fail(entry.line, "'content' must be a text")
             messages.append(message)
-        if messages[-1]["role"] == "tool" and FROM_LOG in found:  # an agent's next calls, after their answers
+        if (
+            messages[-1]["role"] == "tool" and PROPOSED_BY in found
+        ):  # an agent's next calls, after their answers
             if waiting:
                 self.fail(entries[-1].line, f"the call {waiting[0][:60]!r} has no message of role tool")
         elif messages[-1]["role"] != "user":

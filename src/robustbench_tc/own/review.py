@@ -1,4 +1,4 @@
-"""What somebody decided about cases that a log proposed: `<cases>.review.jsonl` beside the cases file.
+"""What somebody decided about proposed cases: `<cases>.review.jsonl` beside the cases file.
 
 A decision holds for a case as it stood: its sha256 is recorded, so an edited case is to be looked at again.
 """
@@ -17,8 +17,8 @@ from .limits import LARGE, read_bytes
 
 Decision: TypeAlias = Literal["accept", "edit", "drop"]
 
-FROM_LOG = "from_log"
-"""The key of a case that a log proposed: which log, and which line."""
+PROPOSED_BY = "proposed_by"
+"""The key of a proposed case: a log and its line, `draft`, or the model that wrote it."""
 PROBLEM = "problem"
 """The key of a proposal that cannot be built as it stands: why."""
 

@@ -1,4 +1,4 @@
-"""Reviewing the cases of a file that logs proposed: what is to be looked at, decisions, edits."""
+"""Reviewing the proposed cases of a file: which are open, decisions, edits."""
 
 import getpass
 import os
@@ -17,13 +17,13 @@ from . import yaml
 from .cases import OwnTool
 from .limits import read_bytes
 from .read import Checker, read_cases
-from .review import FROM_LOG, PROBLEM, Decision, Review, Reviews, fingerprint, place, read_reviews
+from .review import PROBLEM, PROPOSED_BY, Decision, Review, Reviews, fingerprint, place, read_reviews
 
 Status: TypeAlias = Literal["open", "accepted", "dropped"]
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of the file that a log proposed."""
+    """A proposed case of the file."""
 
     id: str
     line: int
@@ -37,7 +37,7 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
     def plain(self) -> dict[str, Json]:
         """What a script gets to know of it."""
         names = ("id", "line", "sha256", "status", "problem")
-        return {name: getattr(self, name) for name in names} | {FROM_LOG: self.data[FROM_LOG]}
+        return {name: getattr(self, name) for name in names} | {PROPOSED_BY: self.data[PROPOSED_BY]}
 
 
 class Reviewing:
@@ -66,7 +66,7 @@ class Reviewing:
         for entry, end in zip(entries, ends, strict=True):
             data = entry.data()
             name = data["id"]
-            if FROM_LOG not in data:
+            if PROPOSED_BY not in data:
                 self.hand_written.add(name)
                 continue
             sha256 = fingerprint(data)
@@ -94,7 +94,7 @@ class Reviewing:
     def case(self, name: str) -> Proposed:
         """The case of an id. Raises UserError where there is none."""
         if name in self.hand_written:
-            raise UserError(f"{self.path}: the case {name} is no log's: it needs no review")
+            raise UserError(f"{self.path}: you wrote the case {name}: it needs no review")
         if name not in self._cases:
             raise unknown("case", name[:80], self._cases)
         return self._cases[name]
@@ -139,8 +139,8 @@ class Reviewing:
         if len(entries) != 1 or not isinstance(entries[0].value, dict):
             raise UserError("the edited text is not one case")
         data = entries[0].data()
-        if data.get("id") != name or data.get(FROM_LOG) != case.data[FROM_LOG]:
-            raise UserError(f"'id' and {FROM_LOG!r} stay as they are: they say where the case comes from")
+        if data.get("id") != name or data.get(PROPOSED_BY) != case.data[PROPOSED_BY]:
+            raise UserError(f"'id' and {PROPOSED_BY!r} stay as they are: they say where the case comes from")
         if why := Checker(self.tools, self.path).problem(data):
             raise UserError(f"the edited case cannot be built: {why}")
         lines = self._lines()

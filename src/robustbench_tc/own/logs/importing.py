@@ -25,6 +25,7 @@ from .types import Log, Refused
 
 CASES_FILE = "cases.yaml"
 """The first of the files of cases; the others are `cases-2.yaml` and so on."""
+NOTE = "Proposed by logs. Names and addresses of people were not removed."
 FILES = 20
 """Files that an import writes at most, of `limits.BYTES` each."""
 
@@ -93,7 +94,7 @@ def make(
     if not cases:
         said = "; ".join(f"{why}: {n:,}" for why, n in proposals.left.items())
         raise UserError(f"{logs[0]}: no case can be made of it" + (f" ({said})" if said else ""))
-    found = written.files(names, cases, BYTES)
+    found = written.files(names, cases, BYTES, NOTE)
     if len(found) > FILES:
         raise UserError(
             f"{len(cases):,} cases take more than {FILES} files of {BYTES:,} bytes; split the log"

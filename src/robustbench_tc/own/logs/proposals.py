@@ -8,7 +8,7 @@ from typing import Any
 from robustbench_tc.own import matchers
 from robustbench_tc.own.cases import OwnTool
 from robustbench_tc.own.json_text import Unreadable
-from robustbench_tc.own.review import FROM_LOG, PROBLEM, fingerprint
+from robustbench_tc.own.review import PROBLEM, PROPOSED_BY, fingerprint
 from robustbench_tc.own.wire_names import safe_name
 from robustbench_tc.schema import Json
 
@@ -17,7 +17,7 @@ from .redact import Redactor
 from .types import Conversation, LoggedCall, Message
 
 Proposal = dict[str, Json]
-"""A case as a cases file has it: `id`, `from_log`, `messages`, `expect`, …"""
+"""A case as a cases file has it: `id`, `proposed_by`, `messages`, `expect`, …"""
 
 NOT_JSON = "the arguments of a call are not a JSON object"
 KEY = 500
@@ -118,7 +118,7 @@ class Proposals:
                 problem = NOT_JSON
             if results := self._results(calls.calls, answers, hide):
                 body["results"] = results
-        if not _fits(body):
+        if not fits(body):
             self.left[f"keys of more than {KEY} characters, or more than {LEVELS} levels"] += 1
             return
         mark = fingerprint(body)
@@ -128,7 +128,7 @@ class Proposals:
         self._seen.add(mark)
         numbers[found.line] += 1
         end = f"-{found.line}-{numbers[found.line]}"
-        case: Proposal = {"id": log[: 64 - len(end)] + end, FROM_LOG: f"{log}:{found.line}"}
+        case: Proposal = {"id": log[: 64 - len(end)] + end, PROPOSED_BY: f"{log}:{found.line}"}
         if (why := problem or self._problem(case | body)) is not None:
             case[PROBLEM] = " ".join(why.split())[:300]
         yield case | body
@@ -234,10 +234,10 @@ def _like_a_matcher(value: Any) -> bool:
     return isinstance(value, list) and any(map(_like_a_matcher, value))
 
 
-def _fits(value: Json, level: int = 0) -> bool:
+def fits(value: Json, level: int = 0) -> bool:
     """Whether a cases file can hold a value."""
     if level > LEVELS:
         return False
     if isinstance(value, dict):
-        return all(len(key) <= KEY and _fits(one, level + 1) for key, one in value.items())
-    return not isinstance(value, list) or all(_fits(one, level + 1) for one in value)
+        return all(len(key) <= KEY and fits(one, level + 1) for key, one in value.items())
+    return not isinstance(value, list) or all(fits(one, level + 1) for one in value)

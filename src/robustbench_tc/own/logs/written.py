@@ -10,11 +10,10 @@ from .proposals import Proposal
 _WIDTH = 100
 
 
-def head(tools: Sequence[str]) -> str:
-    """The file up to its first case."""
+def head(tools: Sequence[str], note: str) -> str:
+    """The file up to its first case. `note`: where the cases come from."""
     return (
-        "# Proposed by logs. `rbtc cases review` shows one by one; until then every table says that they\n"
-        "# are not reviewed. Names and addresses were not looked for.\n"
+        f"# {note}\n# Review them with `rbtc cases review`; until then every table says that they are not.\n"
         f"version: 1\ntools: {value(list(tools))}\ncases:\n"
     )
 
@@ -44,9 +43,9 @@ def _seen(char: str) -> str:
     return f"\\U{ord(char):08x}"  # of YAML, not of JSON
 
 
-def files(tools: Sequence[str], proposals: Iterable[Proposal], most: int) -> list[bytes]:
+def files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> list[bytes]:
     """The cases in files of at most `most` bytes, in their order."""
-    first = head(tools).encode()
+    first = head(tools, note).encode()
     found: list[list[bytes]] = []
     size = most + 1
     for proposal in proposals:

@@ -1,82 +1,142 @@
 # ruff: noqa: T201 - tables for docs/gate.md
-"""How often the gate and the headline's words are right, with the product's own functions.
+"""How often the gate and the words of a headline are right, with the product's own functions.
 
-    make gate-check                        # the tables of docs/gate.md (minutes)
+    make gate-check                                      # the tables of docs/gate.md
     .venv/bin/python -m benchmarks.gate --trials 200
 
-Simulated runs: n cases, each with a clean row and a row of every core type. `discordance` is the share of pairs
-whose two answers differ; in half of the cases all rows flip together. A net loss is on top of that.
+Simulated runs: n cases with a row of every core type. `discordance` is the share of pairs whose two answers
+differ; a net loss takes right answers away. In half of the cases the rows of a component flip together. A
+baseline has an answer of its own for every row, a clean row is one answer for all rows of its case.
 """
 
-import argparse
-from collections.abc import Callable, Iterable
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import gate
-
-from robustbench_tc.eval.stats.runs import Outcomes
-from robustbench_tc.eval.stats.sides import Sides, own_clean
+from robustbench_tc.eval.stats import evidence, gate
+from robustbench_tc.eval.stats.sides import Sides, drops
 from robustbench_tc.eval.stats.values import codes_of
+from robustbench_tc.io.numbers import percent
 
 Bools = NDArray[np.bool_]
-Random = np.random.Generator
-
-TYPES = (taxonomy.CLEAN, *taxonomy.codes())
-
-
-def outcomes(clean: Bools, perturbed: Bools) -> Outcomes:
-    """A run of [cases] clean answers and [cases, types] perturbed ones."""
-    right = np.column_stack([clean, perturbed]).astype(np.int64)
-    one = np.ones_like(right)
-    pair = one * (np.arange(len(TYPES)) > 0)
-    return Outcomes(
-        clean_ids=tuple(map(str, range(len(clean)))),
-        types=TYPES,
-        correct=right,
-        n=one,
-        missing=0 * one,
-        pairs=pair,
-        kept=pair * (right[:, :1] & right),
-        lost=pair * (right[:, :1] > right),
-        gained=pair * (right[:, :1] < right),
-        repeats=1,
-    )
+PAGE = Path("docs/gate.md")
+SIZES = (20, 40, 60, 150, 300)
+HELD = (10, 20, 60, 150, 300, 600)
+SIDE = {True: "own clean rows", False: "a baseline"}
 
 
-def flipped(
-    clean: Bools, rows: int, discordance: float, loss: float, together: float, random: Random
-) -> Bools:
-    """[cases, rows] answers of which `discordance` differ from the clean ones, `loss` net to the worse."""
-    draw = random.random((len(clean), rows))
-    draw = np.where(random.random((len(clean), 1)) < together, draw[:, :1], draw)
-    share = float(clean.mean())
-    lost, gained = (discordance + loss) / 2, (discordance - loss) / 2
-    drops = draw < min(1.0, lost / max(share, 1e-9))
-    rises = draw < min(1.0, max(0.0, gained) / max(1 - share, 1e-9))
-    return np.where(clean[:, None], ~drops, rises)
+def before(n: int, rows: int, clean: float, own: bool, random: np.random.Generator) -> Bools:
+    """[n, rows] right answers of the side that a run is held against."""
+    case = np.repeat(random.random((n, 1)) < clean, rows, axis=1)
+    return case if own else case ^ (random.random((n, rows)) < 0.15)
 
 
-def run(n: int, clean: float, discordance: float, losses: dict[str, float], random: Random) -> Outcomes:
-    """A run in which the types of `losses` lose so much."""
-    first = random.random(n) < clean
-    parts = []
-    for name in taxonomy.COMPONENTS:
+def flipped(first: Bools, discordance: float, loss: float, random: np.random.Generator) -> Bools:
+    """Answers of which `discordance` differ from the first, `loss` of them net to the worse."""
+    draw = random.random(first.shape)
+    draw = np.where(random.random((len(first), 1)) < 0.5, draw[:, :1], draw)
+    lost, gained, right = discordance + loss, max(0.0, discordance - loss), max(float(first.mean()), 1e-9)
+    return np.where(first, draw >= lost / 2 / right, draw < gained / 2 / max(1 - right, 1e-9))
+
+
+def sides(first: Bools, second: Bools) -> Sides:
+    """Both sides by case."""
+    sums = first.sum(axis=1), second.sum(axis=1), np.full(len(first), first.shape[1], np.int64)
+    return Sides(*sums, int((2 * sums[0] > sums[2]).sum()))
+
+
+def decided(
+    n: int,
+    discordance: float,
+    losses: Mapping[str, float],
+    random: np.random.Generator,
+    *,
+    own: bool = True,
+    clean: float = 0.7,
+    components: tuple[str, ...] = taxonomy.COMPONENTS,
+) -> tuple[gate.Line, ...]:
+    """The gate's lines; `losses`: the net loss of components, and of types that are lost whole."""
+    whole, types = {}, {}
+    base = before(n, 1, clean, own=True, random=random)
+    for name in components:
         codes = codes_of(name)
-        part = flipped(first, len(codes), discordance, losses.get(name, 0.0), 0.5, random)
+        first = np.repeat(base, len(codes), axis=1) if own else before(n, len(codes), clean, own, random)
+        second = flipped(first, discordance, losses.get(name, 0.0), random)
         for at, code in enumerate(codes):
             if code in losses:
-                part[:, at] = first & (random.random(n) < 1 - losses[code])
-        parts.append(part)
-    return outcomes(first, np.concatenate(parts, axis=1))
+                second[:, at] &= random.random(n) >= losses[code]
+        whole[name] = sides(first, second)
+        types[name] = {code: sides(first[:, [at]], second[:, [at]]) for at, code in enumerate(codes)}
+    return gate.decide(whole, types, dict.fromkeys(whole, gate.MAX_DROP))
 
 
-def decided(found: Outcomes, components: Iterable[str] = taxonomy.COMPONENTS) -> tuple[gate.Line, ...]:
-    """The gate's lines, over these components."""
-    sides, types = {}, {}
-    for name in components:
-        sides[name] = own_clean(found, codes_of(name))
-        types[name] = {code: own_clean(found, [code]) for code in codes_of(name)}
-    return gate.decide(sides, types, dict.fromkeys(sides, gate.MAX_DROP))  # type: ignore[arg-type]
+def holds(n: int, clean: float, by_case: bool, trials: int, random: np.random.Generator) -> float:
+    """How often a component `holds` that lost 30 % of its right answers: of rows, or of whole cases."""
+    firsts = [before(n, 6, clean, own=True, random=random) for _ in range(trials)]
+    rows = 1 if by_case else 6
+    found = [sides(first, first & (random.random((n, rows)) >= 0.3)) for first in firsts]
+    pairs = zip(found, drops(found), strict=True)
+    return sum(evidence.word(one, drop, 1.0) == "holds" for one, drop in pairs) / trials
+
+
+def unchanged(trials: int) -> Iterator[tuple[str, ...]]:
+    """Agents that did not change: how often the gate fails and passes them."""
+    yield "against", "cases", "discordance", "fail", "pass", "fail, one component", "pass, one component"
+    for own, n, discordance in itertools.product((True, False), SIZES, (0.10, 0.18)):
+        cells = []
+        for components in (taxonomy.COMPONENTS, ("reward",)):
+            random = np.random.default_rng([n, round(100 * discordance), own, len(components)])
+            found = [
+                gate.outcome_of(decided(n, discordance, {}, random, own=own, components=components))
+                for _ in range(trials)
+            ]
+            cells += [percent(found.count(word) / trials) for word in ("fail", "pass")]
+        yield SIDE[own], str(n), f"{discordance:.2f}", *cells
+
+
+def lost(trials: int) -> Iterator[tuple[str, ...]]:
+    """Ten points lost in one of four components, and a type of six lost whole: how often that line fails."""
+    yield "against", "cases", "lost", "discordance 0.10", "discordance 0.18"
+    ten_points = [(n, name, {name: 0.10}, 0.7) for n in (60, 150, 300) for name in ("observation", "reward")]
+    for own, (n, name, losses, clean) in itertools.product(
+        (True, False), [*ten_points, (199, "reward", {"CD": 1.0}, 0.6)]
+    ):
+        found = []
+        for discordance in (0.10, 0.18):
+            random = np.random.default_rng([n, round(100 * discordance), own, 1])
+            lines = (decided(n, discordance, losses, random, own=own, clean=clean) for _ in range(trials))
+            found.append(sum(line.name == name and line.outcome == "fail" for of in lines for line in of))
+        said = f"10 points in {name}" if name in losses else f"CD whole, {percent(clean)} right before"
+        yield SIDE[own], str(n), said, *(percent(n / trials) for n in found)
+
+
+def held(trials: int) -> Iterator[tuple[str, ...]]:
+    """A true loss of 30 % of the clean accuracy: how often the headline's word is `holds`."""
+    yield "clean", "lost by", *(f"{n} cases" for n in HELD)
+    for clean, by_case in itertools.product((0.15, 0.5, 1.0), (False, True)):
+        random = np.random.default_rng([round(100 * clean), by_case])
+        found = (holds(n, clean, by_case, trials, random) for n in HELD)
+        yield percent(clean), "case" if by_case else "row", *map(percent, found)
+
+
+def main(trials: int = 1_000) -> None:
+    """Print the tables and write them into the page."""
+    for name, made in {"unchanged": unchanged, "lost": lost, "held": held}.items():
+        head, *rows = made(trials)
+        table = "".join(f"| {' | '.join(line)} |\n" for line in [head, ("---",) * len(head), *rows])
+        print(table, flush=True)
+        page = PAGE.read_text("utf-8")  # again: it takes minutes
+        page = re.sub(
+            f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", rf"\g<1>\n{table}\n\g<2>", page, flags=re.DOTALL
+        )
+        PAGE.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

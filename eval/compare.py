@@ -10,6 +10,7 @@ from robustbench_tc.io.numbers import p_value, points
 
 from . import paper
 from .stats.confidence import shares
+from .stats.evidence import answer
 from .stats.intervals import Interval, apart_from, of_counts
 from .stats.paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
 from .stats.power import Power, power
@@ -55,7 +56,9 @@ class Comparison(msgspec.Struct, frozen=True):
     deltas_holm: dict[str, float] = {}
     """p of `deltas`, corrected for looking at all of its lines."""
     power: Power | None = None
-    """The smallest difference that this comparison could have seen."""
+    """The minimum detectable difference."""
+    sentences: tuple[str, ...] = ()
+    """The headline of either run (`stats.evidence`)."""
     unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at, a line for each run that has some."""
 
@@ -83,8 +86,12 @@ def compare_runs(
         for name, run, outcomes in zip(names, (a, b), (first, second), strict=True)
         if (one := unreviewed(run, outcomes)) is not None
     ]
+    sentences = (answer(run, counts).sentence for run, counts in ((a, first), (b, second)))
     return msgspec.structs.replace(
-        found, dataset_version=a.dataset_version, unreviewed=tuple(logged) or msgspec.UNSET
+        found,
+        dataset_version=a.dataset_version,
+        sentences=tuple(sentences),
+        unreviewed=tuple(logged) or msgspec.UNSET,
     )
 
 
@@ -139,7 +146,7 @@ def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: tuple[Type
         f"p = {p_value(pair.p)}, {pair.n} pairs"
     )
     if pair.p >= LEVEL:
-        head = f"Whether {b} or {a} is better on {name} rows is open: {said}."
+        head = f"No significant difference between {b} and {a} on {name} rows: {said}."
     else:
         better, worse = (b, a) if found.value > 0 else (a, b)
         head = f"{better} is better than {worse} on {name} rows: {b} has {said}."

@@ -32,6 +32,7 @@ from .callables.agent import Function, OwnAgent, own_agent
 from .defend.again import is_strict, strict
 from .defend.base import Defence
 from .defend.chain import shown
+from .first_replies import Asked
 from .inputs import Dataset, Selection
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .record import RunFolder
@@ -95,6 +96,7 @@ class Evaluated:
         ask: session.OpenBackend,
         at_once: int,
         words: Prompts,
+        first: Asked | None,
         progress: Callable[[Progress], None],
     ) -> None:
         """One session over `rows`. A run that it was to grow stays as it was where it gets no new answer."""
@@ -116,6 +118,7 @@ class Evaluated:
                 selection=selection,
                 results=self.data.results,
                 words=words,
+                first=first,
                 progress=moved,
             )
         except BaseException:
@@ -134,13 +137,6 @@ class _Who(NamedTuple):
     endpoints: Sequence[Endpoint]
     """The addresses of a model; none of an agent of the user's."""
     own: OwnAgent | None = None
-
-    def asking(self, data: Dataset, words: Prompts) -> "_Who":
-        """In the mode that suits the words, else the dataset: own tools are called natively, as in
-        deployment."""
-        if words is not OURS:
-            return self._replace(mode="prompt")
-        return self if data.book is None else self._replace(mode="fc")
 
     def settle(
         self, data: Dataset, selection: Selection, repeat: int, words: Prompts, chain: Sequence[Defence]
@@ -180,8 +176,7 @@ def _model(
     asked_at = endpoints(model, base_url, agent, backend, options)
     entry = models.find(name := asked_at[0].model)
     settings = request_settings.settle(entry, options, agent)
-    mode = mode or (entry.mode if entry is not None else "prompt")
-    return _Who(name, record.mode_of(mode), asked_at[0].provider, settings, asked_at)
+    return _Who(name, record.mode_of(mode or models.mode_of(name)), asked_at[0].provider, settings, asked_at)
 
 
 def evaluate(
@@ -214,6 +209,7 @@ def evaluate(
     discard_changes: bool = False,
     reuse: str | Path | Sequence[str | Path] = (),
     score: bool = True,
+    early_stop: bool = True,
     started: Callable[[Evaluated], None] = lambda run: None,
     progress: Callable[[Progress], None] = lambda state: None,
     **options: Unpack[RequestOptions],
@@ -226,7 +222,8 @@ def evaluate(
     requests, `agent` is a reference agent instead; `callable` is an agent of yours, a function of a `Task`
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
-    from, `score` False only asks. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
+    from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold
+    no call. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
     training data `rlla` (a folder or Hub id); `defend` names defences, the first in front
     (docs/defences.md). `started` gets the run before any request. `options`: `RequestOptions`, where
     `system` is the text itself.
@@ -245,9 +242,10 @@ def evaluate(
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
+    if asked_in is not OURS:
+        mode = "prompt"
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, options)
     data = inputs.load(str(dataset), revision=revision)
-    who = who if mode else who.asking(data, asked_in)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
     _check_mode(chain, who.mode)
     settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in, chain)
@@ -255,12 +253,19 @@ def evaluate(
     folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
     asked = Progress(len(rows) * folder.record.settings.repeat)
     run = Evaluated(folder=folder, asked=asked, data=data, agent=None if chain else agent)
+    if mode is None and models.find(who.name) is not None:
+        folder.notes.append(
+            f"{who.name} is asked in {who.mode} mode, as it was trained; --mode says otherwise"
+        )
     started(run)
     with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
-        run._ask(rows, selection, ask, at_once, asked_in, progress)
+        first: Asked | None = "own agent" if own else None
+        if early_stop and not own and agent is None:
+            first = "model"
+        run._ask(rows, selection, ask, at_once, asked_in, first, progress)
     if score:
         run.score()
     return run

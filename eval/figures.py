@@ -115,7 +115,8 @@ class Shift(NamedTuple):
     """A loss (positive) or a gain, and whether a test tells it from none."""
 
     value: float
-    significant: bool
+    significant: bool | None
+    """None: nothing was tested."""
     tip: str
 
 
@@ -134,7 +135,7 @@ def shifts(
         side = "loss" if found.value > 0 else "win"
         kind = "sure" if found.significant else None
         colour = f"{side} {_step(min(abs(found.value) / reach, 1.0))}"
-        word = "significant" if found.significant else "not significant"
+        word = {True: "significant", False: "not significant", None: "not tested"}[found.significant]
         return Cell(
             numbers.typeset(numbers.number(100 * found.value, 0)), colour, kind, f"{found.tip}, {word}"
         )
@@ -223,6 +224,22 @@ def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
         value = numbers.typeset(numbers.signed(100 * found.value, 1))
         parts.append(_text(left + width + 50, y + 4, value, "number", "end"))
     return _svg(left + width + 54, height + 2, parts, label)
+
+
+def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
+    """A bar from no drop to this one, and its interval. It fills its place: over the rows of a table that share
+    an axis it is one chart, whose numbers stand beside it."""
+
+    def x(at: float) -> str:
+        return f"{100 * at:.2f}%"
+
+    zero = axis.share(0)
+    start, end = sorted((zero, axis.share(found.value)))
+    bar = element("rect", x=x(start), y="26%", width=x(end - start), height="48%", _class=f"drop {kind}")
+    low, high = (x(axis.share(one)) for one in (found.low, found.high))
+    whisker = element("line", x1=low, x2=high, y1="50%", y2="50%", _class="whisker")
+    base = element("line", x1=x(zero), x2=x(zero), y1="0", y2="100%", _class="base")
+    return element("svg", bar, whisker, base, width="100%", height="100%", aria_hidden="true")
 
 
 def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:

@@ -5,19 +5,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pyarrow.parquet as pq
+from msgspec.structs import replace
+
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file, check_file
+from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.io.numbers import number, p_value, percent, points
 
+from .reasons import of_predictions
 from .stats import gate
+from .stats.caveats import caveats, statuses
+from .stats.evidence import Reach, keeps
 from .stats.gate import Line, Verdict
-from .stats.runs import Outcomes, Run, Subset, align
+from .stats.runs import COLUMNS, Outcomes, Run, Subset, align
+from .stats.sides import Sides, other_run, own_clean
 from .stats.unreviewed import unreviewed
 from .stats.values import codes_of
 
 MARK = "rbtc gate"
 """Stands in the first line of every file that the gate writes: only such a file is replaced."""
+
+REJECTED = 0.01
+"""Share of rows that may be rejected for another reason than tools of one name."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -28,40 +40,62 @@ def judge(
     *,
     max_drop: float = gate.MAX_DROP,
     components: Mapping[str, float | None] | None = None,
-    strict: bool = False,
+    allow_inconclusive: bool = False,
+    allow_agent_errors: int = 0,
     allow_missing: bool = False,
     subset: Subset = "all",
 ) -> Verdict:
     """Holds a run against its own clean rows, or against another run of the same rows.
 
     `components`: the lines that are asked for, each with what it may drop (None: `max_drop`); by default all
-    that the run has. Rows without a verdict make it `not shown`, unless `allow_missing`. Raises UserError.
+    that the run has. Rows without a verdict pass nothing, unless `allow_missing`. Raises UserError.
     """
     found = align([run] if against is None else [against, run], subset=subset)
-    new, base = found[-1], None if against is None else found[0]
-    sides = {}
-    for name in (*((taxonomy.CLEAN,) if base else ()), *taxonomy.COMPONENTS):
-        codes = codes_of(name)
-        one = gate.own_clean(new, codes) if base is None else gate.other_run(base, new, codes)
-        if one is not None:
-            sides[name] = one
+    pairs = list(zip([run] if against is None else [against, run], found, strict=True))
+    new = found[-1]
+    refused = [statuses(*pair)["rejected"] for pair in pairs]
+    inexpressible = {code for one in refused for code in one if _has_namesakes(code)}
+
+    def held(*codes: str) -> Sides | None:
+        kept = [code for code in codes if code not in inexpressible]
+        return own_clean(new, kept) if against is None else other_run(found[0], new, kept)
+
+    heads = (*((taxonomy.CLEAN,) if against else ()), *taxonomy.COMPONENTS)
+    sides = {name: one for name in heads if (one := held(*codes_of(name))) is not None}
     if not sides:
         raise UserError(
             f"{run.path} has no pair of rows to compare: it needs clean rows beside perturbed ones. Build "
             "types that fit the cases (the build says which made rows), or name an earlier run with --against"
         )
     allowed = gate.limits(tuple(sides), components or {}, max_drop)
-    lines = gate.decide({name: sides[name] for name in allowed}, allowed, strict=strict)
-    notes, whole = _notes(run, against, found)
-    if never := [line.name for line in lines if line.before == 0]:
-        notes += (f"nothing could be lost in {', '.join(never)}: not one row was right before",)
-    if not whole and not allow_missing:  # every form of the verdict is to say so, line by line
-        lines = tuple(gate.unpassed(line) for line in lines)
-        notes += ("rows are missing, so nothing is passed: ask them, or say --allow-missing",)
+    types = {
+        name: {code: one for code in codes_of(name) if (one := held(code)) is not None}
+        for name in allowed
+        if name != taxonomy.CLEAN
+    }
+    lines = gate.decide({name: sides[name] for name in allowed}, types, allowed)
+    notes = _notes(pairs)
+    if inexpressible:
+        notes += (f"left out, the server rejects tools of one name: {', '.join(sorted(inexpressible))}",)
+    missing = sum(int(one.missing.sum()) + one.unaccounted for one in found)
+    if missing and not allow_missing:
+        why = (
+            f"{missing} rows have no verdict: run the same rbtc eval again, or allow it with --allow-missing"
+        )
+        lines = tuple(gate.unsettled(line, why) if line.outcome == "pass" else line for line in lines)
+    reach = Reach(run, new)
+    lines = tuple(
+        replace(line, why=f"{line.why}; {reach.cure(line.cases, line.factor)}")
+        if line.outcome == "inconclusive" and not missing
+        else line
+        for line in lines
+    )
+    faults = _faults(run, new, allow_agent_errors)
     return Verdict(
-        outcome=gate.outcome_of(lines),
+        outcome="fail" if faults else gate.outcome_of(lines),
         lines=lines,
-        strict=strict,
+        faults=faults,
+        allow_inconclusive=allow_inconclusive,
         model=run.model,
         run=run.path,
         against=None if against is None else against.path,
@@ -69,20 +103,52 @@ def judge(
     )
 
 
-def _notes(run: Run, against: Run | None, found: list[Outcomes]) -> tuple[tuple[str, ...], bool]:
-    """What a reader has to know beside the lines, and whether every row has its verdict."""
-    notes, whole = [], True
-    for one, outcomes in zip([run] if against is None else [against, run], found, strict=True):
-        missing = int(outcomes.missing.sum()) + outcomes.unaccounted
-        if missing:
-            whole = False
-            notes.append(f"{one.path}: {missing} rows have no verdict (request_error, or not asked)")
-        if (logged := unreviewed(one, outcomes)) is not None:
-            notes.append(f"{one.path}: {logged.line}")
+def _has_namesakes(code: str) -> bool:
+    """Whether a row of the type has two tools of one name, which some servers refuse."""
+    return taxonomy.known(code) and taxonomy.get(code).channel == "namesake"
+
+
+def _faults(run: Run, outcomes: Outcomes, allowed: int) -> tuple[str, ...]:
+    """Why the run fails as a whole."""
+    found, faults = statuses(run, outcomes), []
+    rows = sum(of_status.total() for of_status in found.values())
+    if (failed := found["agent_error"].total()) > allowed:
+        said = (
+            one for one in of_predictions(Path(run.path) / "scores.parquet") if one.status == "agent_error"
+        )
+        message = next((f": {one.message}" for one in said), "")
+        faults.append(f"the agent failed on {failed} of {rows} rows ({allowed} allowed){message}")
+    refused = sum(n for code, n in found["rejected"].items() if not _has_namesakes(code))
+    if refused > REJECTED * rows:
+        faults.append(f"the server rejected {refused} of {rows} rows: rbtc failures shows why")
+    return tuple(faults)
+
+
+def _notes(pairs: list[tuple[Run, Outcomes]]) -> tuple[str, ...]:
+    """What a reader has to know beside the lines."""
+    notes = [
+        f"{run.path}: {logged.line}"
+        for run, outcomes in pairs
+        if (logged := unreviewed(run, outcomes)) is not None
+    ]
+    run, outcomes = pairs[-1]
+    notes += caveats(run, outcomes)[1]
     core = set(taxonomy.codes()) | {taxonomy.CLEAN}
-    if others := [code for code in found[-1].types if code not in core]:
-        notes.append(f"not looked at, beyond the core's types: {', '.join(others)}")
-    return tuple(notes), whole
+    if others := [code for code in outcomes.types if code not in core]:
+        notes.append(f"not gated, beyond the core types: {', '.join(others)}")
+    return tuple(notes)
+
+
+def save_baseline(run: Run, folder: Path) -> None:
+    """Writes the verdicts of a run, without its replies, to a folder that `--against` takes.
+
+    Raises UserError for another folder than an earlier baseline.
+    """
+    source = Path(run.path)
+    with atomic_dir(folder, kind="baseline", force=True) as made:
+        made.joinpath("run.json").write_bytes((source / "run.json").read_bytes())
+        scores = parquet.read_file(source / "scores.parquet", [*COLUMNS, "flags"])
+        pq.write_table(scores, made / "scores.parquet", compression="zstd")
 
 
 def size(share: float) -> str:
@@ -92,44 +158,47 @@ def size(share: float) -> str:
 
 def sentence(verdict: Verdict) -> str:
     """The verdict in a line."""
-    failed = [line.name for line in verdict.lines if line.outcome == "fail"]
-    if failed:
-        return f"failed: {', '.join(failed)} dropped more than is allowed, and more than chance explains"
-    missed = max(line.could_miss for line in verdict.lines)
-    if verdict.outcome == "not shown":
-        open_ = [line.name for line in verdict.lines if line.outcome == "not shown"]
-        which = f" for {', '.join(open_)}" if open_ else ""
-        return f"not shown{which}: no drop above what is allowed was found, and none is ruled out"
-    return f"passed: a drop of up to {size(missed)} points could have been missed at this size"
+    if verdict.outcome == "pass":
+        kept = min(keeps(line.drop.high, line.before) or 0.0 for line in verdict.lines)
+        return f"passed: at least {100 * kept:.0f} % of the right answers are kept in every component"
+    word = "failed" if verdict.outcome == "fail" else "inconclusive"
+    said = [f"{line.name}: {line.why}" for line in verdict.lines if line.outcome == verdict.outcome]
+    first, *more = (*verdict.faults, *said)
+    return f"{word}: {first}" + (f" (+{len(more)} more)" if more else "")
 
 
 def describe(line: Line) -> str:
     """A line in words, for a terminal, a test report or a pull request."""
+    why = f": {line.why}" if line.why else ""
     return (
-        f"{line.name}: {percent(line.before)} → {percent(line.after)}, a drop of {points(line.drop.value)} "
-        f"points [{points(line.drop.low)}, {points(line.drop.high)}], at most {size(line.max_drop)} "
-        f"allowed, p (Holm) = {p_value(line.p_holm)}, {line.cases} cases; a drop of up to "
-        f"{size(line.could_miss)} points could have been missed"
+        f"{line.name} {line.outcome}: {percent(line.before)} → {percent(line.after)}, a drop of "
+        f"{points(line.drop.value)} points [{points(line.drop.low)}, {points(line.drop.high)}], at most "
+        f"{size(line.max_drop)} allowed, p (Holm) = {p_value(line.p_holm)}, {line.cases} cases{why}"
     )
 
 
 def junit(verdict: Verdict) -> bytes:
-    """JUnit XML: a test per line, which fails, is skipped (`not shown`) or passes."""
+    """JUnit XML: a test per line, and one for each fault of the run.
+
+    An inconclusive line fails its test, or skips it where that is allowed.
+    """
+    skipped = {"inconclusive"} if verdict.allow_inconclusive else set()
+    tests = [(line.name, line.outcome, describe(line)) for line in verdict.lines]
+    tests += [(f"run {at}", "fail", fault) for at, fault in enumerate(verdict.faults, 1)]
     counts = {
-        "tests": len(verdict.lines),
-        "failures": sum(line.outcome == "fail" for line in verdict.lines),
-        "skipped": sum(line.outcome == "not shown" for line in verdict.lines),
+        "tests": len(tests),
+        "failures": sum(outcome not in skipped | {"pass"} for _, outcome, _ in tests),
+        "skipped": sum(outcome in skipped for _, outcome, _ in tests),
         "errors": 0,
     }
     name = _xml(f"{MARK} {verdict.model}")
     suite = ET.Element("testsuite", {"name": name, **{key: str(count) for key, count in counts.items()}})
-    for line in verdict.lines:
-        case = ET.SubElement(suite, "testcase", classname=MARK.replace(" ", "."), name=line.name)
-        said = _xml(describe(line))
-        if line.outcome == "fail":
-            ET.SubElement(case, "failure", message=said).text = said
-        elif line.outcome == "not shown":
-            ET.SubElement(case, "skipped", message=said)
+    for test, outcome, text in tests:
+        case = ET.SubElement(suite, "testcase", classname=MARK.replace(" ", "."), name=test)
+        if outcome in skipped:
+            ET.SubElement(case, "skipped", message=_xml(text))
+        elif outcome != "pass":
+            ET.SubElement(case, "failure", message=_xml(text)).text = _xml(text)
     ET.SubElement(suite, "system-out").text = _xml("\n".join((sentence(verdict), *verdict.notes)))
     root = ET.Element("testsuites")
     root.append(suite)
@@ -146,20 +215,21 @@ def _xml(text: str) -> str:
 def markdown(verdict: Verdict) -> str:
     """A summary for a pull request."""
     against = f"`{_cell(verdict.against)}`" if verdict.against else "its own clean rows"
-    head = {"pass": "passed", "fail": "**failed**", "not shown": "**not shown**"}[verdict.outcome]
+    head = {"pass": "passed", "fail": "**failed**", "inconclusive": "**inconclusive**"}[verdict.outcome]
     lines = [
         f"<!-- {MARK} -->",
         f"### Robustness gate: {head}",
         "",
-        f"`{_cell(verdict.model)}`, run `{_cell(verdict.run)}`, against {against}. {sentence(verdict)}.",
+        f"`{_cell(verdict.model)}`, run `{_cell(verdict.run)}`, against {against}. "
+        f"{_cell(sentence(verdict))}.",
         "",
-        "| | before | after | drop, points | 95 % | allowed | p (Holm) | cases | could miss | |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| | before | after | drop, points | 95 % | allowed | p (Holm) | cases | |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {line.name} | {percent(line.before)} | {percent(line.after)} | {points(line.drop.value)} "
         f"| [{points(line.drop.low)}, {points(line.drop.high)}] | {size(line.max_drop)} "
-        f"| {p_value(line.p_holm)} | {line.cases} | {size(line.could_miss)} | {line.outcome} |"
+        f"| {p_value(line.p_holm)} | {line.cases} | {line.outcome} |"
         for line in verdict.lines
     ]
     lines += ["", *(f"- {_cell(note)}" for note in verdict.notes)]

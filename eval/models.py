@@ -62,6 +62,12 @@ def find(name: str) -> Model | None:
     return None
 
 
+def mode_of(name: str) -> Literal["prompt", "fc"]:
+    """How a model is asked unless somebody says otherwise: as it was trained, else natively."""
+    entry = find(name)
+    return "fc" if entry is None else entry.mode
+
+
 def serve_command(name: str, *, weights: str | None = None, port: int = 8000) -> str:
     """The `vllm serve` line for a model of the table. Raises UserError.
 

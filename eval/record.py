@@ -24,8 +24,9 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, marker
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
+from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Status
+from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth
 from .inputs import Dataset, Selection
@@ -345,10 +346,11 @@ def _columns(path: Path) -> list[str]:
 
 
 def _has_answers(folder: RunFolder) -> bool:
-    """False for a run that never got beyond its start: nobody was there, or the model's name was wrong."""
+    """False for a run that never got beyond its start: nobody was there, the model's name was wrong, or an
+    own agent failed on its first row."""
     journal = folder.journal_path
     if journal.is_file():
-        return journal.stat().st_size > 0
+        return any(line.get("status") not in ASKED_AGAIN for _, line in read_lines(journal))
     return folder.predictions_path.is_file()
 
 

@@ -8,6 +8,7 @@ as `request_error` and asked again by the next session; they are never a model's
 """
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from . import defend, passes, wire
 from .defend import chain
 from .defend.again import is_strict, strict
 from .defend.base import Request, Said
+from .first_replies import FirstReplies
 from .predictions import answer
 from .prompts import OURS, Prompts, wording
 from .record import Answer, Settings
@@ -57,7 +59,7 @@ class Harness:
 
     `workers` pairs are in hand at a time; the backend bounds the requests under way, so that a worker that
     waits for the disk keeps no request waiting. `results`: by clean id what the tools of own cases answer;
-    `words`: of prompt mode.
+    `words`: of prompt mode; `first` may stop the session after its first replies.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Harness:
         workers: int,
         results: Mapping[str, passes.Results] | None = None,
         words: Prompts = OURS,
+        first: FirstReplies | None = None,
         progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._settings = settings
@@ -82,6 +85,7 @@ class Harness:
         self._workers = workers
         self._tell = progress
         self._watch = Watch(workers)
+        self._first = first
         self.served_models: set[str] = set()
 
     async def run(self, rows: Sequence[Sample]) -> Progress:
@@ -89,6 +93,8 @@ class Harness:
         state = Progress(len(rows) * self._settings.repeat)
         todo = ((row, repeat) for repeat in range(self._settings.repeat) for row in rows)
         self._tell(state)
+        if self._first is not None and self._first.one_alone:
+            await self._work(itertools.islice(todo, 1), state)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._workers):
@@ -163,6 +169,8 @@ class Harness:
         made = with_call_noted(request.row, self._settings, made)
         await keep(self._journal, key, msgspec.to_builtins(made))
         self._watch.see(made, ask)
+        if self._first is not None:
+            self._first.see(row, request.row, made)
         return made
 
 
@@ -228,7 +236,11 @@ class Watch:
         """Looks at what came back to `ask`. Raises UserError where there is no sense in going on."""
         if made.status == "ok":
             self._refused_outright = -1
-        elif made.status == "rejected" and self._refused_outright >= 0 and not _has_duplicates(ask):
+        elif (
+            made.status in ("rejected", "agent_error")
+            and self._refused_outright >= 0
+            and not _has_duplicates(ask)
+        ):
             self._refused_outright += 1
             if self._refused_outright >= REFUSALS and (made.error or "").startswith("agent:"):
                 raise UserError(

@@ -18,6 +18,7 @@ from robustbench_tc.schema import Sample
 from . import predictions
 from .backends.endpoint import EndpointBackend
 from .backends.vllm import VLLMTransport, check_takes
+from .first_replies import Asked, FirstReplies
 from .inputs import Selection
 from .models import Model
 from .passes import Results
@@ -150,13 +151,15 @@ def run(
     selection: Selection | None = None,
     results: Mapping[str, Results] | None = None,
     words: Prompts = OURS,
+    first: Asked | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
 
     `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
     asked for, for the record. `results`: by clean id what the tools of own cases answer; `words`: of
-    prompt mode. Raises UserError where it cannot go on; the folder is then good for another start.
+    prompt mode; `first`: whose first replies may stop the session (`first_replies`).
+    Raises UserError where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()
@@ -169,6 +172,8 @@ def run(
         repeat=settings.repeat,
     )
     served = set(record.served_models)
+
+    every = rows if every is None else every
 
     async def ask() -> Progress:
         async with open_backend() as opened:
@@ -188,6 +193,7 @@ def run(
                 workers=2 * concurrency,
                 results=results,
                 words=words,
+                first=first and FirstReplies(first, settings, journal, every),
                 progress=tell,
             )
             try:
@@ -210,7 +216,7 @@ def run(
         finally:
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)
-            _leave(folder, journal, rows if every is None else every, hashes)
+            _leave(folder, journal, every, hashes)
 
 
 def take_back(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ from robustbench_tc.schema import Sample
 
 from .conftest import ROOT
 from .eval import small
-from .loopback import Fault, LoopbackServer, error_body
+from .loopback import Fault, LoopbackServer, error_body, reply
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -77,8 +77,9 @@ def test_what_a_user_can_put_right_is_one_line(place: Path) -> None:
 def test_rows_without_an_answer_pass_no_test(place: Path) -> None:
     filtered = small.clean_rows()[0].messages[0].content
     refusal = Fault(400, error_body("filtered", "content_filter"))
+    called = reply(None, [("no_such_tool", "{}")])
     with LoopbackServer(
-        lambda body: refusal if body["messages"][-1]["content"] == filtered else ""
+        lambda body: refusal if body["messages"][-1]["content"] == filtered else called
     ) as server:
         asked = "--rbtc-model", "m", "--rbtc-base-url", server.url, "--rbtc-out", "unanswered"
         done = run(place, "--rbtc", "bench", *asked)

@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     dataset_version: str | None = None
     dataset_revision: str | None = None
     fingerprint: str
-    mode: Mode = "prompt"
+    mode: Mode = "fc"
     prompt_version: str
     selection: inputs.Selection = inputs.Selection()
 
@@ -39,7 +39,7 @@ class Bench:
         types: Names = (),
         sources: Names = (),
         samples: int | None = None,
-        mode: str = "prompt",
+        mode: str = "fc",
     ) -> None:
         """Raises UserError as `rbtc eval` does: for a folder that is no dataset, an unknown name, no row."""
         self.data = inputs.load(dataset, revision=revision)

@@ -40,7 +40,7 @@ def benchmark(
     types: Names = "",
     sources: Names = "",
     samples: int | None = None,
-    mode: str = "prompt",
+    mode: str = "fc",
     revision: str | None = None,
 ) -> Task:
     """Rows of a release folder or of `org/name` on the Hub, chosen as `rbtc eval` chooses them."""

@@ -1,8 +1,8 @@
 """A program of the user's: one process for each request, the request on its standard input.
 
-Input, one line of JSON: session, turn, messages, tools, seed. Output: a JSON object as `task.reply_of` takes
-it, or the reply's text. Its tools answer nothing while it runs: where a call is answered (transition types),
-the program is started again, with the call and its answer in `messages`.
+Input, one line of JSON: session, turn, messages, tools, seed. Output: a JSON object or list as
+`task.reply_of` takes it, or the reply's text. Its tools answer nothing while it runs: where a call is
+answered (transition types), the program is started again, with the call and its answer in `messages`.
 """
 
 import asyncio
@@ -157,7 +157,7 @@ def _last_line(err: bytes) -> str:
 
 def _reply(out: bytes) -> Json:
     text = out.decode(errors="replace").strip()
-    if text.startswith("{"):
+    if text.startswith(("{", "[")):
         try:
             return loads(text)
         except (ValueError, RecursionError):

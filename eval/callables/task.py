@@ -60,7 +60,7 @@ class Unreadable(ValueError):
 
 
 def reply_of(given: object) -> Reply:
-    """What an agent returned as a `Reply`: that, a text, None (nothing), or a dict.
+    """What an agent returned as a `Reply`: that, a text, a list of calls, None (nothing), or a dict.
 
     A dict is `{"text": …, "calls": […]}`, an OpenAI assistant message, or a chat completion. Raises
     Unreadable.
@@ -71,8 +71,10 @@ def reply_of(given: object) -> Reply:
         return Reply(text=given)
     if isinstance(given, Reply):
         return given
+    if isinstance(given, list):
+        return Reply(calls=given)
     if not isinstance(given, dict):
-        raise Unreadable(f"it returned {type(given).__name__}: return a Reply, a text or a dict")
+        raise Unreadable(f"it returned {type(given).__name__}, which is no reply")
     choices = given.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         message, usage = choices[0].get("message"), given.get("usage")

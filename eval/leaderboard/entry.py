@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from robustbench_tc.eval.stats.evidence import Word
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line
 from robustbench_tc.eval.stats.packs import Table
@@ -126,6 +127,10 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Pack beyond the core → its rows with a verdict."""
     tables: tuple[Table, ...] = ()
     """What the packs measure."""
+    sentence: str = ""
+    """Its headline (`stats.evidence`)."""
+    words: dict[str, Word] = {}
+    """What the run lets one say of perturbed rows and of every component."""
     verdicts: Verdicts | None = None
     """None: only counts are known (the paper's models)."""
     replies: bytes = b""

@@ -238,6 +238,7 @@ def facts(row: Row, ranked: int) -> list[tuple[str, str]]:
     tokens, price = (usage.prompt_tokens, usage.completion_tokens), (stated.price_in, stated.price_out)
     paid = [n * usd for n, usd in zip(tokens, price, strict=True) if n is not None and usd is not None]
     found = {
+        "Finding": entry.core and entry.core.sentence,
         "Rank": row.rank and f"{row.rank} of {ranked}",
         "May rank": _places(row),
         "Against the leader": row.p_leader is not None and f"p = {numbers.p_value(row.p_leader)}",
@@ -315,9 +316,24 @@ def progress(board: Board) -> Markup:
     )
 
 
+GREY = "#5c6670"
+_COLOURS: dict[str, str] = {"published": "#0a5bd3", "reproduced": "#0b7a3b", "endpoint-matched": "#0f6f78"}
+
+
 def badge(row: Row) -> str:
     """The words of its badge. A defended run's has no figure: it would be read as the model's."""
     if defended(row.entry):
         return "defended run, no rank"
     name = "success with faults" if row.entry.kind == "live" else "perturbed"
-    return f"{name} {share(row.head).text} · {row.tier}{', flagged' if row.flags else ''}"
+    unsure = ", inconclusive" if inconclusive(row) else ""
+    return f"{name} {share(row.head).text}{unsure} · {row.tier}{', flagged' if row.flags else ''}"
+
+
+def inconclusive(row: Row) -> bool:
+    """Whether the run is too small to say of its perturbed rows that it holds or loses."""
+    return row.entry.core is not None and row.entry.core.words.get("perturbed") == "cannot tell"
+
+
+def colour(row: Row) -> str:
+    """Of its badge: the tier's, grey where the run is inconclusive."""
+    return _COLOURS.get("" if inconclusive(row) else row.tier, GREY)

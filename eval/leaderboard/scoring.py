@@ -10,7 +10,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, verdicts
 from robustbench_tc.eval.record import RunFolder, RunRecord
-from robustbench_tc.eval.stats import packs, runs, summary, values, verified
+from robustbench_tc.eval.stats import evidence, packs, runs, summary, values, verified
 from robustbench_tc.schema import Json, Prediction, Verdict
 
 from . import flags
@@ -38,6 +38,7 @@ def score(
     ]
     asked, right = Counter(of for of, _ in perturbed), Counter(of for of, correct in perturbed if correct)
     unstated = runs.unstated(of_scored)
+    says = evidence.answer(of_scored, outcomes)
     made = _figures(
         found,
         sources={source: (right[source], n) for source, n in sorted(asked.items())},
@@ -45,6 +46,8 @@ def score(
         usage=usage_of(answers),
         packs=Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code not in CONDITIONS),
         tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),
+        sentence=says.sentence,
+        words={name: one.word for name, one in says.lines.items()},
         verdicts=verdicts_of(answers, judged),
         replies=flags.sketch(answers),
     )

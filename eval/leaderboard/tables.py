@@ -78,7 +78,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "rank": row.rank or None,
     }
     if core is not None:
-        found |= msgspec.structs.asdict(core.usage)
+        found |= {"finding": core.sentence, **msgspec.structs.asdict(core.usage)}
         for name, (right, n) in core.counts.items():
             found |= {f"right_{name}": right, f"n_{name}": n}
     for name, value in row.values.items():

@@ -90,7 +90,7 @@ def run_live(
     name, backend_name, asked_at = _who(agent, model, base_url, backend, options)
     entry = models.find(name)
     asked = request_settings.settle(entry, options, agent)
-    spoken = mode_of(mode or (entry.mode if entry is not None else "fc"))
+    spoken = mode_of(mode or models.mode_of(name))
     chain = defended.parse(words(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
     only = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))

@@ -13,6 +13,7 @@ from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
+from robustbench_tc.eval.stats.evidence import Answer, answer
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.levels import LevelLine, levels
 from robustbench_tc.eval.stats.losses import Loss
@@ -26,8 +27,6 @@ from robustbench_tc.eval.stats.unreviewed import Unreviewed, unreviewed
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import counts
-
-from .finding import Finding, finding
 
 Rows = list[dict[str, Any]]
 """Rows of a mart."""
@@ -67,9 +66,9 @@ class Model(msgspec.Struct, frozen=True):
     """The run folder as given, or `paper:MODEL`."""
     params_b: float | None
     summary: Summary
-    finding: Finding | None = None
-    """What it loses most and how sure that is. Empty for the paper's models, like all that follows: only
-    their counts are known."""
+    answer: Answer | None = None
+    """What the run says. None for the paper's models, of which, as of all that follows, only counts are
+    known."""
     losses: dict[str, Loss] = {}
     """By component."""
     source_losses: dict[str, dict[str, Loss]] = {}
@@ -183,7 +182,7 @@ def build(
                 run=run.path,
                 params_b=params_of(run.model),
                 summary=summaries[at],
-                finding=finding(summaries[at]),
+                answer=answer(run, aligned[at], summaries[at]),
                 losses=losses.by_component(aligned[at], allow_missing=partial),
                 source_losses=losses.by_source(aligned[at], of_sample, allow_missing=partial),
                 error_modes=rest.error_modes,

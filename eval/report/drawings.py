@@ -1,17 +1,20 @@
 """The figures of the page: what of a report goes into which drawing."""
 
 import math
+import re
 from collections.abc import Sequence
 
+import numpy as np
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.figures import Axis, Dot, Effect, Row, Shift, Stack
+from robustbench_tc.eval.stats.across import rank_correlation
+from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL, Loss
 from robustbench_tc.eval.stats.packs.severity import DOSES
-from robustbench_tc.eval.stats.significance import log_linear
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
@@ -60,7 +63,7 @@ def sized(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, floa
 
 
 def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -> Markup:
-    """A value against model size, ours filled, the paper's hollow, each with its trend."""
+    """A value against model size, ours filled, the paper's hollow; lines join the models of a family."""
     sets = {"paper": sized(papers, metric), "ours": sized(models, metric)}
     sizes = [size for points in sets.values() for _, size, _ in points]
     values = [value for points in sets.values() for _, _, value in points]
@@ -70,20 +73,90 @@ def scatter(models: tuple[Model, ...], papers: tuple[Model, ...], metric: str) -
     x = x._replace(ticks={size: numbers.size(size) for size in SIZES if x.low <= size <= x.high})
     dots, paths = [], []
     for kind, points in sets.items():
+        families: dict[str, list[tuple[str, float, float]]] = {}
+        for point in sorted(points, key=lambda point: point[1]):
+            families.setdefault(family(point[0]), []).append(point)
+        lines = {name: members for name, members in families.items() if len(members) > 1}
+        paths += [figures.Path([(size, value) for _, size, value in of], kind) for of in lines.values()]
+        ends = {members[-1][0]: name for name, members in lines.items()}
         note = " (paper's rows)" if kind == "paper" else ""
         dots += [
-            Dot(size, value, kind, f"{name}, {numbers.size(size)}: {numbers.number(value)}{note}")
+            Dot(size, value, kind, f"{name}, {numbers.size(size)}: {numbers.number(value)}{note}",
+                name=ends.get(name, ""))
             for name, size, value in points
-        ]
-        if trend := log_linear([size for _, size, _ in points], [value for _, _, value in points]):
-            ends = (pick(size for _, size, _ in points) for pick in (min, max))
-            paths.append(
-                figures.Path([(e, trend.intercept + trend.slope * math.log10(e)) for e in ends], kind)
-            )
+        ]  # fmt: skip
     return figures.chart(
         x, Axis(low, high, figures.ticks(low, high)), dots, paths,
-        f"{readable(metric)} against model size", size=(306, 212),
+        f"{readable(metric)} against model size", size=(380, 250),
     )  # fmt: skip
+
+
+def family(name: str) -> str:
+    """What stands before a model's size in its name: `Qwen3` of `Qwen3-8B`."""
+    return re.split(r"-?\d+(?:\.\d+)?[bB](?![A-Za-z0-9])", name)[0]
+
+
+# --- beside the paper's models ------------------------------------------------------------------------
+
+
+def paper_drops(papers: tuple[Model, ...]) -> Markup:
+    """Δ of the paper's models under the components and every type; of counts alone nothing is tested."""
+    rows = []
+    for model in papers:
+        found = {code: row.delta for code, row in model.summary.types.items()}
+        found |= {str(name): model.summary.values[f"delta_{name}"] for name in taxonomy.COMPONENTS}
+        cells: dict[str, Shift | None] = {
+            name: Shift(one.value, None, _around(one)) for name, one in found.items() if one
+        }
+        rows.append((model.label, cells))
+    most = max(abs(one.value) for _, cells in rows for one in cells.values() if one)
+    return figures.shifts(rows, _whole() | columns(papers), "Δ of the paper's models, in points", most)
+
+
+def clean_against_perturbed(models: tuple[Model, ...], papers: tuple[Model, ...]) -> Markup:
+    """Perturbed accuracy by clean accuracy, ours filled and named, the paper's hollow; on the diagonal
+    nothing is lost."""
+    dots = []
+    for kind, of in (("ours", models), ("paper", papers)):
+        for label, clean, perturbed in accuracies(of):
+            tip = f"{label}: {numbers.percent(clean)} clean, {numbers.percent(perturbed)} perturbed"
+            dots.append(Dot(clean, perturbed, kind, tip, name=label))
+    every = [at for dot in dots for at in (dot.x, dot.y)]
+    low, high = math.floor(10 * min(every)) / 10, math.ceil(10 * max(every)) / 10
+    ticks = {at / 10: f"{10 * at} %" for at in range(round(10 * low), round(10 * high) + 1)}
+    x = Axis(low, high, ticks, name="clean accuracy")
+    diagonal = figures.Path([(low, low), (high, high)], "proportional")
+    return figures.chart(
+        x, x._replace(name="perturbed accuracy"), dots, [diagonal],
+        "perturbed accuracy against clean accuracy of models", size=(640, 520),
+    )  # fmt: skip
+
+
+def accuracies(models: Sequence[Model]) -> list[tuple[str, float, float]]:
+    """(label, clean, perturbed) of the models that have both."""
+    found = [(m.label, m.summary.values["clean"], m.summary.values["perturbed"]) for m in models]
+    return [(label, clean.value, after.value) for label, clean, after in found if clean and after]
+
+
+def rank_agreement(models: Sequence[Model]) -> float | None:
+    """Spearman's ρ of clean and perturbed accuracy."""
+    pairs = np.array([both for _, *both in accuracies(models)], np.float64).reshape(-1, 2)
+    return rank_correlation(pairs[:, 0], pairs[:, 1])
+
+
+# --- the first screen ---------------------------------------------------------------------------------
+
+
+def drop_axis(models: Sequence[Model]) -> Axis:
+    """One axis for the drops of every model."""
+    drops = [one.drop for model in models if model.answer for one in model.answer.lines.values()]
+    ends = [0.0, LEAST_REACH, *(end for drop in drops for end in (drop.low, drop.high))]
+    return Axis(min(ends), max(ends), {})
+
+
+def drop(found: Evidence, axis: Axis) -> Markup:
+    """A line's drop as a bar of its word's colour."""
+    return figures.drop(found.drop, axis, found.word.replace(" ", "-"))
 
 
 def flips(model: Model) -> dict[str, Line]:
@@ -183,14 +256,17 @@ def reach(models: Sequence[Model]) -> float:
 
 def losses(models: Sequence[Model]) -> Markup:
     """Δ matched of models under the components and every type."""
-    groups: dict[str, dict[str, str]] = {"components": {name: name for name in taxonomy.COMPONENTS}}
     rows = []
     for model in models:
         cells: dict[str, Shift | None] = {name: _shift(found) for name, found in model.losses.items()}
         cells |= {code: _of_type(row) for code, row in model.summary.types.items() if row.delta_matched}
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
-    return figures.shifts(rows, groups | columns(models), label, reach(models))
+    return figures.shifts(rows, _whole() | columns(models), label, reach(models))
+
+
+def _whole() -> dict[str, dict[str, str]]:
+    return {"components": {name: name for name in taxonomy.COMPONENTS}}
 
 
 def stage_shifts(model: Model) -> Markup:
@@ -237,8 +313,11 @@ def _of_type(row: TypeRow) -> Shift | None:
     found = row.delta_matched
     if found is None:
         return None
-    tip = f"{numbers.signed(found.value)} {numbers.interval(found, sign=True)}, {found.n} pairs"
-    return Shift(found.value, _significant(row), tip)
+    return Shift(found.value, _significant(row), f"{_around(found)}, {found.n} pairs")
+
+
+def _around(found: Interval) -> str:
+    return f"{numbers.signed(found.value)} {numbers.interval(found, sign=True)}"
 
 
 def _significant(row: TypeRow) -> bool:

@@ -58,6 +58,18 @@ const watchBox = (() => {
 
 for (const box of document.querySelectorAll(".wide")) watchBox(box);
 
+// --- the menu ---------------------------------------------------------------------------------------
+
+const menu = document.querySelector(".menu");
+
+/** Closes once a section is chosen, and on a click elsewhere. */
+addEventListener("click", (event) => {
+  if (menu?.open && (event.target.closest(".menu a") || !menu.contains(event.target))) menu.open = false;
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && menu?.open) { menu.open = false; menu.firstElementChild.focus(); }
+});
+
 // --- downloads --------------------------------------------------------------------------------------
 
 const KINDS = { csv: "text/csv", tex: "application/x-tex", json: "application/json", md: "text/markdown" };

@@ -30,22 +30,26 @@ from .drawings import GROUPS, readable
 from .samples import Embedded, packed
 
 SECTIONS = {
-    "finding": "The finding",
-    "losses": "What is lost",
+    "answer": "Answer",
+    "losses": "Drops by type",
+    "types": "Type by type",
+    "forest": "Forest plot",
+    "cases": "Cases",
     "browser": "Rows and replies",
     "table2": "Table 2",
-    "heatmap": "Per type",
-    "blind": "What needs no reading",
+    "paper": "The paper's 21 models",
+    "verified": "Verified rows",
+    "heatmap": "Accuracy per type",
+    "blind": "Request-blind baselines",
     "components": "Components",
-    "size": "Size",
-    "types": "Type by type",
+    "size": "Model size",
     "levels": "Levels",
     "packs": "Beyond the core",
-    "gain": "What would I gain",
+    "gain": "Potential gains",
     "flips": "Flips",
-    "errors": "Errors",
+    "errors": "Error modes",
     "stages": "Stages",
-    "replies": "Replies",
+    "replies": "Reading of replies",
     "recovery": "Recovery",
     "sources": "Sources",
     "costs": "Costs",
@@ -112,7 +116,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             codes=list(names),
             names=names,
             modified={t.code: t.what_is_modified for t in kinds},
-            sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, anchor)},
+            sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, samples, anchor)},
             simulated=", ".join(dict.fromkeys(readable(metric) for metric, _, _ in simulated)),
             error=max((found.error for _, _, found in simulated), default=0.0),
             sources=sources.in_tables(),
@@ -120,6 +124,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             reply_flags=READ_WITH_CARE,
             draw=drawings,
             axis=drawings.forest_axis(models),
+            drops=drawings.drop_axis(models),
             heads=HEADS,
             solved=blind.solved(report.needs_no_reading),
             scatters={
@@ -173,13 +178,16 @@ def _files(report: Report) -> dict[str, str]:
     }
 
 
-def _there(report: Report, anchor: str) -> bool:
+def _there(report: Report, samples: Embedded, anchor: str) -> bool:
     """Whether there is something to show in a section that may be empty."""
     if anchor in ("recovery", "costs", "hardest"):
         return bool(report.marts.get(anchor))
     held = {
-        "finding": (model.finding for model in report.models),
         "losses": (_losing(model) for model in report.models),
+        "forest": (_losing(model) for model in report.models),
+        "cases": samples.cases,
+        "paper": report.paper,
+        "verified": report.paper,
         "gain": (model.gains for model in report.models),
         "blind": (report.needs_no_reading,),
         "packs": (model.packs for model in report.models),

@@ -22,6 +22,7 @@ from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Json, Sample, Verdict, dumps, loads, record
 
+from .cases import Case, lost
 from .pool import Pool, cut
 
 BUDGET = 4_000_000
@@ -49,6 +50,8 @@ class Embedded(msgspec.Struct, frozen=True):
     rows: int = 0
     clip: int = 0
     """Characters kept of a reply."""
+    cases: dict[str, tuple[Case, ...]] = {}
+    """Label of a run that lost something → of each component one lost sample."""
 
 
 def embed(runs: Sequence[Run], labels: Sequence[str], release: str | Path | None = None) -> Embedded:
@@ -72,7 +75,13 @@ def embed(runs: Sequence[Run], labels: Sequence[str], release: str | Path | None
         kept = fewer
     if len(kept) < every:
         notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, as many of each source.")
-    return Embedded(text, tuple(notes), len(kept), clip)
+    with_texts = (
+        (run, label)
+        for run, label in zip(runs, labels, strict=True)
+        if {"raw_output", "calls"} <= set(_there(Path(run.path) / "scores.parquet"))
+    )
+    cases = {label: found for run, label in with_texts if (found := lost(run, kept))}
+    return Embedded(text, tuple(notes), len(kept), clip, cases)
 
 
 def packed(value: Json) -> str:

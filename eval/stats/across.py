@@ -1,4 +1,4 @@
-"""One value of many models: what is usual, and how far they lie apart."""
+"""Values of many models: what is usual of one, how far they lie apart, and whether two rank them alike."""
 
 from typing import NamedTuple
 
@@ -21,3 +21,14 @@ def across(values: Floats) -> Across:
     if not len(values):
         return Across(None, None, None, 0)
     return Across(float(np.median(values)), float(values.min()), float(values.max()), len(values))
+
+
+def rank_correlation(x: Floats, y: Floats) -> float | None:
+    """Spearman's ρ of two values of the same models, ties at their mean rank. None where one does not vary."""
+    ranks = []
+    for values in (x, y):
+        distinct, place, times = np.unique(values, return_inverse=True, return_counts=True)
+        if len(distinct) < 2:
+            return None
+        ranks.append((np.cumsum(times) - (times - 1) / 2)[place])
+    return float(np.corrcoef(ranks)[0, 1])

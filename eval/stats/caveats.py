@@ -1,6 +1,6 @@
 """What has to be known before a run's drops are read: agent errors, rejections, cut replies, gaps."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from .runs import Outcomes, Run, unstated
 
@@ -8,33 +8,39 @@ CUT = 0.05
 """Share of replies cut off at the token limit above which a run is read with care."""
 
 
+def statuses(run: Run, outcomes: Outcomes) -> dict[str, Counter[str]]:
+    """Status → type → rows with a verdict; every status that is asked for."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    inside = set(outcomes.clean_ids), set(outcomes.types)
+    columns = (run.rows[name].tolist() for name in ("status", "clean_id", "type_code", "correct"))
+    for status, clean_id, code, verdict in zip(*columns, strict=True):
+        if verdict >= 0 and clean_id in inside[0] and code in inside[1]:
+            found[status][code] += 1
+    return found
+
+
 def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     """What leads the headline (may be empty), and every warning, the worst first."""
-    rows = [
-        (status, code, finish)
-        for status, code, finish, verdict in zip(
-            *(run.rows[name].tolist() for name in ("status", "type_code", "finish_reason", "correct")),
-            strict=True,
-        )
-        if verdict >= 0 and code in outcomes.types
-    ]
-    total = len(rows)
+    by_status = statuses(run, outcomes)
+    total = sum(one.total() for one in by_status.values())
     found = []
-    if failed := sum(status == "agent_error" for status, *_ in rows):
-        found.append((f"The agent failed on {failed} of {total} rows.", "rbtc failures shows the messages"))
-    if refused := Counter(code for status, code, _ in rows if status == "rejected"):
+    if failed := by_status["agent_error"].total():
+        head = f"The agent failed on {failed} of {total} rows."
+        found.append((head, "they count as wrong; rbtc failures shows the messages"))
+    if refused := by_status["rejected"]:
         types = f"{len(refused)} type{'s' if len(refused) > 1 else ''}"
-        found.append(
-            (f"The server rejected rows of {types}.", f"{', '.join(refused)}: {refused.total()} rows")
-        )
-    cut = sum(finish == "length" for *_, finish in rows)
+        detail = f"{', '.join(refused)}; {refused.total()} rows count as wrong"
+        found.append((f"The server rejected rows of {types}.", detail))
+    cut = int(((run.rows["finish_reason"] == "length") & (run.rows["correct"] >= 0)).sum())
     if cut > CUT * total:
         found.append((f"{cut} of {total} replies were cut off.", "raise --max-tokens"))
-    alarm = found[0][0] if found else ""
     warnings = [f"{head.rstrip('.')}: {more}" for head, more in found]
     if missing := int(outcomes.missing.sum()) + outcomes.unaccounted:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
+    native = [n for n in run.rows["native_calls"].tolist() if n is not None]
+    if run.mode == "fc" and native and not any(native):
+        warnings.append(f"0 of {len(native)} replies hold a native call: is a tool parser missing?")
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
         warnings.append(f"{golds} golds cannot be inferred, best possible {best:.1f}")
-    return alarm, tuple(warnings)
+    return found[0][0] if found else "", tuple(warnings)

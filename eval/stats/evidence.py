@@ -15,7 +15,7 @@ from .blind import read as blind_figures
 from .caveats import caveats
 from .intervals import Interval
 from .runs import Outcomes, Run
-from .sides import RIGHT, Sides, at_worst, own_clean
+from .sides import RIGHT, Sides, at_worst, drops, own_clean
 from .significance import holm, holm_by
 from .summary import Summary
 from .values import codes_of, leading, pack_of
@@ -80,18 +80,18 @@ def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answ
     """What the run says over the rows of `outcomes`."""
     heads = {name: codes_of(name) for name in ("perturbed", *taxonomy.COMPONENTS)}
     sides = {
-        name: found
+        name: one
         for name, codes in (*heads.items(), *((code, (code,)) for code in outcomes.types[1:]))
-        if (found := own_clean(outcomes, _scored(codes))) is not None
+        if (one := own_clean(outcomes, _scored(codes))) is not None
     }
-    drops = {name: one.drop for name, one in sides.items()}
-    p_values = {name: drop.p or 0.0 for name, drop in drops.items()}
+    found = dict(zip(sides, drops([*sides.values()]), strict=True))
+    p_values = {name: drop.p or 0.0 for name, drop in found.items()}
     components = {name: p for name, p in p_values.items() if name in taxonomy.COMPONENTS}
     types = {name: p for name, p in p_values.items() if name not in heads}
     corrected = p_values | holm(components) | holm_by(pack_of, types)
     reach = Reach(run, outcomes)
     made = {
-        name: _judged(name, one, drops[name], corrected[name], outcomes, _scored(codes_of(name)), reach)
+        name: _judged(name, one, found[name], corrected[name], outcomes, _scored(codes_of(name)), reach)
         for name, one in sides.items()
     }
     lines = {name: one for name, one in made.items() if name in heads}
@@ -113,6 +113,17 @@ def _scored(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
 
 
+def word(sides: Sides, drop: Interval, p_holm: float) -> Word:
+    """What pairs without a gap let one say."""
+    if sides.right >= RIGHT and drop.high <= HOLDS * sides.accuracy_before:
+        return "holds"
+    return "loses" if _is_lost(drop, p_holm) else "cannot tell"
+
+
+def _is_lost(drop: Interval, p_holm: float) -> bool:
+    return p_holm <= LEVEL and drop.low > 0
+
+
 def _judged(
     name: str,
     sides: Sides,
@@ -126,43 +137,41 @@ def _judged(
     worst = at_worst(outcomes, codes) or sides
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
-    highest = worst.drop if absent else drop
-    whole = sides.right >= RIGHT and not missing
-    word: Word = "cannot tell"
-    if whole and drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.accuracy_before:
-        word = "holds"
-    elif p_holm <= LEVEL and drop.low > 0:
-        word = "loses"
+    highest = drops([worst])[0] if absent else drop
+    said = word(sides, drop, p_holm)
+    if said == "holds" and (missing or highest.high > HOLDS * worst.accuracy_before):
+        said = "loses" if _is_lost(drop, p_holm) else "cannot tell"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
     cure = reach.cure(cases, sides.factor(drop, HOLDS * clean))
-    if word != "cannot tell":
-        why = ""
+    if said != "cannot tell":
+        why = []
     elif missing:
         count = absent or outcomes.unaccounted
-        why = f"{count} pairs of rows have no verdict: run the same rbtc eval again"
+        why = [f"{count} pairs of rows have no verdict", "run the same rbtc eval again"]
     elif not clean:
-        why = f"cannot be tested: no clean row was correct; {cure}"
+        why = ["no clean row was correct", cure]
     elif drop.low > 0:
-        why = f"loss likely, not proven: {seen}; {cure}"
+        why = ["loss likely, not proven", seen, cure]
     elif sides.right < RIGHT:
-        why = f"{sides.right} of {cases} clean answers are right; {seen}: {cure}"
+        why = [f"{sides.right} of {cases} clean answers are right", seen, cure]
     else:
-        why = f"{seen}: {cure}"
+        why = [seen, cure]
     return Evidence(
         name=name,
-        word=word,
+        word=said,
         cases=cases,
         right=sides.right,
         clean=clean,
         after=sides.accuracy_after,
         drop=drop,
-        keeps=_keeps(drop.high, clean),
+        keeps=keeps(drop.high, clean),
         p_holm=p_holm,
-        why=why,
+        why="; ".join(why),
     )
 
 
-def _keeps(high: float, clean: float) -> float | None:
+def keeps(high: float, clean: float) -> float | None:
+    """At least this share of the right answers is kept, by the upper end of the drop; a whole percent."""
     if not clean:
         return None
     return max(0, math.floor(100 * (1 - high / clean) + 1e-9)) / 100
@@ -172,7 +181,6 @@ class Reach:
     """How much more a run could ask."""
 
     def __init__(self, run: Run, outcomes: Outcomes) -> None:
-        """Raises nothing: a record without figures of the dataset stands for one that was asked whole."""
         figures = {one.type_code: one.rows for one in blind_figures(run.record.get("needs_no_reading", ()))}
         self._samples = int((outcomes.n[:, 0] > 0).sum())
         self._exist = figures.get(taxonomy.CLEAN, self._samples)
@@ -184,8 +192,10 @@ class Reach:
             more = RIGHT if math.isinf(factor) else math.ceil(cases * factor) - cases
             return f"{max(more, 1)} more cases"
         wanted = factor * self._samples
-        if wanted <= self._exist and self._samples < self._exist:
-            return f"ask more, --samples {min(self._exist, 10 * math.ceil((wanted + 1) / 10))}"
+        if self._samples < self._exist:
+            rounded = 10 * math.ceil(min(wanted, self._exist) / 10 + 0.1)
+            more = "" if wanted <= self._exist else " --repeat 3"
+            return f"ask more, --samples {min(self._exist, rounded)}{more}"
         return "ask more, --repeat, profile full, or another component"
 
 
@@ -234,8 +244,9 @@ def _unlosing(heads: list[Evidence], unsure: list[Evidence], rest: str) -> list[
     first = max(unsure, key=lambda one: one.drop.value)
     names = ", ".join(one.name for one in unsure)
     which = "" if len(unsure) == len(heads) else f" for {names}"
-    short = first.why.partition(";")[0].partition(": ")[0]
-    return [f"Cannot tell{which}: {first.why}.", f"Cannot tell{which}: {short}.", f"Cannot tell{which}."]
+    reason, *_, cure = first.why.split("; ")
+    parts = (first.why, f"{reason}; {cure}", reason)
+    return [*(f"Cannot tell{which}: {part}." for part in parts), f"Cannot tell{which}."]
 
 
 def _rest(others: list[Evidence], where: str) -> str:
@@ -245,11 +256,16 @@ def _rest(others: list[Evidence], where: str) -> str:
     if unsure := [one.name for one in others if one.word == "cannot tell"]:
         return f" Cannot tell for {', '.join(unsure)}."
     kept = min(one.keeps or 0.0 for one in others)
-    return f" Keeps at least {100 * kept:.0f} % of its right answers {where}."
+    return f" Keeps at least {100 * kept:.0f} % {where}."
 
 
 def _where(heads: list[Evidence]) -> str:
-    return "everywhere" if len(heads) >= len(taxonomy.COMPONENTS) else f"in {heads[0].name}"
+    place = (
+        "everywhere"
+        if len(heads) >= len(taxonomy.COMPONENTS)
+        else f"in {', '.join(one.name for one in heads)}"
+    )
+    return f"of its right answers {place}"
 
 
 def _amount(one: Evidence, *, short: bool = False) -> str:

@@ -1,10 +1,11 @@
 """A regression gate: did the agent lose more than it may, and is that more than chance?
 
-Against its own clean rows or against another run a component has one of three outcomes. D is what it may drop,
-M the larger of D and a quarter of the accuracy before.
+Against its own clean rows or against another run a component has one of three outcomes. D is what it may
+drop, M the larger of D and a quarter of the accuracy before.
 
-- `fail`: the drop that was seen is above D and the exact one-sided test of "no drop" rejects; or so does one of
-  its types with a drop above M. Holm's correction is over the components, and over all their types.
+- `fail`: the drop that was seen is above D and the exact one-sided test of "no drop" rejects (Holm's
+  correction is over the components); or one of its types drops by more than M and its test rejects (Holm's
+  correction is over its types).
 - `pass`: no failure, the drop is at most D and its interval ends at or below M, ten cases were right before.
 - `inconclusive`: else.
 
@@ -20,14 +21,16 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 
 from .intervals import Interval
-from .sides import RIGHT, Sides
+from .sides import RIGHT, Sides, drops
 from .significance import holm
 
 LEVEL = 0.025
 """Of a one-sided test."""
 MAX_DROP = 0.05
 SHARE = 0.25
-"""Of the accuracy before: what a type may lose, and how far the interval of a component that passes reaches."""
+"""Of the accuracy before: what a type may lose, and how far the interval of a passing component may reach."""
+ENOUGH = 15
+"""Cases from which a perfect agent passes in every component: with fewer the interval ends above a quarter."""
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 
@@ -89,27 +92,33 @@ def decide(
     p_values = {name: one.p_above for name, one in sides.items()}
     corrected = holm(p_values)
     return tuple(
-        _line(name, one, types.get(name, {}), allowed[name], p_values[name], corrected[name])
-        for name, one in sides.items()
+        _line(name, one, drop, types.get(name, {}), allowed[name], p_values[name], corrected[name])
+        for (name, one), drop in zip(sides.items(), drops([*sides.values()]), strict=True)
     )
 
 
 def _line(
-    name: str, sides: Sides, types: Mapping[str, Sides], max_drop: float, p: float, p_holm: float
+    name: str,
+    sides: Sides,
+    drop: Interval,
+    types: Mapping[str, Sides],
+    max_drop: float,
+    p: float,
+    p_holm: float,
 ) -> Line:
-    drop, ceiling = sides.drop, _ceiling(sides, max_drop)
+    ceiling = _ceiling(sides, max_drop)
     seen = drop.value > max_drop + 1e-12
     of_types = holm({code: one.p_above for code, one in types.items()})
     lost = tuple(
         code for code, one in types.items() if of_types[code] <= LEVEL and one.lost > _ceiling(one, max_drop)
     )
-    failures = (
-        ["it dropped by more than is allowed, and by more than chance explains"]
-        if seen and p_holm <= LEVEL
-        else []
-    )
+    failures = []
+    if seen and p_holm <= LEVEL:
+        failures.append(
+            f"lost {100 * drop.value:.1f} points, more than chance and the {100 * max_drop:g} allowed"
+        )
     if lost:
-        failures.append(f"more than {100 * ceiling:.0f} points are lost under {', '.join(lost)}")
+        failures.append(f"lost more than {100 * ceiling:.0f} points under {', '.join(lost)}")
     unsettled = _unsettled(sides, drop, seen, ceiling)
     return Line(
         name=name,
@@ -143,6 +152,11 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     if drop.high > ceiling:
         return f"a drop of {100 * drop.high:.0f} points is not ruled out, only {100 * ceiling:.0f} may be"
     return ""
+
+
+def unsettled(line: Line, why: str) -> Line:
+    """A line of which rows are missing: a drop that was seen counts, a pass does not."""
+    return msgspec.structs.replace(line, outcome="inconclusive", why=why)
 
 
 def outcome_of(lines: Sequence[Line]) -> Outcome:

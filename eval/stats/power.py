@@ -1,5 +1,4 @@
-"""The smallest effect that a run, or a comparison of two, could have seen: what "no difference was found" is
-worth."""
+"""The minimum detectable effect of a run, or of a comparison of two."""
 
 from collections.abc import Mapping
 from statistics import NormalDist, median
@@ -28,17 +27,14 @@ class Power(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """For people: `199 samples, 1 repeat: seen four times out of five are perturbed 3.1 points, …`"""
+        """For people: `minimum detectable effect in points (80 % power; 199 samples, 1 repeat): clean 3.1`"""
         effects = ", ".join(
             f"{'a single type' if name == 'type' else name} {100 * effect:.1f}"
             for name, effect in self.smallest.items()
         )
         repeats = f"{self.repeats} repeat{'s' if self.repeats != 1 else ''}"
         samples = f"{self.samples} sample{'s' if self.samples != 1 else ''}"
-        return (
-            f"the smallest effect that could have been seen ({samples}, {repeats}; four times out of five), "
-            f"in points: {effects}"
-        )
+        return f"minimum detectable effect in points (80 % power; {samples}, {repeats}): {effects}"
 
 
 def power(

@@ -28,6 +28,8 @@ class Sides(msgspec.Struct, frozen=True):
     before: Ints
     after: Ints
     pairs: Ints
+    right: int
+    """Cases that are right before: on clean by the majority of repeats, else by the shares of their rows."""
 
     @property
     def accuracy_before(self) -> float:
@@ -38,18 +40,6 @@ class Sides(msgspec.Struct, frozen=True):
     def accuracy_after(self) -> float:
         """Share of the pairs that are right after."""
         return int(self.after.sum()) / int(self.pairs.sum())
-
-    @property
-    def right(self) -> int:
-        """Cases that are right before, by the majority of their pairs."""
-        return int((2 * self.before > self.pairs).sum())
-
-    @property
-    def drop(self) -> Interval:
-        """before − after with its 95 % interval, and the exact two-sided p of "no drop"."""
-        found = difference(shares(self.before, self.pairs), shares(self.after, self.pairs))
-        made = of_estimate(found, int(self.pairs.sum()), "mover", paired_p(self.before - self.after))
-        return msgspec.structs.replace(made, value=self.lost)
 
     @property
     def lost(self) -> float:
@@ -79,10 +69,28 @@ class Sides(msgspec.Struct, frozen=True):
         return max(RIGHT / self.right, min(ways) ** 2, 1.0)
 
 
+def drops(sides: Sequence[Sides]) -> list[Interval]:
+    """Of each before − after, with its 95 % interval and the exact two-sided p of "no drop"."""
+    if not sides:
+        return []
+    most = max(len(one.pairs) for one in sides)
+    before, after, pairs = (  # cases without a pair take no part
+        np.stack([np.pad(getattr(one, name), (0, most - len(one.pairs))) for one in sides])
+        for name in ("before", "after", "pairs")
+    )
+    found = difference(shares(before, pairs), shares(after, pairs))
+    made = (
+        of_estimate(found.at(at), int(one.pairs.sum()), "mover", paired_p(one.before - one.after))
+        for at, one in enumerate(sides)
+    )
+    return [msgspec.structs.replace(made, value=one.lost) for made, one in zip(made, sides, strict=True)]
+
+
 def own_clean(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
     """Rows of `codes` beside the run's own clean rows, repeat by repeat; None where there is no pair."""
     before, pairs = outcomes.anchors(codes)
-    return _sides(before, outcomes.anchored(codes)[0], pairs)
+    right = int((2 * before > pairs).sum())
+    return _sides(before, outcomes.anchored(codes)[0], pairs, right)
 
 
 def at_worst(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
@@ -94,7 +102,7 @@ def at_worst(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
     wanted = np.where(asked[:, :1] > 0, asked[:, at], 0)
     absent = outcomes.by_unit(np.maximum(wanted - outcomes.pairs[:, at], 0).sum(axis=1))
     before, pairs = outcomes.anchors(codes)
-    return _sides(before + absent, outcomes.anchored(codes)[0], pairs + absent)
+    return _sides(before + absent, outcomes.anchored(codes)[0], pairs + absent, 0)
 
 
 def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | None:
@@ -107,9 +115,11 @@ def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | No
     unit = math.lcm(base.repeats, new.repeats)
     before = np.where(both, base.correct[:, at] * (unit // base.repeats), 0)
     after = np.where(both, new.correct[:, at] * (unit // new.repeats), 0)
-    return _sides(*(new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit)))
+    found = [new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit)]
+    right = int((found[0] / np.maximum(found[2], 1)).sum() + 1e-9)
+    return _sides(*found, right)
 
 
-def _sides(before: Ints, after: Ints, pairs: Ints) -> Sides | None:
+def _sides(before: Ints, after: Ints, pairs: Ints, right: int) -> Sides | None:
     there = pairs > 0
-    return Sides(before[there], after[there], pairs[there]) if there.any() else None
+    return Sides(before[there], after[there], pairs[there], right) if there.any() else None

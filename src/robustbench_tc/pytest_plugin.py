@@ -30,6 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(name, metavar=metavar, help=text)
     group.addoption("--rbtc-max-drop", type=float, default=0.05, help="largest drop that passes (0.05)")
     group.addoption("--rbtc-limit", type=int, help="at most so many rows")
+    allow = "--rbtc-allow-inconclusive"
+    group.addoption(allow, action="store_true", help="skip a component with too few cases to tell")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,8 +55,7 @@ class _Gate(pytest.Collector):
         return ()
 
     def line(self, name: str) -> "Line | None":
-        """The gate's line of a component; None where the run has no row of it. UserError where rows are
-        missing: nothing is passed then."""
+        """The gate's line of a component; None where the run has no row of it."""
         if self._verdict is None:
             try:
                 self._verdict = self._judged()
@@ -62,14 +63,9 @@ class _Gate(pytest.Collector):
                 self._verdict = error
         if isinstance(self._verdict, Exception):
             raise self._verdict
-        line = next((line for line in self._verdict.lines if line.name == name), None)
-        if line is not None and line.outcome == "not shown":
-            from .errors import UserError
-
-            run = self._verdict.run
-            said = f"rows of {run} have no verdict (`rbtc gate {run}` counts them)"
-            raise UserError(f"{name} is not passed: {said}; the same pytest asks them again")
-        return line
+        if self._verdict.faults:
+            raise _Dropped(self._verdict.faults[0])
+        return next((line for line in self._verdict.lines if line.name == name), None)
 
     def _judged(self) -> "Verdict":
         from . import api
@@ -100,7 +96,9 @@ class _Component(pytest.Item):
         line = self.parent.line(self.name)
         if line is None:
             pytest.skip(f"the run has no pair of rows for {self.name}")
-        if line.outcome == "fail":
+        if line.outcome == "inconclusive" and self.config.getoption("--rbtc-allow-inconclusive"):
+            pytest.skip(describe(line))
+        if line.outcome != "pass":
             raise _Dropped(describe(line))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -116,4 +114,4 @@ class _Component(pytest.Item):
 
 
 class _Dropped(Exception):
-    """A component that lost more than it may."""
+    """A component that does not pass."""

@@ -348,7 +348,7 @@ def test_a_second_answer_is_taken_behind_its_own_first_only(
     ("options", "said"),
     [
         ({"temperature": 0.5}, "its answers were got under other settings: temperature: 0.0 there, 0.5 here"),
-        ({"mode": "fc"}, 'other settings: mode: "prompt" there, "fc" here'),
+        ({"mode": "prompt"}, 'other settings: mode: "fc" there, "prompt" here'),
         ({"model": "small"}, 'other settings: model: "tiny" there, "small" here'),
     ],
 )

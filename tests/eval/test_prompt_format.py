@@ -180,7 +180,8 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
         assert again.code == 0 and len(server.bodies) == 2
         other = training(Path("other"), made.system(made.FERRY).replace("Mind", "Heed"))
         refused = rbtc(*asked, "--rlla", other)
-        plain = rbtc("eval", release, "--model", "m", "--ids", row, "--out", "run", "--base-url", server.url)
+        ours = ("eval", release, "--model", "m", "--mode", "prompt", "--ids", row, "--out", "run")
+        plain = rbtc(*ours, "--base-url", server.url)
     sample = next(one for one in inputs.load(str(release)).rows if one.id == row)
     assert first["messages"] == WORDS.messages(sample)
     assert "tools" not in first and "tools" not in second

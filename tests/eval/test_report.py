@@ -22,11 +22,12 @@ import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.report import content, latex, page
+from robustbench_tc.eval.report import content, drawings, latex, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.verified import Beside
 from robustbench_tc.io.numbers import number, typeset
+from robustbench_tc.io.templates import plain
 
 from ..conftest import Rbtc
 from ..refusals import refuses
@@ -120,7 +121,7 @@ def test_the_page_is_well_formed_and_runs_and_styles_what_its_policy_names(shown
         hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
         assert policy[name].split() == [f"'sha256-{one}'" for one in hashes]
     outside = [a for a in parsed.addresses if not a.startswith(("#", "data:,"))]
-    assert outside == ["https://arxiv.org/abs/2605.11928"]  # a link to follow, nothing that is loaded
+    assert set(outside) == {"https://arxiv.org/abs/2605.11928"}  # a link to follow, nothing that is loaded
     assert "@import" not in shown and "url(" not in shown
 
 
@@ -133,7 +134,7 @@ def test_names_and_records_are_shown_inert_and_without_secrets(shown: str) -> No
 
 def test_every_anchor_of_the_menu_is_there(shown: str) -> None:
     wanted = set(re.findall(r'<a href="#(\w+)"', shown))
-    assert len(wanted) == 19
+    assert len(wanted) == len(page.SECTIONS) - 3  # no dataset, no pack, no baselines
     assert all(f'<section id="{anchor}">' in shown for anchor in wanted)
 
 
@@ -149,7 +150,7 @@ def test_missing_rows_are_averaged_over_only_when_allowed(folders: list[str]) ->
     allowed = api.report(folders[2:], allow_missing=True)
     assert allowed.models[0].summary.values["perturbed"] is not None
     assert allowed.gaps
-    assert "Values below rest on the rows that are there" in page.html(allowed)
+    assert "values rest on the rows that are there" in page.html(allowed)
 
 
 def test_marks_are_against_the_named_baseline_only(report: content.Report, folders: list[str]) -> None:
@@ -295,17 +296,56 @@ def test_latex_tables_hold_the_values_and_no_name_breaks_them(report: content.Re
     )
 
 
-def test_the_page_and_the_markdown_lead_with_a_sentence_for_every_model(
+def test_the_page_and_the_markdown_lead_with_the_answer_of_every_model(
     report: content.Report, shown: str
 ) -> None:
-    lead = html.unescape(shown.partition('<ul class="findings">')[2].partition("</ul>")[0])
-    for model in report.models:
-        assert model.finding is not None and model.finding.text in lead
     text = page.markdown(report)
-    assert text.index("## The finding") < text.index("| model |")
-    assert (
-        shown.index("findings") < shown.index('<section id="losses">') < shown.index('<section id="table2">')
+    lead, _, rest = text.partition("| model |")
+    first = html.unescape(shown.partition('<section id="losses">')[0])
+    for model in report.models:
+        assert model.answer is not None and model.answer.sentence in first
+        assert plain(model.answer.sentence) in lead and model.answer.sentence not in rest
+        for name, one in model.answer.lines.items():
+            drop, low, high = (
+                typeset(number(100 * x, 1)) for x in (one.drop.value, one.drop.low, one.drop.high)
+            )
+            assert f"<td>{drop}<small>{low} to {high}</small></td>" in first
+            assert f"| {name} | {one.cases} |" in lead and f"| {drop} | {low} to {high} |" in lead
+        for line in model.answer.warnings:
+            assert line in first and plain(line) in lead
+
+
+def test_the_drops_of_the_paper_stand_as_printed_and_its_ranks_agree(report: content.Report) -> None:
+    """Δ of the heat map is the paper's own; ρ as scipy.stats.spearmanr has it, worked out by hand here."""
+    drawn = str(drawings.paper_drops(report.paper))
+    for row in paper.table2():
+        if row.metric.startswith("delta_"):
+            tip = f"{row.model}, {row.metric.removeprefix('delta_')}: {row.value:+.3f} ["
+            assert tip in drawn.replace("−", "-") or abs(row.value) < 0.0005, tip
+    assert drawn.count("not tested") == 21 * (4 + len(taxonomy.codes()))
+    chart = str(drawings.clean_against_perturbed(report.models, report.paper))
+    assert chart.count('class="dot paper"') == 21 and chart.count('class="dot ours"') == 2  # one has a gap
+    ranks = [
+        [sorted(one).index(x) for x in one] for one in map(list, zip(*spread(report.paper), strict=True))
+    ]
+    apart = sum((a - b) ** 2 for a, b in zip(*ranks, strict=True))
+    assert drawings.rank_agreement(report.paper) == pytest.approx(
+        1 - 6 * apart / (21 * (21**2 - 1)), abs=0.01
     )
+    assert drawings.rank_agreement(report.models[:1]) is None
+
+
+def spread(models: tuple[content.Model, ...]) -> list[tuple[float, float]]:
+    return [(clean, perturbed) for _, clean, perturbed in drawings.accuracies(models)]
+
+
+def test_lines_join_the_sizes_of_a_family(report: content.Report) -> None:
+    assert (
+        drawings.family("Qwen/Qwen2.5-1.5B-Instruct") == drawings.family("Qwen/Qwen2.5-3B") == "Qwen/Qwen2.5"
+    )
+    assert drawings.family("o4-mini") == "o4-mini"
+    drawn = str(drawings.scatter(report.models, report.paper, "retention"))
+    assert drawn.count("<polyline") == 5  # MUA-RL, LoopTool, Qwen3, ToolRL-Qwen2.5, Qwen2.5
 
 
 def test_without_the_dataset_and_without_the_wish_the_page_says_why_it_has_no_rows(

@@ -14,7 +14,7 @@ class StaticConfig(RowsConfig):
     """Upstream benchmarks, separated by commas."""
     samples: int | None = None
     """At most so many clean ids, with all their rows."""
-    mode: str = "prompt"
+    mode: str = "fc"
     """prompt: the registry stands in the system message; fc: native tools."""
 
 

@@ -19,32 +19,38 @@ def gate(
     *,
     max_drop: float = 0.05,
     components: "Mapping[str, float | None] | None" = None,
-    strict: bool = False,
+    allow_inconclusive: bool = False,
+    allow_agent_errors: int = 0,
+    save_baseline: "str | Path | None" = None,
     allow_missing: bool = False,
     subset: "Subset" = "all",
 ) -> "Verdict":
     """`rbtc gate`: whether a scored run lost more than it may; `exit_code` is the command's.
 
     Against its own clean rows, or `against` another run of the same dataset. `components`: those that are
-    asked for, each with its own `max_drop` or None; by default all of them. Raises UserError for runs that
-    cannot be held against each other.
+    asked for, each with its own `max_drop` or None; by default all of them. `save_baseline`: a folder that
+    gets the run's verdicts, for a later `against`. Raises UserError for runs that cannot be compared.
 
     >>> gate("runs/mine", "runs/released").outcome  # doctest: +SKIP
     """
-    from ..eval.gate import judge
+    from ..eval.gate import judge, save_baseline as save
     from ..eval.stats.runs import Run, read
 
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
-    return judge(
+    verdict = judge(
         new,
         base,
         max_drop=max_drop,
         components=components,
-        strict=strict,
+        allow_inconclusive=allow_inconclusive,
+        allow_agent_errors=allow_agent_errors,
         allow_missing=allow_missing,
         subset=subset,
     )
+    if save_baseline is not None:
+        save(new, Path(save_baseline))
+    return verdict
 
 
 def compare(

@@ -35,7 +35,7 @@ def compare(
     log_key: LogKeys = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether B is better than A, where, and how sure: paired over the rows that both answered.
+    """Compare two runs on the rows that both answered, with paired tests.
 
     Example: rbtc compare runs/base runs/tuned
     Example: rbtc compare logs/base.eval logs/tuned.eval
@@ -77,6 +77,8 @@ def _print_comparison(found: "Comparison") -> None:
     version = f", dataset {found.dataset_version}" if found.dataset_version else ""
     echo(styled(f"A = {found.a}, B = {found.b}{version}", style="bold"))
     echo(styled(found.verdict))
+    for name, sentence in zip((found.a, found.b), found.sentences, strict=True):
+        echo(styled(f"{name}: {sentence}"))
     echo()
     table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
     for name, pair in found.overall.items():
@@ -93,7 +95,7 @@ def _print_comparison(found: "Comparison") -> None:
                 signed(delta.difference.value),
                 interval(delta.difference, sign=True),
                 p_value(found.deltas_holm.get(name)),
-                "cannot be said" if closed is None else percent(closed.value),
+                "not defined" if closed is None else percent(closed.value),
                 "" if closed is None else interval(closed, sign=True),
             )
         echo(table)

@@ -51,7 +51,9 @@ Command = Annotated[
 ]
 ModeName = Annotated[
     str | None,
-    typer.Option(help="prompt or fc (api: the same); default: the models' table, else prompt."),
+    typer.Option(
+        help="fc (api: the same) or prompt. Default: fc; for the paper's models the mode of their training."
+    ),
 ]
 Backend = Annotated[
     Literal["openai", "vllm", "anthropic", "gemini"],
@@ -117,6 +119,9 @@ Reuse = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Throw away the run that is in the folder.")]
 NoScore = Annotated[bool, typer.Option("--no-score", help="Only ask; `rbtc score` later.")]
+NoEarlyStop = Annotated[
+    bool, typer.Option("--no-early-stop", help="Go on although the first 20 replies hold no call.")
+]
 ShowProgress = Annotated[
     bool, typer.Option(help="A progress bar on standard error; without a terminal a line a minute.")
 ]
@@ -152,6 +157,7 @@ def eval_(
     fresh: Fresh = False,
     discard_changes: DiscardChanges = False,
     no_score: NoScore = False,
+    no_early_stop: NoEarlyStop = False,
     allow_missing: AllowMissing = False,
     progress: ShowProgress = True,
 ) -> None:
@@ -192,6 +198,7 @@ def eval_(
             fresh=fresh,
             discard_changes=discard_changes,
             score=False,
+            early_stop=not no_early_stop,
             started=started,
             progress=tell,
             **requests.options(ctx),

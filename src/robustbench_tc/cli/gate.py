@@ -17,20 +17,29 @@ if TYPE_CHECKING:
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Scored run folder.")]
 Against = Annotated[
     Path | None,
-    typer.Option(metavar="BASE", help="A run of the same dataset; default: the run's own clean rows."),
+    typer.Option(
+        metavar="BASE", help="Baseline: a run of the same dataset; default: the run's own clean rows."
+    ),
 ]
-MaxDrop = Annotated[float, typer.Option(help="The largest drop that passes, as a share.")]
+MaxDrop = Annotated[float, typer.Option(help="Largest drop that passes, as a share.")]
 Components = Annotated[
     list[str] | None,
     typer.Option(
-        "--component", metavar="NAME[:DROP]", help="Look at this one, with its own --max-drop. Repeatable."
+        "--component", metavar="NAME[:DROP]", help="Gate this one, with its own --max-drop. Repeatable."
     ),
 ]
-Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Pass only what rules a larger drop out; else status 2."),
+AllowInconclusive = Annotated[
+    bool, typer.Option("--allow-inconclusive", help="Exit 0 where the run is too small to tell.")
 ]
-AllowMissing = Annotated[bool, typer.Option("--allow-missing", help="Pass a run that has not every row.")]
+AgentErrors = Annotated[
+    int, typer.Option("--allow-agent-errors", min=0, metavar="N", help="Rows on which the agent may fail.")
+]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing", help="Pass a run in which rows have no verdict.")
+]
+Baseline = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Save the verdicts there, for a later --against.")
+]
 JUnit = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")]
 Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a pull request's summary.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -41,18 +50,20 @@ def gate(
     against: Against = None,
     max_drop: MaxDrop = 0.05,
     component: Components = None,
-    strict: Strict = False,
+    allow_inconclusive: AllowInconclusive = False,
+    allow_agent_errors: AgentErrors = 0,
     allow_missing: AllowMissing = False,
+    save_baseline: Baseline = None,
     subset: Subset = "all",
     junit: JUnit = None,
     markdown: Markdown = None,
     as_json: Json = False,
 ) -> None:
-    """Fail where a run lost more than it may: status 0 passed, 1 failed, 2 not shown.
+    """Fail CI if accuracy drops by more than --max-drop.
 
-    A component fails where the drop that was seen is above --max-drop and is more than chance explains.
+    Exits 0 (passed), 1 (failed) or 3 (inconclusive: too few cases to tell).
 
-    Example: rbtc gate runs/mine --against runs/released --component reward:0.10 --junit gate.xml
+    Example: rbtc gate runs/mine --against baseline --component reward:0.10 --junit gate.xml
     """
     from .. import api
     from ..eval import gate as forms
@@ -65,7 +76,9 @@ def gate(
         against,
         max_drop=max_drop,
         components=dict(map(_asked, component or ())),
-        strict=strict,
+        allow_inconclusive=allow_inconclusive,
+        allow_agent_errors=allow_agent_errors,
+        save_baseline=save_baseline,
         allow_missing=allow_missing,
         subset=subset,
     )
@@ -91,7 +104,7 @@ def _asked(word: str) -> tuple[str, float | None]:
 def _print(found: "Verdict", sentence: str) -> None:
     from ..eval.gate import size
 
-    names = ("", "before", "after", "drop", "95 %", "allowed", "p (Holm)", "cases", "could miss", "")
+    names = ("", "before", "after", "drop", "95 %", "allowed", "p (Holm)", "cases", "")
     table = Table()
     for place, name in enumerate(names):
         table.add_column(name, justify="left" if place in (0, len(names) - 1) else "right")
@@ -105,10 +118,12 @@ def _print(found: "Verdict", sentence: str) -> None:
             size(line.max_drop),
             p_value(line.p_holm),
             str(line.cases),
-            size(line.could_miss),
             line.outcome,
         )
-    _console.out.print(table)
+    echo = _console.out.print
+    echo(_console.styled(sentence, style="bold"))
+    echo(table)
+    for reason in (*found.faults, *(f"{line.name}: {line.why}" for line in found.lines if line.why)):
+        echo(_console.styled(_console.one_line(reason)))
     for note in found.notes:
-        _console.out.print(_console.styled(_console.one_line(f"note: {note}"), style="yellow"))
-    _console.out.print(_console.styled(sentence, style="bold"))
+        echo(_console.styled(_console.one_line(f"note: {note}"), style="yellow"))

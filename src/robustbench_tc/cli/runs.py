@@ -69,7 +69,9 @@ def import_(
     ],
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="What was asked.")],
     model: Annotated[str, typer.Option(help="Whose answers they are.")],
-    mode: Annotated[str, typer.Option(help="prompt or fc: how they were asked.")] = "prompt",
+    mode: Annotated[
+        str | None, typer.Option(help="fc or prompt: how they were asked; default: as `rbtc eval` asks.")
+    ] = None,
     revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder; default runs/MODEL-MODE-imported.")] = None,
 ) -> None:
@@ -77,12 +79,12 @@ def import_(
 
     Example: rbtc import predictions/ api_eval --model o4-mini --mode fc
     """
-    from ..eval import exchange, inputs, record, verdicts
+    from ..eval import exchange, inputs, models, record, verdicts
 
     if out is not None:
         record.check_place(out)
     data = inputs.load(dataset, revision=revision)
-    wanted = record.mode_of(mode)
+    wanted = record.mode_of(mode or models.mode_of(model))
     place = out or record.default_place(model, wanted, "-imported")
     folder, found = exchange.import_run(predictions_path, data, model=model, mode=wanted, out=place)
     say(folder.notes)

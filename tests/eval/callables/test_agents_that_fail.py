@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.api import Reply, Task, evaluate
+from robustbench_tc.api import Reply, Task, evaluate, score
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.callables.invocation import Invocation
 from robustbench_tc.eval.callables.task import reply_of
@@ -24,10 +25,11 @@ from .. import small
 ONE = "apibank__level1_1::clean"
 
 
-def asked(release: Path, out: Path, agent: Callable[[Task], Any], **options: Any) -> dict[str, Any]:
-    """The scored row of one clean sample."""
-    evaluate(release, callable=agent, ids=[ONE], out=out, **options)
-    (row,) = parquet.read_rows([out / "scores.parquet"])
+def asked(release: Path, out: Path, **options: Any) -> dict[str, Any]:
+    """The scored row of one clean sample, on which an agent fails; the command has ended with its line."""
+    line = refuses("; expected: a ", evaluate, release, ids=[ONE], out=out, **options)
+    (row,) = parquet.read_rows([score(out).scores_path])
+    assert f"the agent failed on its first row, {ONE}: {row['error'].removeprefix('agent: ')}; " in line
     return row
 
 
@@ -58,7 +60,7 @@ FAILS: list[tuple[Callable[[Task], Any], str]] = [
     (raises_async, "agent: it raised RuntimeError: async"),
     (leaves, "agent: it ended with SystemExit 3"),
     (leaves_async, "agent: it ended with SystemExit bye"),
-    (lambda task: 7, "agent: it returned int: return a Reply, a text or a dict"),
+    (lambda task: 7, "agent: it returned int, which is no reply"),
     (
         lambda task: {"answer": 1},
         "agent: it returned a dict with 'answer': its keys are text, calls and usage",
@@ -81,7 +83,7 @@ FAILS: list[tuple[Callable[[Task], Any], str]] = [
 def test_a_failing_agent_has_a_wrong_row_that_says_why(
     release: Path, tmp_path: Path, agent: Callable[[Task], Any], line: str
 ) -> None:
-    row = asked(release, tmp_path / "run", agent)
+    row = asked(release, tmp_path / "run", callable=agent)
     assert (row["status"], row["correct"], row["reason"]) == ("agent_error", False, "agent_error")
     assert row["error"].startswith(line), row["error"]
     assert "\n" not in row["error"]
@@ -99,15 +101,18 @@ def sleeps(task: Task) -> Any:
 
 @pytest.mark.parametrize("agent", [sleeps, sleeps_async])
 def test_an_agent_that_hangs_is_given_up(release: Path, tmp_path: Path, agent: Callable[[Task], Any]) -> None:
-    row = asked(release, tmp_path / "run", agent, timeout_s=0.2)
+    row = asked(release, tmp_path / "run", callable=agent, timeout_s=0.2)
     assert (row["status"], row["error"]) == ("agent_error", "agent: no answer within 0.2 s")
 
 
 def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_path: Path) -> None:
     late: list[str] = []
 
+    asked: list[str] = []
+
     def agent(task: Task) -> Any:
-        if late:
+        asked.append(task.session)
+        if len(asked) != 2:
             return "at once"
         late.append("")
         time.sleep(0.5)
@@ -123,11 +128,38 @@ def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_
         time.sleep(0.05)
     assert late[1] == "this request has been answered: its tools can no longer be called"
     found = list(parquet.read_rows([tmp_path / "run" / "scores.parquet"]))
-    assert [row["status"] for row in found] == ["agent_error"] + ["ok"] * (len(rows) - 1)
+    assert [row["status"] for row in found] == ["ok", "agent_error"] + ["ok"] * (len(rows) - 2)
 
 
 def test_an_agent_that_fails_everywhere_is_not_asked_to_the_end(release: Path, tmp_path: Path) -> None:
-    refuses("the agent has failed on every row", evaluate, release, callable=raises, out=tmp_path / "run")
+    """One row is tried; once the agent is put right, the same folder takes it."""
+    refuses("the agent failed on its first row", evaluate, release, callable=raises, out=tmp_path / "run")
+    assert len(list(parquet.read_rows([tmp_path / "run" / "predictions.parquet"]))) == 1
+    evaluate(release, callable=lambda task: "", out=tmp_path / "run", types="clean")
+
+
+def test_an_agent_that_fails_on_a_later_row_is_asked_again(release: Path, tmp_path: Path) -> None:
+    """Its rows are wrong and say why; the same command asks them again, and no others."""
+    broken, count = True, 0
+
+    async def agent(task: Task) -> Any:
+        nonlocal count
+        count += 1
+        if broken and count % 3 == 0:
+            raise ValueError(f"row {count}")
+        return [{"name": "no_such_tool", "arguments": {}}]
+
+    def rows() -> list[tuple[str, str, bool]]:
+        found = parquet.read_rows([tmp_path / "run" / "scores.parquet"])
+        return [(row["id"], row["status"], row["correct"]) for row in found]
+
+    evaluate(release, callable=agent, out=tmp_path / "run", types="clean")
+    before, failed = rows(), count // 3
+    assert Counter(status for _, status, _ in before) == {"ok": count - failed, "agent_error": failed}
+    assert not any(correct for _, status, correct in before if status == "agent_error")
+    broken, count = False, 0
+    evaluate(release, callable=agent, out=tmp_path / "run", types="clean")
+    assert (count, {status for _, status, _ in rows()}) == (failed, {"ok"})
 
 
 PROGRAMS = [
@@ -144,15 +176,7 @@ PROGRAMS = [
 def test_a_failing_program_has_a_wrong_row_that_says_why(
     release: Path, tmp_path: Path, body: str, line: str
 ) -> None:
-    evaluate(
-        release,
-        command=program(tmp_path, body),
-        ids=[ONE],
-        out=tmp_path / "run",
-        timeout_s=1.5,
-        concurrency=1,
-    )
-    (row,) = parquet.read_rows([tmp_path / "run" / "scores.parquet"])
+    row = asked(release, tmp_path / "run", command=program(tmp_path, body), timeout_s=1.5, concurrency=1)
     assert (row["status"], row["error"]) == ("agent_error", line)
 
 
@@ -161,7 +185,7 @@ def test_what_a_program_started_ends_with_it(release: Path, tmp_path: Path) -> N
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid)); print('hello')"
     )
-    evaluate(release, command=program(tmp_path, body), ids=[ONE], out=tmp_path / "run", timeout_s=5)
+    asked(release, tmp_path / "run", command=program(tmp_path, body), timeout_s=5)
     pid = int((tmp_path / "pid").read_text())
     deadline = time.monotonic() + 10
     while _runs(pid) and time.monotonic() < deadline:

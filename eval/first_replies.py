@@ -1,0 +1,75 @@
+"""The first replies of a run: whether it makes sense to ask on.
+
+An own agent is tried on one row before the others are asked. A model is stopped after `SILENT` replies
+without a call to rows whose gold is a call: the server has no tool parser, or the model calls otherwise.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import Sample
+
+from . import passes
+from .predictions import as_answer
+from .record import Answer, Settings
+
+SILENT = 20
+"""So many replies without a call, and none with one, stop a session."""
+
+_WHY_SILENT = {
+    "fc": "is a tool parser missing on the server (vLLM: --enable-auto-tool-choice --tool-call-parser …), or "
+    "is it a prompt-mode model (--mode prompt)?",
+    "prompt": "is the model one that calls natively (--mode fc)?",
+}
+
+_EXPECTED = {
+    "callable": "a Reply, a text, a list of calls, or a dict with text and calls",
+    "command": "a text, or JSON with text and calls, on standard output",
+}
+
+Asked = Literal["own agent", "model"]
+"""Whose first replies are looked at."""
+
+
+class FirstReplies:
+    """Looks at replies until one shows that the run works. A run whose journal holds such a one goes on."""
+
+    def __init__(self, asked: Asked, settings: Settings, journal: Store, rows: Sequence[Sample]) -> None:
+        """`rows`: all of the run's, whose answers the journal may hold."""
+        self._asked = asked
+        self._settings = settings
+        self._silent = 0
+        by_id = {row.id: row for row in rows}
+        lines = filter(None, map(journal.get, journal.keys()))
+        there = (as_answer(journal.path, line) for line in lines)
+        self._works = any(self._shows(by_id[one.id], one) for one in there if one.id in by_id)
+
+    @property
+    def one_alone(self) -> bool:
+        """Whether a row is to be tried before the others are asked."""
+        return self._asked == "own agent" and not self._works
+
+    def see(self, row: Sample, shown: Sample, made: Answer) -> None:
+        """Looks at the reply to `row`, which defences may have `shown` otherwise.
+
+        Raises UserError where there is no sense in going on.
+        """
+        self._works = self._works or self._shows(shown, made)
+        if self._works:
+            return
+        if made.status == "agent_error":
+            said = (made.error or "").removeprefix("agent: ")
+            expected = _EXPECTED[self._settings.backend]
+            raise UserError(f"the agent failed on its first row, {row.id}: {said}; expected: {expected}")
+        if self._asked == "model" and made.status == "ok" and not made.further and all(row.golden_answers):
+            self._silent += 1
+        if self._silent >= SILENT:
+            why = _WHY_SILENT[self._settings.mode]
+            raise UserError(f"{SILENT} of {SILENT} replies hold no call: {why} --no-early-stop goes on")
+
+    def _shows(self, shown: Sample, made: Answer) -> bool:
+        if made.status != "ok" or self._asked == "own agent":
+            return made.status == "ok"
+        return bool(made.tool_calls) or bool(passes.calls_of(shown, self._settings, made))

@@ -47,6 +47,11 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """Came from the store; nothing was asked."""
 
 
+def call_id(own: str) -> str:
+    """A call's id as every server takes it back: nine letters or digits, the same for the same `own`."""
+    return hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+
+
 def completion(reply: Json, latency_s: float = 0.0) -> Completion:
     """The first choice of a chat-completions reply. Raises LLMError for anything else."""
     if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):

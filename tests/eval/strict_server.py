@@ -62,7 +62,7 @@ def _no_constant(word: str) -> None:
 def _refused_ids(messages: list[dict[str, Any]]) -> str | None:
     """Each call is answered once, in its order, right behind the reply that made it."""
     called: list[str] = []
-    answered: list[str] = []
+    answered: list[str | None] = []
     for place, message in enumerate(messages):
         ids = [call["id"] for call in message.get("tool_calls") or ()]
         called += ids

@@ -9,19 +9,19 @@ The paper's rows hold the identity fields of its data (`paper_layout`), the gold
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 import msgspec
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.schema import Call, Json, Prediction, Sample
+from robustbench_tc.schema import Call, Json, Prediction, Sample, Status
 
 from . import predictions
 from .inputs import Dataset, Selection
 from .paper_layout import decoded, identity
-from .record import Mode, RunFolder, Settings, Status, start
+from .record import Mode, RunFolder, Settings, start
 from .render import concrete
 from .score import answered_with_success
 
@@ -180,7 +180,7 @@ def _theirs(
     status: Status = "ok"
     if said:
         word = str(said).partition(":")[0]
-        status = cast(Status, word) if word in ("rejected", "too_long") else "request_error"
+        status = cast(Status, word) if word in get_args(Status) else "request_error"
     native = None
     # Calls without a text were native ones; beside a text they are what a parser made of it, except in fc.
     if mode == "fc" or not text.strip():

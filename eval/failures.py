@@ -25,7 +25,8 @@ REASONS = {
     "unparsable": "broke off, said nothing or began a call that cannot be read, where no call is right",
     "no_question": "neither called a tool nor asked, where asking is right",
     "unknown_tool": "the golden tool is not in the registry",
-    "rejected": "the server refused the tool list, or the agent failed",
+    "rejected": "the server refused the tool list",
+    "agent_error": "the agent raised, hung or returned no reply",
     "too_long": "the server refused the length",
 }
 """Reason codes of the scorers as sentences."""

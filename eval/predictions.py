@@ -38,7 +38,9 @@ def combine(
     injected = None if row.injected_error is None else bool(first.has_call)
     answers = [first, *(one for one in later if one is not None)]
     scored = answers[-1]
-    if len(together := answers[wire.answered(row) :]) > 1:  # calls in order, over several replies
+    together = answers[wire.answered(row) :] or [scored]
+    native = sum(len(one.tool_calls or ()) for one in together)
+    if len(together) > 1:  # calls in order, over several replies
         said = [one.text for one in together if one.text]
         calls = native_calls(row, settings, together)
         scored = msgspec.structs.replace(scored, text="\n".join(said) or None, tool_calls=calls)
@@ -67,6 +69,7 @@ def combine(
         retries=sum(a.retries for a in answers),
         logprobs=scored.logprobs,
         attempts=sum(bool(one.has_call) for one in answers) if counts_attempts(row) else None,
+        native_calls=native if settings.mode == "fc" else None,
     )
 
 

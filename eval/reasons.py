@@ -22,7 +22,7 @@ class Reason(msgspec.Struct, frozen=True):
     """Failed requests whose messages are the same but for numbers and ids."""
 
     status: str
-    """`request_error`: asked again by the next start. `rejected`, `too_long`: an answer, which is wrong."""
+    """One of `schema.Status` other than ok."""
     code: str
     """Of `LLMError`."""
     count: int
@@ -64,6 +64,7 @@ def lines(found: Sequence[Reason], session: Session | None = None) -> list[str]:
         said.append("why requests failed, the most frequent first:")
     for one in found[:SHOWN]:
         wrong = "" if one.status == "request_error" else ", counted as a wrong answer"
+        wrong += ", asked again by the same command" if one.status == "agent_error" else ""
         said.append(f"  {one.count} × {one.message} (such as {one.id}{wrong})")
     rest: Counter[str] = Counter()
     for one in found[SHOWN:]:

@@ -25,7 +25,7 @@ from robustbench_tc.io import folders, marker
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, Status
 
 from . import growth
 from .inputs import Dataset, Selection
@@ -39,7 +39,6 @@ JOURNAL = "journal.jsonl"
 LIVING = (RECORD, JOURNAL)
 """The files that are written again and again while a run goes on."""
 
-Status = Literal["ok", "request_error", "rejected", "too_long"]
 Mode = Literal["prompt", "fc"]
 
 

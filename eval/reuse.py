@@ -8,7 +8,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import ASKED_AGAIN, Json, Sample
 
 from . import growth
 from .passes import most
@@ -77,7 +77,7 @@ def _missing(journal: Store, passes: Sequence[str], there: dict[str, Answer]) ->
 
 def _kept(found: Answer | None) -> Answer | None:
     """An answer; a recorded failure is none."""
-    return None if found is None or found.status == "request_error" else found
+    return None if found is None or found.status in ASKED_AGAIN else found
 
 
 def _answers(path: Path, wanted: Container[str]) -> dict[str, Answer]:

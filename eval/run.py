@@ -15,7 +15,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Store
-from robustbench_tc.schema import Json, Sample, Tool
+from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, Status, Tool
 
 from . import defend, passes, wire
 from .defend import chain
@@ -23,7 +23,7 @@ from .defend.again import is_strict, strict
 from .defend.base import Request, Said
 from .predictions import answer
 from .prompts import OURS, Prompts, wording
-from .record import Answer, Settings, Status
+from .record import Answer, Settings
 
 SAMPLES = 1_000
 """Between the seeds of two samples of one request: more than there are repeats."""
@@ -142,7 +142,7 @@ class Harness:
     def _kept(self, row: Sample, repeat: int, number: int, further: int) -> Answer | None:
         """The answer of an earlier session; a recorded failure is none."""
         found = answer(self._journal, self._key(row, repeat, number, further))
-        return None if found is None or found.status == "request_error" else found
+        return None if found is None or found.status in ASKED_AGAIN else found
 
     def _asking(self, request: Request) -> wire.Ask:
         """A request as it goes over the wire."""
@@ -255,7 +255,9 @@ def status_of(error: LLMError, ask: wire.Ask) -> Status:
     """How a request without a completion is recorded."""
     if error.code == "too_long":
         return "too_long"
-    if error.code in ("rejected", "duplicate_tools", "agent"):
+    if error.code == "agent":
+        return "agent_error"
+    if error.code in ("rejected", "duplicate_tools"):
         return "rejected"
     # A refusal in unknown words of a registry that servers are known to refuse.
     if error.code == "bad_request" and _has_duplicates(ask):

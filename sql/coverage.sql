@@ -8,6 +8,7 @@ with asked as (
         count(*) as predictions,
         count(correct) as verdicts,
         count(*) filter (where status = 'request_error') as request_errors,
+        count(*) filter (where status = 'agent_error') as agent_errors,
         count(*) filter (where status = 'rejected') as rejected,
         count(*) filter (where status = 'too_long') as too_long,
         count(*) filter (where finish_reason = 'length') as cut_at_limit
@@ -44,6 +45,7 @@ final as (
         coalesce(asked.predictions, 0) as predictions,
         coalesce(asked.verdicts, 0) as verdicts,
         coalesce(asked.request_errors, 0) as request_errors,
+        coalesce(asked.agent_errors, 0) as agent_errors,
         coalesce(asked.rejected, 0) as rejected,
         coalesce(asked.too_long, 0) as too_long,
         coalesce(asked.cut_at_limit, 0) as cut_at_limit,

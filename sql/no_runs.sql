@@ -40,5 +40,6 @@ select
     cast(null as varchar[]) as flags,
     cast(null as varchar) as stage,
     cast(null as varchar) as stage_detail,
-    cast(null as integer) as attempts
+    cast(null as integer) as attempts,
+    cast(null as integer) as native_calls
 where false;

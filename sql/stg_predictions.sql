@@ -15,7 +15,8 @@ with scored as (
         cast(null as varchar[]) as flags,
         cast(null as varchar) as stage,
         cast(null as varchar) as stage_detail,
-        cast(null as integer) as attempts
+        cast(null as integer) as attempts,
+        cast(null as integer) as native_calls
     where false
 ),
 
@@ -56,7 +57,8 @@ final as (
         coalesce(flags, []) as flags,
         stage,
         stage_detail,
-        attempts
+        attempts,
+        native_calls
     from scored
     where in_subset(type_code, source, clean_id)
         and (

@@ -14,7 +14,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow, Step, row_hash
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import ASKED_AGAIN, Json
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
@@ -232,7 +232,7 @@ async def _replied(
         while True:
             further = len(used)
             answer = place.answer(journal, number, further)
-            if answer is None or answer.status == "request_error":
+            if answer is None or answer.status in ASKED_AGAIN:
                 new, key = True, place.key(number, further)
                 base = Answer(
                     id=place.row.id, repeat=place.repeat, number=number, further=further, status="ok"

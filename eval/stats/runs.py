@@ -27,7 +27,12 @@ COLUMNS = dict.fromkeys(
         *("error_mode", "finish_reason", "category", "stage", "stage_detail"),
     ),
     "string",
-) | {"repeat": "int64", "attempts": "int64", "correct": "bool_", "injected": "bool_", "score": "float64"}
+) | {
+    **dict.fromkeys(("repeat", "attempts", "native_calls"), "int64"),
+    "correct": "bool_",
+    "injected": "bool_",
+    "score": "float64",
+}
 """What is read of a scored run, and as which type of Arrow."""
 
 

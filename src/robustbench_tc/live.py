@@ -229,8 +229,10 @@ PLEASE_DECIDE = "Please decide yourself with what you have."
 MAX_STEPS = 20
 """A turn with more executed replies than this ends the episode (BFCL: after the 21st)."""
 
-Ended = Literal["done", "honest_failure", "too_many_steps", "request_error", "rejected", "too_long"]
-"""How an episode ended. `done`: all turns ran. The last three: no answer was had, as `Prediction.status`."""
+Ended = Literal[
+    "done", "honest_failure", "too_many_steps", "too_long", "rejected", "request_error", "agent_error"
+]
+"""How an episode ended. `done`: all turns ran. The last four: there was no reply (`schema.Status`)."""
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True):

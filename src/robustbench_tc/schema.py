@@ -147,6 +147,17 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     flags: tuple[str, ...] = ()
 
 
+Status = Literal["ok", "too_long", "rejected", "request_error", "agent_error"]
+"""What became of a request.
+
+ok: there is a reply. too_long: the server refused the length. rejected: it refused the registry.
+request_error: there is no reply, so nothing is scored. agent_error: an own agent raised, hung, or returned
+something that is no reply. All but ok and request_error count as a wrong answer."""
+
+ASKED_AGAIN: frozenset[Status] = frozenset({"request_error", "agent_error"})
+"""The same command asks these rows again."""
+
+
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """One model's answer to one row, raw as received; the verdict is a `Verdict`, made by `rbtc score`."""
 
@@ -161,9 +172,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     repeat: Int32 = 0
     sample_hash: str
     """`content_hash` of the row that was asked, so that an answer never meets another text."""
-    status: Literal["ok", "request_error", "rejected", "too_long"]
-    """ok: the model answered. rejected: the server refused the registry. too_long: it refused the length.
-    request_error: no answer was had; never a model's answer, never scored."""
+    status: Status
     raw_output: str | None = None
     """The scored reply's text: the second pass where an error was injected."""
     tool_calls: Json = None
@@ -181,6 +190,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: Json = None
     attempts: Int32 | None = None
     """Repeated errors only: how many calls met the error. Files of before there were such lack it."""
+    native_calls: Int32 | None = None
+    """In fc mode, how many calls of the scored reply came in its native field; null in prompt mode."""
 
 
 ErrorMode = Literal[

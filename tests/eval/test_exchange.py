@@ -38,6 +38,7 @@ def mixed() -> list[Prediction]:
         {"raw_output": None, "status": "rejected", "error": "names must be unique"},
         {"raw_output": None, "status": "too_long", "error": "too long"},
         {"raw_output": None, "status": "request_error", "error": "server_error: HTTP 500"},
+        {"raw_output": None, "status": "agent_error", "error": "agent: it raised KeyError"},
     ]
     return [made(row, **kinds[number % len(kinds)]) for number, row in enumerate(DATASET.rows)]
 

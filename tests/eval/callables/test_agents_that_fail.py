@@ -82,7 +82,7 @@ def test_a_failing_agent_has_a_wrong_row_that_says_why(
     release: Path, tmp_path: Path, agent: Callable[[Task], Any], line: str
 ) -> None:
     row = asked(release, tmp_path / "run", agent)
-    assert (row["status"], row["correct"], row["reason"]) == ("rejected", False, "rejected")
+    assert (row["status"], row["correct"], row["reason"]) == ("agent_error", False, "agent_error")
     assert row["error"].startswith(line), row["error"]
     assert "\n" not in row["error"]
 
@@ -100,7 +100,7 @@ def sleeps(task: Task) -> Any:
 @pytest.mark.parametrize("agent", [sleeps, sleeps_async])
 def test_an_agent_that_hangs_is_given_up(release: Path, tmp_path: Path, agent: Callable[[Task], Any]) -> None:
     row = asked(release, tmp_path / "run", agent, timeout_s=0.2)
-    assert (row["status"], row["error"]) == ("rejected", "agent: no answer within 0.2 s")
+    assert (row["status"], row["error"]) == ("agent_error", "agent: no answer within 0.2 s")
 
 
 def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_
         time.sleep(0.05)
     assert late[1] == "this request has been answered: its tools can no longer be called"
     found = list(parquet.read_rows([tmp_path / "run" / "scores.parquet"]))
-    assert [row["status"] for row in found] == ["rejected"] + ["ok"] * (len(rows) - 1)
+    assert [row["status"] for row in found] == ["agent_error"] + ["ok"] * (len(rows) - 1)
 
 
 def test_an_agent_that_fails_everywhere_is_not_asked_to_the_end(release: Path, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_failing_program_has_a_wrong_row_that_says_why(
         concurrency=1,
     )
     (row,) = parquet.read_rows([tmp_path / "run" / "scores.parquet"])
-    assert (row["status"], row["error"]) == ("rejected", line)
+    assert (row["status"], row["error"]) == ("agent_error", line)
 
 
 def test_what_a_program_started_ends_with_it(release: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
 from .found import Finding
-from .json_values import clean, clean_text, decode, decode_object
+from .json_values import arguments_at, clean, clean_text, decode, decode_object
 from .names import declines, is_no_name
 
 __all__ = ["NAME_KEYS", "PARAMETER_KEYS", "call_of", "calls_of", "clean", "decode", "native"]
@@ -121,6 +121,23 @@ def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = Fal
     if arguments:
         return _with_arguments(found, name, arguments[0], context)
     return _flat(found, name, name_key, context, tagged=tagged)
+
+
+_NAMED = re.compile(
+    r"""[\[\s]*+\{\s*+["'](?:name|tool|tool_name|function|function_name)["']\s*+:\s*+["']([^"'\n]{1,128})["']\s*+,\s*+"""
+    r"""["'](?:arguments|parameters|args|params|input)["']\s*+:\s*+(?=\{)"""
+)
+_CLOSING = re.compile(r"[\s}]*+")
+
+
+def broken_call_at(text: str, at: int, context: ParseContext) -> tuple[Finding, int] | None:
+    """The call of an object between call marks that states its name and is unreadable behind it."""
+    named = _NAMED.match(text, at)
+    read = arguments_at(text, named.end(), context) if named is not None else None
+    if named is None or read is None or not context.may_name(named[1]):
+        return None
+    closing = _CLOSING.match(text, read[2])
+    return Finding(Call(named[1], read[0]), raw=read[1]), closing.end() if closing else read[2]
 
 
 def _name_key(found: dict[str, Json], plain: dict[str, str], context: ParseContext) -> str | None:

@@ -7,7 +7,7 @@ from robustbench_tc.schema import Json
 
 from .context import ParseContext, unfenced
 from .found import Finding, Found
-from .json_calls import calls_of
+from .json_calls import broken_call_at, calls_of
 from .json_values import decode, object_at
 
 _UNITS_PER_SPAN = 12
@@ -86,7 +86,11 @@ def embedded(text: str, context: ParseContext, *, tagged: bool = False) -> Itera
         start = match.start()
         read = object_at(text, start, context, stop="\n")  # the last brace of a line may be missing
         if read is None:
+            broken = broken_call_at(text, start, context) if tagged else None
             position = start + 1
+            if broken is not None:
+                position = broken[1]
+                yield Found(start, position, (broken[0],), "J")
             continue
         found, position = read
         findings = tuple(calls_of(found, context, tagged=tagged))

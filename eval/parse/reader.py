@@ -178,8 +178,6 @@ def _prepared(answer: str, context: ParseContext) -> str:
 def _marked(answer: str, context: ParseContext) -> list[Found]:
     """Every marked call, those inside another one's arguments left out."""
     found = read_marked(answer, context)
-    if "to=" in answer:
-        found += harmony.read_harmony(answer, context)
     lower = answer.lower() if "ction" in answer.lower() else ""
     if "action" in lower:
         found += LABELLED["R1"](answer, context)
@@ -232,9 +230,7 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
 
     def find(thought: str) -> int | None:
         inner = ParseContext(context.source, context.tools, context.resolve_back)
-        found = _outermost(
-            read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else [])
-        )
+        found = _outermost(read_marked(thought, inner))
         start: int | None = None
         end = len(turns.without_trailing_markers(thought))
         for one in reversed(_admitted(found, inner)):

@@ -20,7 +20,7 @@ _CHILD = re.compile(
     r"|(?P<attributes>\s[^>]{1,400})|\s*)>"
 )
 _PAIR = re.compile(
-    r"<(?P<glm>(?:ifm\|)?)arg_key>(?P<key>.*?)</(?:ifm\|)?arg_key>\s*+(?:<(?:ifm\|)?arg_type>.*?</(?:ifm\|)?arg_type>\s*+)?"
+    r"<(?P<glm>(?:ifm\|)?)arg_key>(?P<key>[^<]{0,160}?)</(?:ifm\|)?arg_key>\s*+(?:<(?:ifm\|)?arg_type>[^<]{0,64}</(?:ifm\|)?arg_type>\s*+)?"
     r"(?:<(?:ifm\|)?arg_value>)?",
     re.DOTALL,
 )

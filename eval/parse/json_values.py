@@ -1,5 +1,6 @@
 """JSON text to values, with bounds: strictly first, then as Python writes it, then as careless writers do."""
 
+import ast
 import json
 import math
 import re
@@ -17,6 +18,7 @@ _LENIENT = re.compile(r"[\x00-\x1f]|\\u")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_NO_NUMBERS = ("NaN", "Infinity", "nan", "inf")
 _MAX_DIGITS = 3_900
 MAX_RAW = 4_096
 """So many characters of unreadable arguments are kept."""
@@ -49,7 +51,9 @@ def decode_value(text: str, context: ParseContext) -> Json:
     except ValueError:  # not JSON: a Python literal, or careless JSON
         pass
     node = python_values.tree(text, context) if _LITERAL.match(text) else None
-    if node is not None:
+    if node is not None and not any(
+        isinstance(one, ast.Name) and one.id in _NO_NUMBERS for one in ast.walk(node)
+    ):
         try:
             return python_values.value(node)
         except python_values.Refused:

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from robustbench_tc.own.wire_names import safe_name
 from robustbench_tc.schema import Call, Json, Tool, dumps
 
 Reason = Literal[
@@ -72,7 +73,8 @@ def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | No
         return "leaked_tokens"
     tool = next((tool for tool in tools if tool.name == name), None)
     if tool is None:
-        holds_one = any(re.search(rf"\b{re.escape(tool.name)}\b", name) for tool in tools)
+        sent = "|".join(re.escape(safe_name(tool.name)) for tool in tools)
+        holds_one = re.search(rf"(?<![A-Za-z0-9])({sent})(?![A-Za-z0-9])", safe_name(name))
         return "markup_in_name" if holds_one else "unknown_name"
     if fault := call.get("fault"):
         return msgspec.convert(fault, Reason)

@@ -31,6 +31,22 @@ Reason = Literal[
 ]
 """What is wrong with the first reply whose calls were not delivered."""
 
+MEANING: dict[Reason, str] = {
+    "in_text": "the call is in the text: no tool parser on the server, or the model left its template",
+    "in_reasoning": "the call is in the reasoning, where nobody carries it out",
+    "no_json": "arguments are not JSON",
+    "not_an_object": "arguments are JSON, but no object",
+    "double_encoded": "arguments are a JSON text inside a JSON text",
+    "arguments_not_text": "arguments are an object where the API has a text",
+    "unknown_name": "a name that was not sent",
+    "markup_in_name": "a name with markup around it",
+    "bad_id": "a call without an id of its own",
+    "empty_arguments": "no arguments, though some are required",
+    "merged_calls": "arguments of two calls in one",
+    "cut": "cut off at the token limit",
+    "leaked_tokens": "special tokens of the chat template in the call",
+    "legacy_function_call": "`function_call`, the API before tools",
+}
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 _TOKEN = re.compile(r"<[|｜]")

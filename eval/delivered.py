@@ -70,8 +70,9 @@ def undelivered(reply: Received, meant: Sequence[Call], tools: Sequence[Tool]) -
     A reply without any call says why where something is to be said: it was cut, or its call is a thought.
     """
     native = reply.tool_calls or ()
-    if fault := next(filter(None, (_fault(call, tools, reply.finish_reason) for call in native)), None):
-        return fault
+    for call in native:
+        if fault := _fault(call, tools, reply.finish_reason):
+            return fault
     if native:
         got = [[call["name"], msgspec.json.decode(call["arguments"] or "{}")] for call in native]
         return None if dumps(got) == dumps([[one.name, one.parameters] for one in meant]) else "in_text"
@@ -92,8 +93,9 @@ def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | No
         sent = "|".join(re.escape(safe_name(tool.name)) for tool in tools)
         holds_one = re.search(rf"(?<![A-Za-z0-9])({sent})(?![A-Za-z0-9])", safe_name(name))
         return "markup_in_name" if holds_one else "unknown_name"
-    if fault := call.get("fault"):
-        return msgspec.convert(fault, Reason)
+    if call.get("fault") is not None:
+        fault: Reason = msgspec.convert(call["fault"], Reason)
+        return fault
     try:
         found = msgspec.json.decode(arguments or "{}")
     except (msgspec.DecodeError, RecursionError):

@@ -26,9 +26,9 @@ def answer(body: Body) -> Body:
         return reply("", [(tools[0]["function"]["name"], json.dumps({"city": city})) for city in cities])
     if "name" in said["content"] and "France" not in said["content"]:
         return reply("Wren" if body["messages"][0]["role"] == "system" else "I have none.")
-    logprobs = {"content": []} if body.get("logprobs") else None
     found = reply("Paris.")
-    found["choices"][0]["logprobs"] = logprobs
+    if body.get("logprobs"):
+        found["choices"][0]["logprobs"] = {"content": []}
     return found
 
 

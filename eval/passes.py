@@ -11,6 +11,7 @@ from robustbench_tc.schema import Call, Json, Sample, dumps
 
 from . import wire
 from .defend.base import Said, Scene, Turn
+from .parse import Parsed
 from .read_reply import read_reply
 from .record import Answer, Settings
 
@@ -43,8 +44,8 @@ def goes_on(row: Sample, settings: Settings, answers: Sequence[Answer]) -> bool:
     return sum(len(calls_of(row, settings, one)) for one in answers[wire.answered(row) :]) < wanted
 
 
-def calls_of(row: Sample, settings: Settings, answer: Answer) -> tuple[Call, ...]:
-    """The calls of one answer, as the run's replies are read."""
+def parsed(row: Sample, settings: Settings, answer: Answer) -> Parsed:
+    """One answer, as the run's replies are read."""
     return read_reply(
         row,
         answer.text,
@@ -53,7 +54,12 @@ def calls_of(row: Sample, settings: Settings, answer: Answer) -> tuple[Call, ...
         mode=settings.mode,
         finish_reason=answer.finish_reason,
         reasoning=answer.reasoning,
-    ).calls
+    )
+
+
+def calls_of(row: Sample, settings: Settings, answer: Answer) -> tuple[Call, ...]:
+    """The calls of one answer."""
+    return parsed(row, settings, answer).calls
 
 
 def scene(

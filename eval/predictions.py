@@ -16,10 +16,10 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, Prediction, Sample
 
-from . import defend, wire
+from . import defend, delivered, wire
 from .defend import chain
 from .defend.base import Said
-from .passes import goes_on, native_calls, scene
+from .passes import goes_on, native_calls, parsed, scene
 from .prompts import wording
 from .record import Answer, Settings
 
@@ -44,6 +44,7 @@ def combine(
         said = [one.text for one in together if one.text]
         calls = native_calls(row, settings, together)
         scored = msgspec.structs.replace(scored, text="\n".join(said) or None, tool_calls=calls)
+    undelivered, thought_call = _delivery(row, settings, answers)
     return Prediction(
         id=row.id,
         clean_id=row.clean_id,
@@ -70,7 +71,36 @@ def combine(
         logprobs=scored.logprobs,
         attempts=sum(bool(one.has_call) for one in answers) if counts_attempts(row) else None,
         native_calls=native if settings.mode == "fc" else None,
+        undelivered=undelivered,
+        reasoning_call=thought_call,
     )
+
+
+def _delivery(
+    row: Sample, settings: Settings, answers: Sequence[Answer]
+) -> tuple[delivered.Reason | None, bool | None]:
+    """Of the first reply whose calls a client did not get, why; and whether any reasoning holds a call.
+
+    Only of fc mode: in prompt mode no server delivers a call.
+    """
+    if settings.mode != "fc":
+        return None, None
+    why: delivered.Reason | None = None
+    thought_call = False
+    for answer in answers:
+        if answer.status != "ok":
+            continue
+        read = parsed(row, settings, answer)
+        in_thought = "call_in_thought" in read.flags
+        thought_call = thought_call or in_thought
+        got = delivered.Received(
+            text=answer.text,
+            tool_calls=answer.tool_calls,
+            finish_reason=answer.finish_reason,
+            thought_call=in_thought,
+        )
+        why = why or delivered.undelivered(got, read.calls, row.tools)
+    return why, thought_call
 
 
 def counts_attempts(row: Sample) -> bool:

@@ -10,12 +10,16 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc.llm import call_id
 from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.own.wire_names import MAX_NAME, safe_name
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import prompts
 from .prompts import OURS, Prompts
+
+NO_TEXT = "(no text)"
+"""Stands for a reply without text and calls: many servers refuse an empty message."""
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -87,13 +91,10 @@ def _native(row: Sample, names: WireNames) -> list[dict[str, Json]]:
         results = list(itertools.takewhile(lambda one: one["role"] == "tool", said[place + 1 :]))
         if len(results) != len(calls):
             continue
-        made: list[dict[str, Json]] = [
-            {"id": f"call_{place}_{n}", "name": call.name, "arguments": schema.dumps(call.parameters)}
-            for n, call in enumerate(calls)
-        ]
-        said[place] = calling(text, made, names)
-        for result, call in zip(results, made, strict=True):
-            result["tool_call_id"] = call["id"]
+        made = [{"name": call.name, "arguments": schema.dumps(call.parameters)} for call in calls]
+        said[place : place + 1 + len(calls)] = calling(
+            text, made, [str(result["content"]) for result in results], names, said[:place]
+        )
     return said
 
 
@@ -144,40 +145,59 @@ def _after(
     """
     error = row.injected_error or ""
     if mode == "fc" and tool_calls:
-        prefix = "call_" if number == 1 else f"call_{number}_"
-        calls = [{**call, "id": call.get("id") or f"{prefix}{i}"} for i, call in enumerate(tool_calls)]
-        assistant = calling(text, calls, WireNames(row.tools))
-        ids = [call["id"] for call in calls]
-        texts = dict.fromkeys(ids, error) if said is None else dict(zip(ids, said, strict=True))
-        results = [
-            {"role": "tool", "tool_call_id": call_id, "content": text} for call_id, text in texts.items()
-        ]
-        return Ask([*asked.messages, assistant, *results], asked.tools)
-    reply = text if text and text.strip() else as_text(tool_calls)
+        texts = [error] * len(tool_calls) if said is None else said
+        return Ask(
+            [*asked.messages, *calling(text, tool_calls, texts, WireNames(row.tools), asked.messages)],
+            asked.tools,
+        )
     return Ask(
         [
             *asked.messages,
-            {"role": "assistant", "content": reply},
+            {"role": "assistant", "content": written(text, tool_calls)},
             {"role": "user", "content": words.result(error if said is None else "\n".join(said))},
         ],
         asked.tools,
     )
 
 
-def calling(text: str | None, calls: Sequence[dict[str, Json]], names: WireNames) -> dict[str, Json]:
-    """The message of an assistant that made native calls; each has its id already."""
-    return {
-        "role": "assistant",
-        "content": text or None,
-        "tool_calls": [
-            {
-                "id": call["id"],
-                "type": "function",
-                "function": {"name": names.wire(call["name"]), "arguments": call["arguments"]},
-            }
-            for call in calls
-        ],
-    }
+def calling(
+    text: str | None,
+    calls: Sequence[dict[str, Json]],
+    results: Sequence[str],
+    names: WireNames,
+    before: Sequence[dict[str, Json]],
+) -> list[dict[str, Json]]:
+    """A reply with native calls and what each was answered, as messages that every server takes.
+
+    `results`: a text for each call. `before`: the messages in front of these, whose ids stay theirs. What a
+    server would refuse is mended: arguments that are no JSON object go out as `{}` (vLLM refuses the history
+    otherwise), an id is nine letters or digits and stands once (Mistral), content is a text.
+    """
+    taken = {call["id"] for message in before for call in message.get("tool_calls") or ()}
+    sent: list[dict[str, Json]] = []
+    for place, call in enumerate(calls):
+        name = call_id(str(call.get("id") or f"{len(before)}_{place}"))
+        while name in taken:
+            name = call_id(name)
+        taken.add(name)
+        function = {"name": names.wire(call["name"]), "arguments": _object_text(call["arguments"])}
+        sent.append({"id": name, "type": "function", "function": function})
+    return [
+        {"role": "assistant", "content": text or "", "tool_calls": sent},
+        *(
+            {"role": "tool", "tool_call_id": call["id"], "content": result}
+            for call, result in zip(sent, results, strict=True)
+        ),
+    ]
+
+
+def _object_text(arguments: str) -> str:
+    """Arguments as they came where they are a JSON object; any server can read the others as `{}`."""
+    try:
+        msgspec.json.decode(arguments, type=dict)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return "{}"
+    return arguments
 
 
 def names_back(tools: tuple[Tool, ...], tool_calls: Json) -> Json:
@@ -195,6 +215,11 @@ def function(tool: Tool, names: WireNames) -> dict[str, Json]:
         found["description"] = tool.description
     found["parameters"] = tool.parameters or {"type": "object", "properties": {}}
     return {"type": "function", "function": found}
+
+
+def written(text: str | None, tool_calls: Json) -> str:
+    """A reply without native calls as an assistant's message, which no server takes empty."""
+    return text if text and text.strip() else as_text(tool_calls) or NO_TEXT
 
 
 def as_text(tool_calls: Json) -> str:

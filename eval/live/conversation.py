@@ -95,13 +95,13 @@ class Conversation:
     def request(self, further: Sequence[base.Turn] = ()) -> Ask:
         """The next request. `further`: replies of this very moment that a defence sent back, with why."""
         messages = list(self._messages)
-        for number, turn in enumerate(further, 1):
+        for turn in further:
             answer, results = turn.said.answer, turn.results or ()
             calls = answer.tool_calls[: len(results)] if answer.tool_calls else None
             reply = Reply(turn=self.turn, text=answer.text, tool_calls=calls)
             named = zip(self._read(answer, self.shown_tools), results, strict=False)
             said = [prompts.Result(one.name, text) for one, text in named]
-            messages += prompts.replied(reply, said, self._names, self.mode, len(self.replies) + number)
+            messages += prompts.replied(reply, said, self._names, self.mode, messages)
         if self.mode != "fc":
             return Ask(messages, None)
         tools = [function(tool, self._names) for tool in self.shown_tools]
@@ -186,7 +186,7 @@ class Conversation:
         )
         self.replies.append(reply)
         results = [self._result(step) for step in own]
-        self._messages += prompts.replied(reply, results, self._names, self.mode, len(self.replies))
+        self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1
             self._met = self._met or any(step.met for step in steps)

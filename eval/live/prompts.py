@@ -37,9 +37,6 @@ NEW_TOOLS = "From now on there are further functions, one JSON object per line:\
 TRY_AGAIN = "There are further functions now. Please go on with my request."
 """What the user says in a turn that adds tools and has no message of its own."""
 
-NO_TEXT = "(no text)"
-"""Stands for a reply without text and calls: many servers refuse an empty message."""
-
 MAX_CALLS = 50
 """Calls of one reply that are carried out."""
 
@@ -52,7 +49,7 @@ Messages = list[dict[str, Json]]
 @cache
 def version() -> str:
     """`live-1-` and 8 hex digits over every text of this file: what answers depend on beside the row."""
-    texts = (SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, NO_TEXT, PLEASE_DECIDE, MAX_CALLS)
+    texts = (SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS)
     return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
 
 
@@ -86,19 +83,13 @@ def said(turn: Turn, added: Sequence[Tool], mode: str) -> Messages:
 
 
 def replied(
-    reply: Reply, results: Sequence[Result], names: wire.WireNames, mode: str, number: int
+    reply: Reply, results: Sequence[Result], names: wire.WireNames, mode: str, before: Messages
 ) -> Messages:
-    """A reply and what its calls were answered, as the next request has them. `number`: of the reply, from
-    1."""
+    """A reply and what its calls were answered, as the next request has them. `before`: the request that it
+    replied to."""
     if mode == "fc" and reply.tool_calls and results:
-        calls = _with_ids(reply.tool_calls, number)
-        found = [
-            {"role": "tool", "tool_call_id": call["id"], "content": result.text}
-            for call, result in zip(calls, results, strict=True)
-        ]
-        return [wire.calling(reply.text, calls, names), *found]
-    text = reply.text if reply.text and reply.text.strip() else wire.as_text(reply.tool_calls)
-    messages: Messages = [{"role": "assistant", "content": text or NO_TEXT}]
+        return wire.calling(reply.text, reply.tool_calls, [one.text for one in results], names, before)
+    messages: Messages = [{"role": "assistant", "content": wire.written(reply.text, reply.tool_calls)}]
     if results:
         messages.append({"role": "user", "content": RESULTS + "\n".join(map(_result, results))})
     elif reply.answered:
@@ -112,15 +103,3 @@ def _listed(tools: Sequence[Tool]) -> str:
 
 def _result(result: Result) -> str:
     return dumps({"name": result.name, "result": result.text})
-
-
-def _with_ids(tool_calls: Json, number: int) -> list[dict[str, Json]]:
-    """The calls with an id each: the server's own, or one of ours where it is missing or stands twice."""
-    taken: set[str] = set()
-    found: list[dict[str, Json]] = []
-    for at, call in enumerate(tool_calls):
-        own = call.get("id")
-        name = own if own and own not in taken else f"call_{number}_{at}"
-        taken.add(name)
-        found.append({**call, "id": name})
-    return found

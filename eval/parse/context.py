@@ -35,6 +35,9 @@ STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
 _TOKEN = re.compile(rf"""[\[\](){{}}]|{STRING}|["']""", re.DOTALL)
 """A bracket, a whole string, or a quote that nothing closes."""
 
+_NUMBER_OF_CALL = re.compile(r":\d{1,4}\Z")
+_FRONT_OF_ID = re.compile(r"(?:functions|call)?[._:]?")
+_BEHIND_IN_ID = re.compile(r"[._:-]?[0-9a-f]*")
 _UNITS_PER_SCAN = 4
 _CHARS_PER_UNIT = 128
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -93,6 +96,18 @@ class ParseContext:
         if rest is not None:
             return self.resolve(rest)
         return None
+
+    def tool_of_id(self, written: str) -> str:
+        """The tool that an id names as a whole, its prefix and number dropped; else the name as it stands."""
+        plain = written.removeprefix("functions.")
+        plain = _NUMBER_OF_CALL.sub("", plain)
+        if self.resolve(plain) is not None:
+            return plain
+        for name in sorted(self.declared, key=len, reverse=True):
+            front, found, behind = written.partition(name)
+            if found and _FRONT_OF_ID.fullmatch(front) and _BEHIND_IN_ID.fullmatch(behind):
+                return name
+        return plain
 
     def knows(self, name: str) -> bool:
         """Whether the registry has a tool of exactly this name."""

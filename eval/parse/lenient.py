@@ -29,6 +29,8 @@ _ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quot
 _AFTER_STRING = re.compile(r"\s*+(?:[,:}\]]|\Z|//|#|/\*)")
 _AFTER_KEY = re.compile(r"\s*+:")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPED_QUOTE = re.compile(r"\\([\"'\\/“‘”’`])")
+_STRAY = re.compile(r"(?<!\\)(?:\\\\)*+\\(?![ntrbfux0])[^\W_]")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 _WORDS: dict[str, Json] = {
     "true": True,
@@ -158,7 +160,7 @@ class _Reader:
             tries += 1
             if after.match(self.text, at):
                 self.position = at
-                return _ESCAPE.sub(_character, self.text[start + 1 : at - 1])
+                return unescaped(self.text[start + 1 : at - 1])
         self.context.spend((len(self.text) - at) // _CHARS_PER_UNIT)
         raise _Unreadable
 
@@ -173,6 +175,12 @@ class _Reader:
             if end < 0:
                 raise _Unreadable
             at = end + 2
+
+
+def unescaped(text: str) -> str:
+    """The text with its escapes as characters. One that escapes nothing (`C:\\Users`) says that the writer escapes
+    quotes and backslashes only: the others stay."""
+    return (_ESCAPED_QUOTE if _STRAY.search(text) else _ESCAPE).sub(_character, text)
 
 
 def _character(escape: re.Match[str]) -> str:

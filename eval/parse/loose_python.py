@@ -11,9 +11,8 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from . import lenient
 from .context import TOOL_NAME, ParseContext
-from .json_values import clean, decode, decode_value
+from .json_values import decode, value_at
 
 _HEAD = re.compile(rf"\s*+({TOOL_NAME})[ \t]{{0,2}}\(\s*+")
 _NAMED = (
@@ -131,17 +130,10 @@ def _value(text: str, at: int, context: ParseContext, colons: bool) -> tuple[Jso
 
 
 def _container(text: str, at: int, context: ParseContext) -> tuple[Json, int]:
-    end = context.balanced(text, at)
-    found = decode_value(text[at:end], context) if end is not None else None
-    if end is not None and isinstance(found, list | dict):
-        return found, end
-    read = lenient.read(text, at, context)
+    read = value_at(text, at, context)
     if read is None:
         raise _Unreadable
-    try:
-        return clean(read[0]), read[1]
-    except ValueError:
-        raise _Unreadable from None
+    return read
 
 
 def _finite(text: str) -> Json:

@@ -8,8 +8,7 @@ from robustbench_tc.schema import Call, Json
 from .context import TOOL_NAME, ParseContext, bare_name
 from .found import Finding, Found
 from .gemma import braces_at
-from .json_values import decode_object
-from .lenient import read
+from .json_values import object_at
 
 _COLON = re.compile(
     r"(?m)^[ \t`*\"'>•\d.)-]{0,8}([^\s:{}`*\"'>]{1,128})[`*\"']{0,4}[ \t]{0,8}(?::|：|=>|->|→)\s{0,8}"
@@ -37,7 +36,7 @@ def name_colon_object(text: str, context: ParseContext) -> list[Found]:
         name = bare_name(match[1])
         if name.lower() in _NOT_NAMES and context.resolve(name) is None:
             continue
-        read_object = _object_at(text, position, context)
+        read_object = object_at(text, position, context)
         if read_object is None:
             continue
         parameters, position = read_object
@@ -62,7 +61,7 @@ def name_before_object(text: str, context: ParseContext) -> list[Found]:
         if read_name is not None:
             start, known, called = read_name
             read_object = braces_at(text, position, known, context, marked=False) if called else None
-            read_object = read_object or _object_at(text, position, context)
+            read_object = read_object or object_at(text, position, context)
             read_object = read_object or braces_at(text, position, known, context, marked=False)
             if read_object is not None:
                 parameters, end = read_object
@@ -115,15 +114,6 @@ def query_string(text: str, context: ParseContext) -> list[Found]:
         end = match.end() if pattern is _IN_TICKS else match.start(2) + len(query)
         found.append(Found(match.start(), end, (Finding(Call(match[1], parameters)),), "T3"))
     return _trusted(found, text, context)
-
-
-def _object_at(text: str, start: int, context: ParseContext) -> tuple[dict[str, Json], int] | None:
-    end = context.balanced(text, start)
-    found = decode_object(text[start:end], context) if end is not None else None
-    if found is not None and end is not None:
-        return found, end
-    loose = read(text, start, context)
-    return loose if loose is not None and isinstance(loose[0], dict) else None
 
 
 def _trusted(found: list[Found], text: str, context: ParseContext) -> list[Found]:

@@ -41,7 +41,8 @@ class Parsed(msgspec.Struct, frozen=True):
     """`fc` for native calls, a key of `FORMATS`, or None when nothing was found."""
     flags: tuple[str, ...] = ()
     """empty_text: nothing but white space and end markers, and no native call. truncated: only the first and
-    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments were not an object. call_in_thought:
+    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments
+    could not be read. repaired: a native call's name or arguments were not as an API takes them. call_in_thought:
     a call stood in the reasoning. quoted_call: a bare call was spoken of, not made. call_beside_refusal: the
     prose around a marked call refuses or reports it. unread_shape: it looks like a call and none was read."""
     segments: tuple[Segment, ...] = ()
@@ -80,7 +81,7 @@ def parse(
             return Parsed(tuple(calls), code, (), parts, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
-        return _parsed(findings, "fc", (), (), (), context, is_clean=True)
+        return _parsed(findings, "fc", tuple(context.flags), (), (), context, is_clean=True)
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
@@ -178,8 +179,6 @@ def _prepared(answer: str, context: ParseContext) -> str:
 def _marked(answer: str, context: ParseContext) -> list[Found]:
     """Every marked call, those inside another one's arguments left out."""
     found = read_marked(answer, context)
-    if "to=" in answer:
-        found += harmony.read_harmony(answer, context)
     lower = answer.lower() if "ction" in answer.lower() else ""
     if "action" in lower:
         found += LABELLED["R1"](answer, context)
@@ -232,9 +231,7 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
 
     def find(thought: str) -> int | None:
         inner = ParseContext(context.source, context.tools, context.resolve_back)
-        found = _outermost(
-            read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else [])
-        )
+        found = _outermost(read_marked(thought, inner))
         start: int | None = None
         end = len(turns.without_trailing_markers(thought))
         for one in reversed(_admitted(found, inner)):

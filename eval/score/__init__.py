@@ -149,6 +149,16 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
     A prediction that the server rejected or found too long is wrong for that reason. Raises ValueError for a
     `request_error`: there is no answer to judge.
     """
+    verdict = _judge(prediction, row, clean)
+    if prediction.mode != "fc":
+        return verdict
+    called = bool(verdict.calls or prediction.tool_calls)  # a right answer without a call needs no delivery
+    got = verdict.correct and (prediction.undelivered is None or not called)
+    return msgspec.structs.replace(verdict, delivered=got)
+
+
+def _judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
+    """The verdict on what was meant."""
     if prediction.status == "request_error":
         raise ValueError(f"{prediction.id}: no answer was had, so there is none to judge")
     if prediction.status != "ok":

@@ -192,6 +192,10 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """Repeated errors only: how many calls met the error. Files of before there were such lack it."""
     native_calls: Int32 | None = None
     """In fc mode, how many calls of the scored reply came in its native field; null in prompt mode."""
+    undelivered: str | None = None
+    """In fc mode, why a client did not get the calls of one of the replies (`eval.delivered.Reason`)."""
+    reasoning_call: bool | None = None
+    """In fc mode, whether the reasoning of one of the replies holds a call."""
 
 
 ErrorMode = Literal[
@@ -238,6 +242,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The first stage at which a wrong answer fails; null where it is right."""
     stage_detail: str | None = None
     """What is wrong there: one of the stage's words in STAGES."""
+    delivered: bool | None = None
+    """In fc mode, whether the answer is right and a client got every call on the way; null in prompt mode."""
 
 
 TRAINING_SOURCE = "rlla"

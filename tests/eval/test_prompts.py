@@ -107,7 +107,7 @@ def test_fc_answers_every_call_id_with_the_error_and_says_nothing_else() -> None
     for row in TRANSITIONS:
         native = [
             {"id": "x1", "name": row.tools[0].name, "arguments": '{"a": '},
-            {"id": "x2", "name": row.tools[1].name, "arguments": "{}"},
+            {"id": "x2", "name": row.tools[1].name, "arguments": '{"b": 1}'},
         ]
         ask = wire.second(row, "fc", "thinking", native)
         first = wire.first(row, "fc")
@@ -115,10 +115,10 @@ def test_fc_answers_every_call_id_with_the_error_and_says_nothing_else() -> None
         assert ask.messages[: len(first.messages)] == first.messages
         assistant, *results = ask.messages[len(first.messages) :]
         assert assistant["content"] == "thinking"
-        assert [c["function"]["arguments"] for c in assistant["tool_calls"]] == ['{"a": ', "{}"]
+        assert [c["function"]["arguments"] for c in assistant["tool_calls"]] == ["{}", '{"b": 1}']
         assert results == [
-            {"role": "tool", "tool_call_id": call_id, "content": row.injected_error}
-            for call_id in ("x1", "x2")
+            {"role": "tool", "tool_call_id": call["id"], "content": row.injected_error}
+            for call in assistant["tool_calls"]
         ]
 
 

@@ -30,6 +30,7 @@ from ..loopback import (
 )
 from ..refusals import refuses
 from . import small
+from .strict_server import strict
 
 Body = dict[str, Any]
 Handler = Callable[[Body], Any]
@@ -382,3 +383,15 @@ def test_two_processes_cannot_write_one_run(tmp_path: Path, serve: Any) -> None:
     run, _, _ = evaluate(tmp_path / "run", STATIC[:2], serve(called))
     with run.journal(), pytest.raises(UserError, match="being written by another process"):
         evaluate(tmp_path / "run", STATIC[:2], serve(called))
+
+
+@pytest.mark.parametrize("arguments", ['{"order_id": 10', "", '"{\\"order_id\\": 1042}"', "[1042]"])
+def test_a_row_whose_first_arguments_are_broken_is_finished(
+    tmp_path: Path, serve: Callable[[Handler], LoopbackServer], arguments: str
+) -> None:
+    def answer(body: Body) -> Body:
+        said = '{"a": 1}' if is_second(body) else arguments
+        return reply("", [(body["tools"][0]["function"]["name"], said)])
+
+    _, found, _ = evaluate(tmp_path / "run", TRANSITION, serve(strict(answer)), mode="fc")
+    assert [(one.status, one.injected) for one in found] == [("ok", True)] * len(TRANSITION)

@@ -185,6 +185,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         ground,
         init,
         lint,
+        probe,
         publish,
         quickstart,
         release,
@@ -207,6 +208,7 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "validate": validate.validate,
         },
         "Evaluate": {
+            "probe": probe.probe,
             "eval": eval.eval_,
             "score": score.score,
             "summary": summary.summary,

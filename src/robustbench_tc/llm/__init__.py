@@ -10,7 +10,7 @@ from .balance import LoadBalancer, over_http
 from .client import Client, Stats
 from .endpoint import PROVIDERS, Endpoint, native_model, parse_endpoint, parse_endpoints
 from .errors import LLMError
-from .messages import ChatRequest, Completion, completion
+from .messages import ChatRequest, Completion, call_id, completion
 from .native import need_any_llm
 from .transport import Transport
 
@@ -25,6 +25,7 @@ __all__ = [
     "Stats",
     "Store",
     "Transport",
+    "call_id",
     "completion",
     "native_model",
     "need_any_llm",

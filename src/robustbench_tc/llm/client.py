@@ -115,6 +115,10 @@ class Client:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._wire.close()
 
+    async def served_models(self) -> list[str]:
+        """The models that the server lists; none where it has no list."""
+        return await self._wire.served_models()
+
     async def complete(self, request: ChatRequest) -> Completion:
         """The model's answer; from the store when it is there, and kept there before it is returned.
 

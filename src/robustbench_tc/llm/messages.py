@@ -32,7 +32,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     """"" when the model said nothing besides its tool calls."""
     tool_calls: list[dict[str, str]] | None = None
-    """`{"id", "name", "arguments"}` each, with `arguments` as the raw text; None: no call."""
+    """`{"id", "name", "arguments"}` each, with `arguments` as the raw text; None: no call. `fault` where the
+    reply's own form was broken (`legacy_function_call`, `arguments_not_text`, `bad_id`)."""
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -45,6 +46,11 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str | None = None
     replayed: bool = False
     """Came from the store; nothing was asked."""
+
+
+def call_id(own: str) -> str:
+    """A call's id as every server takes it back: nine letters or digits, the same for the same `own`."""
+    return hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 def completion(reply: Json, latency_s: float = 0.0) -> Completion:
@@ -82,22 +88,33 @@ def _text(content: Json) -> str:
 
 
 def _tool_calls(message: dict[str, Json]) -> list[dict[str, str]] | None:
-    found = message.get("tool_calls")
+    """Native calls; a broken form of their own is mended, and named in `fault`."""
+    found, legacy = message.get("tool_calls"), False
     if not found and isinstance(message.get("function_call"), dict):  # the API before tools
-        found = [{"function": message["function_call"]}]
+        found, legacy = [{"function": message["function_call"]}], True
     if not found:
         return None
+    seen: set[str] = set()
+    calls: list[dict[str, str]] = []
     try:
-        return [
-            {
-                "id": str(call.get("id") or f"call_{number}"),
+        for number, call in enumerate(found):
+            own, arguments = call.get("id"), call["function"].get("arguments")
+            made = {
+                "id": str(own or f"call_{number}"),
                 "name": str(call["function"]["name"]),
-                "arguments": _arguments(call["function"].get("arguments")),
+                "arguments": _arguments(arguments),
             }
-            for number, call in enumerate(found)
-        ]
+            if legacy:
+                made["fault"] = "legacy_function_call"
+            elif not isinstance(arguments, str | None):
+                made["fault"] = "arguments_not_text"
+            elif not isinstance(own, str) or not own or own in seen:
+                made["fault"] = "bad_id"
+            seen.add(made["id"])
+            calls.append(made)
     except (KeyError, TypeError, AttributeError):
         raise LLMError("not_a_completion", "a tool call without a function", 200, True) from None
+    return calls
 
 
 def _arguments(value: Json) -> str:

@@ -14,7 +14,7 @@ from ..errors import need_extra
 from ..schema import Json
 from .endpoint import Endpoint
 from .errors import LLMError, from_status, one_line
-from .messages import Completion, completion, decode
+from .messages import Completion, call_id, completion, decode
 from .transport import MAX_REPLY_BYTES
 
 _DROPPED = {
@@ -45,7 +45,7 @@ class NativeTransport:
         self._timeout_s = timeout_s
         self._is_anthropic = endpoint.provider == "anthropic"
         self._signed: dict[str, tuple[dict[str, Json], list[Json]]] = {}
-        """By the id of a reply's first call: fields of the message, and of each call what belongs to it."""
+        """By the id under which a reply's first call is sent back: fields of the message and of each call."""
         headers = (endpoint.address.headers if endpoint.address else {}) | dict(endpoint.headers)
         options: dict[str, Any] = {"http_options": {"headers": headers}}
         try:
@@ -141,7 +141,7 @@ class NativeTransport:
                 if len(self._signed) >= _KEPT_SIGNATURES:
                     self._signed.clear()
                 fields = {name: message.get(name) for name in ("reasoning", "extra_content")}
-                self._signed[calls[0]["id"]] = fields, [call.get("extra_content") for call in calls]
+                self._signed[call_id(calls[0]["id"])] = fields, [call.get("extra_content") for call in calls]
         return completion(reply, latency_s)
 
 

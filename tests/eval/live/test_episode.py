@@ -12,11 +12,12 @@ import msgspec
 import pytest
 
 from robustbench_tc import live, schema
+from robustbench_tc.eval import wire
 from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.conversation import MAX_TEXT, Conversation
 from robustbench_tc.eval.live.episode import Place, kept, play
-from robustbench_tc.eval.live.prompts import MAX_CALLS, NO_TEXT, RESULTS, TRY_AGAIN
+from robustbench_tc.eval.live.prompts import MAX_CALLS, RESULTS, TRY_AGAIN
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
@@ -92,7 +93,8 @@ def test_a_turn_ends_with_a_reply_without_calls(tmp_path: Path) -> None:
         "assistant",
         "user",
     ]
-    assert agent.asked[-1].messages[2]["tool_call_id"] == "c0"
+    called, result = agent.asked[-1].messages[1:3]
+    assert [call["id"] for call in called["tool_calls"]] == [result["tool_call_id"]]
     assert agent.asked[-1].messages[-1]["content"] == "Whisper 'empty' into it."
 
 
@@ -231,7 +233,7 @@ def test_tools_that_are_added_later(tmp_path: Path) -> None:
 def test_an_empty_reply_is_sent_back_as_a_text_that_servers_take(tmp_path: Path) -> None:
     agent = Says("", "b", "c")
     played(TWO, agent, tmp_path)
-    assert agent.asked[1].messages[1] == {"role": "assistant", "content": NO_TEXT}
+    assert agent.asked[1].messages[1] == {"role": "assistant", "content": wire.NO_TEXT}
 
 
 @pytest.mark.parametrize("status", ["request_error", "rejected", "too_long"])

@@ -1,0 +1,121 @@
+"""Was the call that a model meant delivered by its server? What a client in function-calling mode gets.
+
+*Meant* are the calls that the reader finds outside of reasoning. *Delivered* are they where a client that
+repairs nothing gets the same: native calls alone, their arguments a JSON object, names among those sent.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from robustbench_tc.own.wire_names import safe_name
+from robustbench_tc.schema import Call, Json, Tool, dumps
+
+Reason = Literal[
+    "in_text",
+    "in_reasoning",
+    "no_json",
+    "not_an_object",
+    "double_encoded",
+    "arguments_not_text",
+    "unknown_name",
+    "markup_in_name",
+    "bad_id",
+    "empty_arguments",
+    "merged_calls",
+    "cut",
+    "leaked_tokens",
+    "legacy_function_call",
+]
+"""What is wrong with the first reply whose calls were not delivered."""
+
+MEANING: dict[Reason, str] = {
+    "in_text": "the call is in the text: no tool parser on the server, or the model left its template",
+    "in_reasoning": "the call is in the reasoning, where nobody carries it out",
+    "no_json": "arguments are not JSON",
+    "not_an_object": "arguments are JSON, but no object",
+    "double_encoded": "arguments are a JSON text inside a JSON text",
+    "arguments_not_text": "arguments are an object where the API has a text",
+    "unknown_name": "a name that was not sent",
+    "markup_in_name": "a name with markup around it",
+    "bad_id": "a call without an id of its own",
+    "empty_arguments": "no arguments, though some are required",
+    "merged_calls": "arguments of two calls in one",
+    "cut": "cut off at the token limit",
+    "leaked_tokens": "special tokens of the chat template in the call",
+    "legacy_function_call": "`function_call`, the API before tools",
+}
+REASONS: tuple[Reason, ...] = get_args(Reason)
+
+_TOKEN = re.compile(r"<[|｜]")
+"""Where a chat template's special token begins."""
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply as a client got it."""
+
+    text: str | None
+    tool_calls: Json
+    """`[{"id", "name", "arguments"}]`, names mapped back; `fault` where the reply's own form was broken."""
+    finish_reason: str | None = None
+    thought_call: bool = False
+    """Its reasoning holds a call."""
+
+
+def undelivered(reply: Received, meant: Sequence[Call], tools: Sequence[Tool]) -> Reason | None:
+    """Why a client does not get the calls that are `meant`; None where it does.
+
+    A reply without any call says why where something is to be said: it was cut, or its call is a thought.
+    """
+    native = reply.tool_calls or ()
+    for call in native:
+        if fault := _fault(call, tools, reply.finish_reason):
+            return fault
+    if native:
+        got = [[call["name"], msgspec.json.decode(call["arguments"] or "{}")] for call in native]
+        return None if dumps(got) == dumps([[one.name, one.parameters] for one in meant]) else "in_text"
+    if meant:
+        return "in_text"
+    if reply.thought_call:
+        return "in_reasoning"
+    return "cut" if reply.finish_reason == "length" else None
+
+
+def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | None) -> Reason | None:
+    """What keeps a client from carrying out a native call."""
+    name, arguments = str(call["name"]), str(call["arguments"])
+    if _TOKEN.search(name) or _TOKEN.search(arguments):
+        return "leaked_tokens"
+    tool = next((tool for tool in tools if tool.name == name), None)
+    if tool is None:
+        sent = "|".join(re.escape(safe_name(tool.name)) for tool in tools)
+        holds_one = re.search(rf"(?<![A-Za-z0-9])({sent})(?![A-Za-z0-9])", safe_name(name))
+        return "markup_in_name" if holds_one else "unknown_name"
+    if call.get("fault") is not None:
+        fault: Reason = msgspec.convert(call["fault"], Reason)
+        return fault
+    try:
+        found = msgspec.json.decode(arguments or "{}")
+    except (msgspec.DecodeError, RecursionError):
+        if finish_reason == "length":
+            return "cut"
+        return "merged_calls" if _first_object(arguments) else "no_json"
+    if isinstance(found, str) and found.lstrip()[:1] in ("{", "["):
+        return "double_encoded"
+    if not isinstance(found, dict):
+        return "not_an_object"
+    return "empty_arguments" if not found and tool.required else None
+
+
+def _first_object(arguments: str) -> bool:
+    """Whether a whole JSON object is followed by another one."""
+    ends = [place.end() for place in re.finditer(r"\}\s*,?\s*(?=\{)", arguments)]
+    for end in ends[:50]:
+        try:
+            if isinstance(msgspec.json.decode(arguments[:end].rstrip(" \n\t,")), dict):
+                return True
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return False

@@ -1,0 +1,271 @@
+"""`rbtc probe`: what a server does with the requests that a run makes, in fourteen short ones."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError, call_id
+from robustbench_tc.schema import Json, Tool
+
+from . import delivered, wire
+from .read_reply import read
+
+MAX_TOKENS = 512
+"""Of each reply: a model that thinks first needs some."""
+
+FIRST = ("canary", "system", "call", "two calls", "history")
+"""What `rbtc eval` asks before its first row."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check found."""
+
+    check: str
+    answer: Literal["yes", "no", "not in this form"]
+    note: str = ""
+    """What the server said or did, and what that means for a run."""
+
+    @property
+    def line(self) -> str:
+        """For people: `native call: no. The call is in the text …`"""
+        return f"{self.check}: {self.answer}. {self.note}".rstrip()
+
+
+Got = Completion | LLMError
+Read = Callable[[str, Got], list[Finding]]
+"""From the model's name and what came back to findings."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A request, and how its reply is read."""
+
+    request: ChatRequest
+    read: Read
+
+
+def _tool(name: str = "get_weather", properties: Mapping[str, Json] = {}, definitions: Json = None) -> Tool:
+    found: dict[str, Json] = {"city": {"type": "string"}, **properties}
+    schema: dict[str, Json] = {"type": "object", "properties": found, "required": ["city"]}
+    if definitions is not None:
+        schema["$defs"] = definitions
+    return Tool(name, "Tells the weather in a city.", schema)
+
+
+WEATHER = _tool()
+USER = "What is the weather in Oslo now? Use the tool."
+OSLO: dict[str, Json] = {
+    "id": call_id("probe"),
+    "type": "function",
+    "function": {"name": WEATHER.name, "arguments": '{"city": "Oslo"}'},
+}
+PARAMETERS: dict[str, Json] = {"seed": 1, "temperature": 0.0, "max_tokens": MAX_TOKENS, "logprobs": True}
+
+
+def _asked(text: str, *tools: Tool, **params: Json) -> ChatRequest:
+    return _said([{"role": "user", "content": text}], *tools, **params)
+
+
+def _said(messages: Sequence[dict[str, Json]], *tools: Tool, **params: Json) -> ChatRequest:
+    # Names go out as they are here: whether a server takes them is the question.
+    sent = [
+        {
+            "type": "function",
+            "function": {"name": one.name, "description": one.description, "parameters": one.parameters},
+        }
+        for one in tools
+    ]
+    return ChatRequest(messages, sent or None, {"max_tokens": MAX_TOKENS, **params})
+
+
+def _says(check: str, word: str, otherwise: str, refused: str) -> Read:
+    """Whether a reply's text holds a word."""
+
+    def read_text(model: str, got: Got) -> list[Finding]:
+        if isinstance(got, LLMError):
+            return [Finding(check=check, answer="not in this form", note=f"{refused} ({got})")]
+        if word in got.text.lower():
+            return [Finding(check=check, answer="yes")]
+        return [Finding(check=check, answer="no", note=f"{otherwise} (it said {got.text[:60]!r})")]
+
+    return read_text
+
+
+def _takes(check: str, otherwise: str) -> Read:
+    """Whether a request is taken."""
+
+    def read_status(model: str, got: Got) -> list[Finding]:
+        if isinstance(got, LLMError):
+            return [Finding(check=check, answer="not in this form", note=f"{otherwise} ({got})")]
+        return [Finding(check=check, answer="yes")]
+
+    return read_status
+
+
+def _calls(model: str, got: Got) -> list[Finding]:
+    """Whether tools are taken, a native call comes, and its arguments are an object."""
+    if isinstance(got, LLMError):
+        why = f"A run needs --mode prompt ({got})"
+        return [Finding(check="tools accepted", answer="no", note=why)]
+    taken = Finding(check="tools accepted", answer="yes")
+    tools = (WEATHER,)
+    native = wire.names_back(tools, got.tool_calls)
+    meant = read(got.text, native, source="bfcl_v3", tools=tools, model=model, mode="fc")
+    thought = read(got.reasoning, None, source="bfcl_v3", tools=tools, model=model, mode="fc")
+    received = delivered.Received(
+        text=got.text,
+        tool_calls=native,
+        finish_reason=got.finish_reason,
+        thought_call=bool(thought.calls),
+    )
+    reason = delivered.undelivered(received, meant.calls, tools)
+    if reason is None and native:
+        return [taken, *(Finding(check=one, answer="yes") for one in ("native call", "arguments"))]
+    if native:
+        note = f"{reason}: {delivered.MEANING[reason]}" if reason else ""
+        return [
+            taken,
+            Finding(check="native call", answer="yes"),
+            Finding(check="arguments", answer="no", note=note),
+        ]
+    note = delivered.MEANING[reason] if reason else f"The model made no call (it said {got.text[:60]!r})"
+    return [taken, Finding(check="native call", answer="no", note=f"{reason or 'no call'}: {note}")]
+
+
+def _two(model: str, got: Got) -> list[Finding]:
+    calls = 0 if isinstance(got, LLMError) else len(got.tool_calls or ())
+    if calls > 1:
+        return [Finding(check="two calls in one reply", answer="yes")]
+    note = f"It made {calls}: rows that need several calls at once will be wrong."
+    return [Finding(check="two calls in one reply", answer="no", note=note)]
+
+
+def _parameters(model: str, got: Got) -> list[Finding]:
+    if isinstance(got, LLMError):
+        return [Finding(check="sampling parameters", answer="no", note=str(got))]
+    if got.logprobs is None:
+        note = "logprobs: asked for and not returned."
+        return [Finding(check="sampling parameters", answer="not in this form", note=note)]
+    return [Finding(check="sampling parameters", answer="yes")]
+
+
+def _schema(check: str, properties: Mapping[str, Json], definitions: Json = None) -> Question:
+    """Whether a tool with such a schema is taken."""
+    request = _asked(USER, _tool(properties=properties, definitions=definitions))
+    return Question(request, _takes(check, "Rows with such a schema will be rejected."))
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "canary": Question(
+        _asked("What is the capital of France? Answer with the name of the city only."),
+        _says(
+            "answers a question",
+            "paris",
+            "Wrong weights, chat template or quantisation: no accuracy of this server means anything.",
+            "A plain question is refused.",
+        ),
+    ),
+    "system": Question(
+        _said(
+            [
+                {"role": "system", "content": "Your name is Wren."},
+                {"role": "user", "content": "What is your name? Answer with the name only."},
+            ]
+        ),
+        _says(
+            "system role",
+            "wren",
+            "The system message is not followed.",
+            "The system text goes in front of the first user message (--system-as-user).",
+        ),
+    ),
+    "call": Question(_asked(USER, WEATHER), _calls),
+    "two calls": Question(
+        _asked("What is the weather in Oslo and in Lima? Call the tool for both in one reply.", WEATHER), _two
+    ),
+    "history": Question(
+        _said(
+            [
+                {"role": "user", "content": USER},
+                {"role": "assistant", "content": "", "tool_calls": [OSLO]},
+                {"role": "tool", "tool_call_id": OSLO["id"], "content": '{"degrees": 17}'},
+            ],
+            WEATHER,
+        ),
+        _says("result of a call", "17", "The result is not used.", "Transition rows cannot be finished."),
+    ),
+    "tool_choice": Question(
+        _asked(USER, WEATHER, tool_choice="required"),
+        _takes("tool_choice", "The benchmark does not use it."),
+    ),
+    "dotted name": Question(
+        _asked(USER, _tool("weather.now")),
+        _takes("names with dots", "They are sent with _ in place of each dot."),
+    ),
+    "long name": Question(
+        _asked(USER, _tool("get_weather_" + "n" * (64 - len("get_weather_")))),
+        _takes("names of 64 characters", "Rows with such a name will be rejected."),
+    ),
+    "$ref": _schema("schema with $ref", {"unit": {"$ref": "#/$defs/unit"}}, {"unit": {"type": "string"}}),
+    "anyOf": _schema("schema with anyOf", {"day": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}),
+    "enum": _schema("enum with null", {"unit": {"enum": ["C", "F", None]}}),
+    "key": _schema("keys such as filter[x]", {"filter[x]": {"type": "string"}}),
+    "parameters": Question(_asked("Say hello.", **PARAMETERS), _parameters),
+}
+
+
+async def ask(client: Client, model: str, names: Sequence[str] = tuple(QUESTIONS)) -> list[Finding]:
+    """What the server does with these questions, in their order; four are under way at a time.
+
+    Raises UserError where nobody answers, or the model or the key is unknown.
+    """
+    served = await client.served_models()
+    found = [_listed(model, served)]
+    slots = asyncio.Semaphore(4)
+
+    async def one(name: str) -> Got:
+        async with slots:
+            try:
+                return await client.complete(QUESTIONS[name].request)
+            except LLMError as error:
+                return error
+
+    first, *rest = names
+    got = [await one(first), *await asyncio.gather(*map(one, rest))]
+    for name, reply in zip(names, got, strict=True):
+        found += QUESTIONS[name].read(model, reply)
+    thinks = any(isinstance(reply, Completion) and reply.reasoning for reply in got)
+    if thinks:
+        found.append(Finding(check="reasoning apart", answer="yes", note="Calls in it are not counted."))
+    if left_out := client.stats.left_out:
+        note = f"{', '.join(left_out)}: refused, so left out of the requests."
+        found.append(Finding(check="parameters taken", answer="not in this form", note=note))
+    return found
+
+
+async def ask_long(client: Client, words: int) -> Finding:
+    """Whether a request of about so many tokens is taken."""
+    got: Got
+    try:
+        got = await client.complete(_asked("word " * words + "\nSay hello."))
+    except LLMError as error:
+        return Finding(check=f"{words} words", answer="no", note=str(error))
+    return Finding(check=f"{words} words", answer="yes", note=f"{got.prompt_tokens} tokens")
+
+
+def _listed(model: str, served: Sequence[str]) -> Finding:
+    if model in served:
+        return Finding(check="model listed", answer="yes")
+    note = f"The server lists {', '.join(served[:5])}." if served else "The server lists no models."
+    return Finding(check="model listed", answer="no", note=note)
+
+
+def failed(found: Sequence[Finding]) -> list[Finding]:
+    """What `rbtc eval` warns of: checks whose answer is no, but for the list of models."""
+    return [one for one in found if one.answer == "no" and one.check != "model listed"]
+
+
+def mode(found: Sequence[Finding]) -> Literal["fc", "prompt"]:
+    """The mode that fits the server: fc where native calls come."""
+    return "fc" if any(one.check == "native call" and one.answer == "yes" for one in found) else "prompt"

@@ -1,0 +1,173 @@
+"""One perfect model behind servers that fail: what was meant stays, what was delivered does not."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from robustbench_tc import api
+from robustbench_tc.eval import agent_server, delivered, inputs, predictions, record
+from robustbench_tc.eval.verdicts import BatchScorer
+from robustbench_tc.schema import Call, Prediction, Verdict
+
+from ..loopback import Fault, LoopbackServer, error_body
+from . import small
+
+Message = dict[str, Any]
+Damage = Callable[[Message], str | None]
+"""Changes a reply's message where it stands; may give another finish reason."""
+
+
+def changed(what: str, change: Callable[[str], Any]) -> Damage:
+    """Every native call with another name or other arguments."""
+
+    def damage(message: Message) -> None:
+        for call in message.get("tool_calls") or ():
+            call["function"][what] = change(call["function"][what])
+
+    return damage
+
+
+def in_text(message: Message) -> None:
+    calls = message.pop("tool_calls", None) or ()
+    texts = [
+        json.dumps({"name": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])})
+        for call in calls
+    ]
+    if texts:
+        message["content"] = "\n".join(f"<tool_call>\n{text}\n</tool_call>" for text in texts)
+
+
+def same_id(message: Message) -> None:
+    for call in message.get("tool_calls") or ():
+        call["id"] = ""
+
+
+def legacy(message: Message) -> None:
+    calls = message.get("tool_calls") or ()
+    if len(calls) == 1:
+        message["function_call"] = message.pop("tool_calls")[0]["function"]
+
+
+def in_reasoning(message: Message) -> None:
+    in_text(message)
+    message["reasoning_content"], message["content"] = message["content"], ""
+
+
+def merged(message: Message) -> None:
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] += call["function"]["arguments"]
+
+
+def cut(message: Message) -> str | None:
+    changed("arguments", lambda text: text[: len(text) * 2 // 3])(message)
+    return "length"
+
+
+def intact(message: Message) -> None:
+    """What OpenAI returns: null content beside native calls."""
+    if message.get("tool_calls"):
+        message["content"] = None
+
+
+RECOVERABLE: dict[str, tuple[Damage, str]] = {
+    "call in content": (in_text, "in_text"),
+    "double encoding": (changed("arguments", json.dumps), "double_encoded"),
+    "arguments as an object": (changed("arguments", json.loads), "arguments_not_text"),
+    "leaked tokens": (changed("name", lambda name: f"{name}<|channel|>commentary"), "leaked_tokens"),
+    "mangled name": (changed("name", lambda name: f"functions.{name}"), "markup_in_name"),
+    "bad id": (same_id, "bad_id"),
+    "one object in an array": (changed("arguments", lambda text: f"[{text}]"), "not_an_object"),
+    "trailing comma": (changed("arguments", lambda text: f"{text[:-1]},}}"), "no_json"),
+    "the API before tools": (legacy, "legacy_function_call"),
+}
+LOSSY: dict[str, tuple[Damage, str]] = {
+    "empty arguments": (changed("arguments", lambda text: ""), "empty_arguments"),
+    "cut reply": (cut, "cut"),
+    "call in the reasoning": (in_reasoning, "in_reasoning"),
+    "merged calls": (merged, "merged_calls"),
+    "positional array": (
+        changed("arguments", lambda text: json.dumps([*json.loads(text).values()])),
+        "not_an_object",
+    ),
+}
+
+
+def judged(dataset: Path, out: Path, damage: Damage) -> list[tuple[Prediction, Verdict]]:
+    """Every row with its verdict, of the oracle behind a server that damages its replies."""
+    found = inputs.load(str(dataset))
+    index = agent_server.Index(found.rows)
+
+    def answer(body: dict[str, Any]) -> Any:
+        place = index.find(body["messages"], body.get("tools"))
+        if place is None:
+            return Fault(400, error_body("no row asks this"))
+        said = copy.deepcopy(agent_server.reply("oracle", place, "tiny"))
+        choice = said["choices"][0]
+        choice["finish_reason"] = damage(choice["message"]) or choice["finish_reason"]
+        return said
+
+    with LoopbackServer(answer) as server:
+        api.evaluate(str(dataset), model="tiny", base_url=server.url, mode="fc", out=out)
+    rows = predictions.read(record.open_run(out).predictions_path)
+    verdicts = BatchScorer(found.rows).judged(rows, predictions.table(rows))[0]
+    return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]
+
+
+def accuracy(rows: list[tuple[Prediction, Verdict]], what: str) -> float:
+    return sum(bool(getattr(verdict, what)) for _, verdict in rows) / len(rows)
+
+
+@pytest.fixture(scope="module")
+def perfect(release: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Prediction, Verdict]]:
+    return judged(release, tmp_path_factory.mktemp("runs") / "perfect", intact)
+
+
+def test_a_perfect_server_delivers_what_is_meant(perfect: list[tuple[Prediction, Verdict]]) -> None:
+    assert all(verdict.delivered is verdict.correct for _, verdict in perfect)
+    assert {row.undelivered for row, _ in perfect} == {None} and accuracy(perfect, "correct") == 1
+
+
+@pytest.mark.parametrize("fault", RECOVERABLE)
+def test_a_fault_that_hides_nothing_costs_the_model_nothing(
+    release: Path, tmp_path: Path, perfect: list[tuple[Prediction, Verdict]], fault: str
+) -> None:
+    damage, reason = RECOVERABLE[fault]
+    rows = judged(release, tmp_path / "run", damage)
+    assert [verdict.correct for _, verdict in rows] == [verdict.correct for _, verdict in perfect]
+    called = [(row, verdict) for row, verdict in rows if verdict.calls]
+    assert {row.undelivered for row, _ in called} - {None} == {reason}
+    whole = [verdict for _, verdict in called if verdict.delivered]
+    assert all(len(verdict.calls) > 1 for verdict in whole) and (not whole or damage is legacy)
+
+
+@pytest.mark.parametrize("fault", LOSSY)
+def test_a_fault_that_loses_calls_is_named(release: Path, tmp_path: Path, fault: str) -> None:
+    damage, reason = LOSSY[fault]
+    rows = judged(release, tmp_path / "run", damage)
+    assert accuracy(rows, "correct") < 0.5 and reason in {row.undelivered for row, _ in rows}
+    assert all(verdict.correct or not verdict.delivered for _, verdict in rows)
+
+
+@given(
+    calls=st.lists(
+        st.fixed_dictionaries(
+            {
+                "name": st.sampled_from([tool.name for tool in small.rows("CD")[0].tools] + ["x", ""]),
+                "arguments": st.one_of(st.text(max_size=20), st.sampled_from(['{"a": 1}', "{}", "[1]"])),
+            },
+            optional={"fault": st.sampled_from(["bad_id", "arguments_not_text"])},
+        ),
+        max_size=3,
+    ),
+    text=st.one_of(st.none(), st.text(max_size=20)),
+)
+def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any, text: str | None) -> None:
+    tools = small.rows("CD")[0].tools
+    for meant in ((), (Call(tools[0].name, {"a": 1}),)):
+        got = delivered.Received(text=text, tool_calls=calls)
+        assert delivered.undelivered(got, meant, tools) in (None, *delivered.REASONS)

@@ -129,6 +129,11 @@ class ParseContext:
         known = self.resolve(name)
         return None if known is None else tuple(self.declared[known])
 
+    def required_of(self, name: str) -> tuple[str, ...]:
+        """The parameters that the tool of that name requires; () for an unknown name."""
+        known = self.resolve(name)
+        return next((tool.required for tool in self.tools if tool.name == known), ())
+
     def schemas_of(self, name: str) -> dict[str, Json]:
         """The declared parameters with their schemas; {} for an unknown name."""
         known = self.resolve(name)

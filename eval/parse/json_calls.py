@@ -45,7 +45,7 @@ _TYPE_WORDS = frozenset(
 _PLAIN = re.compile(r"[\s_-]+")
 _SHORT_KEY = 64
 _MARKUP = re.compile(
-    r"\A(?:<[^<>]{1,48}>|to=|call:|[\"'`\s])+|(?:<[|｜/]|\[ARGS\]|\().*\Z|[\"'`\s:]+\Z", re.DOTALL
+    r"\A(?:<[^<>]{1,48}>|to=|call:|[\"'`\s])+|\s*+(?:<[|｜/]|\[ARGS\]|\().*\Z|[\"'`\s:]+\Z", re.DOTALL
 )
 _MAX_DEPTH = 8
 _MAX_WRAPPINGS = 4
@@ -209,12 +209,19 @@ def is_schema(value: Json, name: str, context: ParseContext) -> bool:
 
 
 def called(name: str, value: Json, context: ParseContext) -> Finding:
-    """The call of a name and what stands for its arguments: without parameters where that is no object, or only the
-    tool's own schema."""
+    """The call of a name and what stands for its arguments: nothing will do where the tool requires nothing."""
+    if value in (None, "", "null") and context.resolve(name) is not None and not context.required_of(name):
+        return Finding(Call(name, {}))
     parameters, raw = arguments_of(value, context)
-    if parameters and is_schema(parameters, name, context):
-        parameters, raw = {}, _raw(value)
-    return Finding(Call(name, parameters), raw=raw)
+    return without_schema(Finding(Call(name, parameters), raw=raw), context)
+
+
+def without_schema(finding: Finding, context: ParseContext) -> Finding:
+    """The call; where its parameters only repeat the tool's schema, without any."""
+    call = finding.call
+    if not is_schema(call.parameters, call.name, context):
+        return finding
+    return Finding(Call(call.name, {}), raw=_raw(call.parameters))
 
 
 def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: bool) -> Iterator[Finding]:
@@ -318,7 +325,9 @@ def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
 
 def _tool_in(name: str, context: ParseContext) -> str | None:
     """The tool that a native name means once a format's own marks around it are taken off."""
-    plain = context.tool_of_id(_MARKUP.sub("", name))
+    plain = _MARKUP.sub("", name)
+    if plain.startswith("functions") or ":" in plain:
+        plain = context.tool_of_id(plain)
     return context.resolve(plain)
 
 

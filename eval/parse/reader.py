@@ -11,7 +11,7 @@ from . import acts, harmony, turns
 from .context import MAX_CHARS, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .found import Finding, Found
-from .json_calls import native, raw_texts
+from .json_calls import native, raw_texts, without_schema
 from .json_values import clean, clean_text
 from .marked import read_marked, without_namespaces
 from .names import is_no_name
@@ -208,16 +208,16 @@ def _blanked(answer: str, marked: list[Found]) -> str:
 
 
 def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
-    """Without the calls whose name declines or stands for one."""
+    """Without the calls whose name declines or stands for one, and without schemas for arguments."""
     out: list[Found] = []
     for one in found:
         findings = tuple(
-            finding
+            without_schema(finding, context)
             for finding in one.findings
             if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
         )
         if findings:
-            out.append(one if len(findings) == len(one.findings) else one._replace(findings=findings))
+            out.append(one._replace(findings=findings))
     return out
 
 

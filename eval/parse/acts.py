@@ -18,8 +18,8 @@ _MAX_GROUPS = 16
 
 _STATUS = (
     r"(?:(?:http|status|code|result|response|returned|returns|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?|-{1,2}(?!\w) ?"
-    r"|[—–] ?){0,5}(?:[45]\d\d\b|200(?: ok)?\W*$|(?:ok|done|null|error|success)(?=\W*$|[ :]\W*\w)|errored|time[ds]?[ -]?out"
-    r"|fail(?:ed|s|ure)|e(?:timedout|conn\w+)|succe\w+|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)"
+    r"|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out"
+    r"|fail(?:ed|s|ure)|e(?:timedout|conn\w+)|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)"
     r"|denied|refused|rejected|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
 )
 _BEHIND = re.compile(rf"[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|(?:#+|//|--|/\*|<!--)?[ \t]*{_STATUS})")
@@ -228,11 +228,13 @@ def _last_clause(clause: str, cues: Compiled) -> tuple[str, bool]:
 
 
 def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> str | None:
-    """The cue of a sentence that ended before the call: it must point at the call, or be about the tool."""
+    """The cue of a sentence that ended before the call: it must point at the call, be about the tool, or end in a
+    verb that has nothing else for its object."""
     if cues.asked.search(clause):
         return "asked"
     announced = _last(cues.announced, clause)
-    if cues.this_call.search(clause):
+    lacks_object = len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
+    if lacks_object or cues.this_call.search(clause):
         for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("deferred", cues.deferred)):
             last = _last(pattern, clause)
             if last >= 0 and last >= announced:

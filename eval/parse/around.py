@@ -111,11 +111,11 @@ def lead_of(text: str, start: int) -> Lead:
     """What stands in front of `start`, as far as it can govern a call there."""
     base = max(0, start - NEAR)
     before = text[base:start]
-    line = before[before.rfind("\n") + 1 :]
-    fences = _FENCE_OPENS.findall(before)
     code = _CODE_LEAD.search(before[-128:])
     if code is not None:
         before = before[: len(before) - len(before[-128:]) + code.start()]
+    line = before[before.rfind("\n") + 1 :]
+    fences = _FENCE_OPENS.findall(before)
     inline = any(sign.isalnum() for sign in _stripped(before[before.rfind("\n") + 1 :]))
     front = _QUOTATION.sub("_", _stripped(before))
     parted = _BLANK_LINE.search(before, len(before.rstrip("`*_ \t\r\n"))) is not None
@@ -126,7 +126,7 @@ def lead_of(text: str, start: int) -> Lead:
     ended = bool(ends) and ends[-1] >= len(body)
     if ended:
         ends.pop()
-    clause = (body[ends[-1] :] if ends else body)[-_LONGEST:]
+    clause = (body[ends[-1] :] if ends else body)[-_LONGEST:].lstrip("*_# ")
     ended = (ended or parted) and not colon
     return Lead(
         clause.lower(),

@@ -38,6 +38,10 @@ _ABOUT = frozenset(
 _RESULTS = frozenset("content result results output response error data value returns".split())
 """Keys of what a tool returned."""
 
+_OUTCOMES = ("error", "result", "output", "response", "observation")
+_OPEN_STATUS = (None, "completed", "in_progress", "pending")
+"""What `status` says of a call that has no outcome yet; `completed` is a call item's own word."""
+
 _DESCRIBES = frozenset({"description", "desc", "doc", "docstring"})
 _TYPE_WORDS = frozenset(
     "string str integer int number float double boolean bool array list object dict null any".split()
@@ -71,13 +75,15 @@ def calls_of(
     if depth > _MAX_DEPTH:
         return
     if isinstance(found, list):
+        if not tagged and any(_is_record(item, context) for item in found):
+            return
         for item in found:
             if isinstance(item, str) and item.lstrip()[:1] == "{":
                 item = decode_object(item.strip(), context)
             if isinstance(item, dict | list):
                 yield from calls_of(item, context, tagged=tagged, depth=depth + 1)
         return
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or (not tagged and _is_record(found, context)):
         return
     if found.get("method") == "tools/call" and isinstance(found.get("params"), dict):  # MCP's own message
         found = found["params"]
@@ -92,6 +98,21 @@ def calls_of(
     for key, inner in found.items():
         if isinstance(inner, list | dict) and _plain(key) in _WRAPPERS:
             yield from calls_of(inner, context, tagged=tagged, depth=depth + 1)
+
+
+def _is_record(found: Json, context: ParseContext) -> bool:
+    """Whether an object tells what came of a call, or of one that lies in it."""
+    if not isinstance(found, dict):
+        return False
+    name = next((found[key] for key in NAME_KEYS if isinstance(found.get(key), str)), "")
+    is_flat = not any(isinstance(found.get(key), dict) for key in PARAMETER_KEYS)
+    declared = context.schemas_of(name) if is_flat else {}
+    if any(found.get(key) is not None and key not in declared for key in _OUTCOMES):
+        return True
+    if "status" in declared:
+        return False
+    status = found.get("status")
+    return status not in _OPEN_STATUS or (status == "completed" and "call_id" in found and "type" not in found)
 
 
 def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = False) -> Finding | None:

@@ -29,6 +29,8 @@ _BRACKETED_KEYWORDS = re.compile(r"\[\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _PLACEHOLDER = "rbtc_key_{}_"
 _ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
 _COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
+_COMMENTS_BEHIND = re.compile(r"(?<=[\])])[\s`;]*+(?:#[^\n]*+[\s`]*+)++\Z")
+_LONGEST_COMMENT = 600
 _UNITS_PER_LIST = 4
 _WRITERS = ("print", "str", "repr")
 WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
@@ -110,7 +112,9 @@ def _keyword_calls(inner: str, context: ParseContext) -> list[Call]:
 
 def _as_whole(calls: list[Call], text: str, code: str) -> list[Found]:
     comments = _COMMENTS.match(text)
-    return [Found(comments.end() if comments else 0, len(text), tuple(map(Finding, calls)), code)]
+    behind = _COMMENTS_BEHIND.search(text, max(0, len(text) - _LONGEST_COMMENT))
+    end = behind.start() if behind else len(text)
+    return [Found(comments.end() if comments else 0, end, tuple(map(Finding, calls)), code)]
 
 
 def whole(body: str, context: ParseContext, keys: dict[str, str]) -> list[Call]:

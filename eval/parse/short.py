@@ -64,7 +64,7 @@ def _usual(body: str, first: str, tools: Sequence[Tool]) -> tuple[str, list[Call
     if first == "[":
         if body[1:2] in ("{", "["):
             return _json(body, tools)
-        calls = python_literals.calls(body)
+        calls = python_literals.calls(body) if body[-1] == "]" else None
         return ("B1", calls) if calls and _are_usual(calls, tools) else None
     if first == "<":
         return _tagged(body, tools)

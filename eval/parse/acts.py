@@ -235,7 +235,11 @@ def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> 
     announced = _last(cues.announced, clause)
     lacks_object = len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
     if lacks_object or cues.this_call.search(clause):
-        for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("deferred", cues.deferred)):
+        for name, pattern in (
+            ("refused", cues.refused),
+            ("supposed", cues.supposed),
+            ("deferred", cues.deferred),
+        ):
             last = _last(pattern, clause)
             if last >= 0 and last >= announced:
                 return name

@@ -112,7 +112,9 @@ def _is_record(found: Json, context: ParseContext) -> bool:
     if "status" in declared:
         return False
     status = found.get("status")
-    return status not in _OPEN_STATUS or (status == "completed" and "call_id" in found and "type" not in found)
+    return status not in _OPEN_STATUS or (
+        status == "completed" and "call_id" in found and "type" not in found
+    )
 
 
 def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = False) -> Finding | None:

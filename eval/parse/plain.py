@@ -15,7 +15,7 @@ _COLON = re.compile(
     r"(?:`{1,3}(?:json)?\s{0,4})?(?=\{)"
 )
 _NAME_BEFORE = re.compile(
-    rf"(?<![\w./-])(?P<call>call:)?(?P<name>{TOOL_NAME})`{{0,3}}(?::\d{{1,4}})?(?:\[ARGS\])?\Z"
+    rf"(?<![\w./-])(?<!declaration:)(?P<call>call:)?(?P<name>{TOOL_NAME})`{{0,3}}(?::\d{{1,4}})?(?:\[ARGS\])?\Z"
 )
 _NEAR = 160
 _QUERY = re.compile(r"(?<![\w./:?&=%-])([^\W\d][\w.-]{0,127}+)\?([\w.%-]++=[^\s`]*+)")

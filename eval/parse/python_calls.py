@@ -36,6 +36,14 @@ _WRITERS = ("print", "str", "repr")
 WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
 """Keywords whose one value may be the object of all arguments: `f(parameters={…})`."""
 
+_OPEN_VALUE = re.compile(r"""[:=,(\[{]\s{0,4}"(?:[^"\\\n]|\\.)*\Z""")
+_ANNOTATED = re.compile(
+    rf"{STRING}|(?<=[(,\s])(?P<name>[^\W\d]\w*)\??\s*:\s*(?i:str|string|int|integer|float|double|number|bool|boolean|list"
+    r"|array|dict|object|any|optional|union|literal|date|datetime|none)\b(?:\[[^()\n]{0,64}?\])?(?:\s*\|\s*None)?\s*(?:(?P<sign>=)|(?=[,)]))",
+    re.DOTALL,
+)
+"""A parameter with its type, or a string."""
+
 _TYPE_WORDS = frozenset(
     "str string int integer float number double bool boolean list array dict object any optional"
     " none date".split()
@@ -188,6 +196,8 @@ def _lists_of_strings(text: str, context: ParseContext) -> Iterator[Found]:
 
 def _is_a_value(body: str, start: int, context: ParseContext) -> bool:
     """Whether the list that opens at `start` is an argument or an entry, so that its calls are values."""
+    if is_in_value(body, start):
+        return True
     before = body[max(0, start - 64) : start].rstrip(" \t\n\r")[-1:]
     if before == ":":  # in a dictionary, or behind "my call:"
         if not context.spend(50):
@@ -307,6 +317,23 @@ def is_signature(source: str, call: Call, context: ParseContext) -> bool:
     if _has_types_for_values(call):
         return True
     return all(isinstance(value, str) and value == key for key, value in call.parameters.items())
+
+
+def without_annotations(source: str) -> str | None:
+    """`f(city: str = "Oslo")` as `f(city="Oslo")`, parameters without a value left out; None without annotations."""
+    if ":" not in source:
+        return None
+    plain = _ANNOTATED.sub(
+        lambda one: one[0] if one["name"] is None else one["name"] * bool(one["sign"]) + (one["sign"] or ""),
+        source,
+    )
+    return None if plain == source else plain
+
+
+def is_in_value(text: str, at: int) -> bool:
+    """Whether a place lies in a double-quoted value: of an object, a list or a call, as far as its line tells."""
+    line = text[max(0, at - 256, text.rfind("\n", 0, at) + 1) : at]
+    return _OPEN_VALUE.search(line) is not None
 
 
 def _has_types_for_values(call: Call) -> bool:

@@ -38,6 +38,7 @@ _NO_INPUT = re.compile(
     r"|-)?[`\s\"').}]*"
 )
 _OBJECT_BELOW = re.compile(r"\s{0,16}(?:```(?:json)?\s{0,4})?(?=\{)")
+_TOLD = re.compile(r"(?i:call|use|invoke)[ :]{1,3}[`'\"]?([^\s`'\"]{1,128})")
 _UNITS_PER_LABEL = 8
 _MAX_LABELS = 1_536
 _MAX_RAW = 4_096
@@ -101,8 +102,10 @@ def _action(
         return whole
     written = text[label.end : limit].strip().split("\n", 1)[0]
     name = bare_name(written.strip(" \t`*\"'"))
+    if (told := _TOLD.fullmatch(name)) is not None and context.resolve(told[1]) is not None:
+        name = told[1]
     known = context.resolve(name) is not None
-    if not name or (not known and is_no_name(name)):
+    if not known and (is_no_name(name) or " " in name):  # a sentence is no name
         return None
     if following is None:
         if not context.tools or not known:

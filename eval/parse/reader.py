@@ -33,6 +33,12 @@ _LOOKS_LIKE_A_CALL = re.compile(
 )
 
 
+_BOX = re.compile(r"\\boxed\s?\{")
+_NAME_ABOVE = re.compile(r"(?m:^)([\w.-]{1,128})[ \t]*\n(```(?:\w{1,12})?[ \t]*\n)\s{0,16}tool_call\(")
+"""ChatGLM: the name on a line of its own, the arguments in a fence."""
+_QUOTED_NAME = re.compile(r"([\[,]\s{0,8})\"([^\W\d][\w.-]{0,127})\"\(")
+
+
 class Parsed(msgspec.Struct, frozen=True):
     """What one reply says."""
 
@@ -172,6 +178,10 @@ def _prepared(answer: str, context: ParseContext) -> str:
     """The final answer without end markers, headers, and the words that formats put into every tag."""
     answer = without_namespaces(harmony.without_headers(answer))
     answer = turns.without_end_markers(answer, context.declared.values())
+    while (box := _BOX.search(answer)) and (end := context.balanced(answer, box.end() - 1)):
+        answer = f"{answer[: box.start()]}\n{answer[box.end() : end - 1].strip()}\n{answer[end:]}"
+    if '"(' in answer or "tool_call(" in answer:
+        answer = _QUOTED_NAME.sub(r"\1\2(", _NAME_ABOVE.sub(r"\2\1(", answer))
     answer = answer.strip(_EDGES)
     return answer if answer.isascii() else clean_text(answer)
 

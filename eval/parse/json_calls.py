@@ -332,18 +332,24 @@ def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
         if declines(meant) and context.resolve(meant) is None:
             continue
         arguments = inner.get("arguments", inner.get("parameters"))
-        finding = called(clean_text(meant), arguments, context)
-        try:
-            finding = finding._replace(call=Call(finding.call.name, clean(finding.call.parameters)))
-            is_strict = finding.raw is not None or isinstance(
-                decode(arguments) if isinstance(arguments, str) else arguments, dict
-            )
-        except ValueError:
-            is_strict = False
-        if not is_strict:
-            context.flag("repaired")
+        found = _strict(arguments)
+        if found is not None:
+            finding = without_schema(Finding(Call(clean_text(meant), found)), context)
+        else:
+            finding = called(clean_text(meant), arguments, context)
+            if finding.raw is None and arguments:
+                context.flag("repaired")
         calls.append(finding)
     return calls
+
+
+def _strict(arguments: Json) -> dict[str, Json] | None:
+    """Arguments that are an object, or the JSON of one."""
+    try:
+        found = decode(arguments) if isinstance(arguments, str) else clean(arguments)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _tool_in(name: str, context: ParseContext) -> str | None:

@@ -89,7 +89,7 @@ def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
                     return False
         elif is_no_name(name) or stripped_prefix(name, certain=True) is not None:
             return False
-        if "type" in call.parameters or any(type(one) is dict for one in call.parameters.values()):
+        if "type" in call.parameters or dict in map(type, call.parameters.values()):
             return False  # perhaps a schema
         if len(call.parameters) == 1 and not WRAPPING_KEYS.isdisjoint(call.parameters):
             return False

@@ -7,6 +7,7 @@ it. Cues are words of `cues`; what they must stand next to is here.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from .around import NEAR, Group, Lead, Tail, groups_of, lead_of, sentences_of, tail_of
 from .cues import Compiled, cues_for
@@ -15,7 +16,26 @@ from .found import Found
 _MAX_GROUPS = 16
 """So many passages of calls are looked at in one reply; what comes after them is not made."""
 
-_SET_OFF = re.compile(r"[ \t]*+(?:[-–—]{1,3}(?!>)|->|→|#|//|\(|（|\[|【|<!--|/\*|--)")
+_STATUS = (
+    r"(?:(?:http|status|code|result|response|returned|returns|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?|-{1,2}(?!\w) ?"
+    r"|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out"
+    r"|fail(?:ed|s|ure)|e(?:timedout|conn\w+)|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)"
+    r"|denied|refused|rejected|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
+)
+_BEHIND = re.compile(rf"[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|(?:#+|//|--|/\*|<!--)?[ \t]*{_STATUS})")
+"""What came of a call, right behind it: whatever an arrow points at, or a status."""
+
+_COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
+_NEXT_LINE = re.compile(rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|{_STATUS})", re.MULTILINE)
+_LOGGED = re.compile(
+    r"[\s>*•\-\d.)]{0,12}\[?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
+    r"|CANCELLED)\b|[45]\d\d\b|[✗✘❌✓✔✅⏱⌛⚠])"
+)
+"""The beginning of a line of a log: a time, a level, a status."""
+
+_PROMPT = re.compile(r"\s*(?:>>>|\$|In \[\d+\]:)\s*")
+_ITEM = re.compile(r"[ \t>]*(?:[-*•▪‣+–—|]|\(?\d{1,3}[.):]|\w{1,12} #?\d{1,3}:)[^\n]{0,40}")
+_SET_OFF = re.compile(r"[ \t]*+(?:[-–—]{1,3}(?!>)|#|//|\(|（|\[|【|<!--|/\*|--)")
 _THOUGHT_LINE = re.compile(
     r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z"
 )
@@ -32,16 +52,28 @@ def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[li
         return list(found), []
     groups = groups_of(text, found)
     spans = sorted([*((one.start, one.end) for one in groups), *((one.start, one.end) for one in marked)])
-    acts: list[Found] = []
-    quoted: list[Found] = []
+    spoken: list[bool] = []
     for number, group in enumerate(groups):
         following = next((start for start, _ in spans if start >= group.end), -1)
         dropped = number >= _MAX_GROUPS or (following >= 0 and _is_corrected(text, group.end, following))
-        if dropped or cue(text, group, following if following >= 0 else len(text)) is not None:
-            quoted += group.members
-        else:
-            acts += group.members
+        spoken.append(dropped or cue(text, group, following if following >= 0 else len(text)) is not None)
+    for number, (one, two) in enumerate(pairwise(groups)):  # an item of a list is what the item above it is
+        spoken[number + 1] |= spoken[number] and _in_one_list(text, one, two)
+    for number in range(len(groups) - 1, 0, -1):
+        spoken[number - 1] |= spoken[number] and _in_one_list(text, groups[number - 1], groups[number])
+    acts: list[Found] = []
+    quoted: list[Found] = []
+    for group, is_spoken in zip(groups, spoken, strict=True):
+        (quoted if is_spoken else acts).extend(group.members)
     return acts, quoted
+
+
+def _in_one_list(text: str, one: Group, two: Group) -> bool:
+    """Whether two passages are neighbours in a list or a table: the line below begins with an item's mark."""
+    if two.start - one.end > NEAR:
+        return False
+    lines = text[one.end : two.start].split("\n")
+    return len(lines) == 2 and _ITEM.fullmatch(lines[1]) is not None
 
 
 def _is_corrected(text: str, end: int, following: int) -> bool:
@@ -61,16 +93,16 @@ def beside_refusal(text: str, marked: Sequence[Found]) -> bool:
 
 
 def _around(text: str, group: Group, limit: int) -> bool:
-    """For marked calls: whether any cue stands in the sentences around them."""
+    """For marked calls: whether the sentences around them have the call as what they refuse or report."""
     thought = _THOUGHT_LINE.search(text, max(0, group.start - NEAR), group.start)
     starts = [group.start] if thought is None else [thought.start("line"), group.start]
     tail = tail_of(text, group.end, limit)
     for start in starts:
-        lead = lead_of(text, start)._replace(ended=False)
+        lead = lead_of(text, start)
         cues = cues_for(lead.clause + tail.text)
-        if _governed(lead, cues) is not None:
-            return True
-        if lead.inline and not lead.colon and cues.outcome.search(tail.line):
+        if _governed(lead, cues) is not None or (
+            lead.inline and not lead.colon and cues.outcome.search(tail.line)
+        ):
             return True
     return _said_after(tail, cues) is not None
 
@@ -79,13 +111,17 @@ def cue(text: str, group: Group, limit: int) -> str | None:
     """Why a group of bare calls is not made, in one word, or None."""
     lead = lead_of(text, group.start)
     tail = tail_of(text, group.end, limit)
-    if not lead.clause and not lead.heading and not tail.text and not lead.block_quote:
+    if not (lead.clause or lead.heading or tail.text or lead.line.strip()):
         return None
     if lead.table or "|" in tail.line:
         return "table"
+    if lead.fence in ("diff", "patch"):
+        return "diff"
     cues = cues_for(lead.clause + lead.heading + tail.text)
+    if _has_outcome(text, group, lead, tail, cues):
+        return "outcome"
     announced = _announces(lead.clause, cues) if lead.inline or tail.line else False
-    if tail.line and (reason := _text_behind(tail.line, announced, cues)) is not None:
+    if tail.line and (reason := _text_behind(tail.line, announced)) is not None:
         return reason
     if lead.inline and not lead.colon and not announced:
         return "inline"
@@ -96,15 +132,31 @@ def cue(text: str, group: Group, limit: int) -> str | None:
     return _governed(lead, cues, names, question=question) or _said_after(tail, cues)
 
 
-def _text_behind(line: str, announced: bool, cues: Compiled) -> str | None:
+def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled) -> bool:
+    """Whether the lines of a group say what came of its calls, outside their brackets: a status in front of one
+    or behind it, whatever an arrow points at, a line of a log, or what a console printed."""
+    if _LOGGED.match(lead.line) or (
+        _PROMPT.fullmatch(lead.line) and tail.text.partition("\n")[2].strip("` \t\n")
+    ):
+        return True
+    for member in group.members:
+        line = tail_of(text, member.end, len(text)).line
+        if _BEHIND.match(line) is not None:
+            return True
+        comment = _COMMENT.match(line) or _SET_OFF.match(line)
+        if comment is not None and cues.outcome.match(line, comment.end()) is not None:
+            return True
+    rest = tail.text.partition("\n")[2] if tail.line else tail.text
+    return _NEXT_LINE.match(rest) is not None
+
+
+def _text_behind(line: str, announced: bool) -> str | None:
     """Whether the text behind a call on its line makes the call a part of a sentence."""
-    if not any(sign.isalnum() for sign in line):
+    if not any(sign.isalnum() for sign in line) or _SET_OFF.match(line) is not None:
         return None
-    set_off = _SET_OFF.match(line)
-    if set_off is not None:
-        return "outcome" if cues.outcome.search(line[set_off.end() :].strip()) else None
     if not announced:
         return "text behind"
+    cues = cues_for(line)
     rest = line
     for _ in range(2):
         soon = cues.soon.match(rest)
@@ -134,56 +186,85 @@ def _is_subject(name: str, clause: str, cues: Compiled) -> bool:
 
 
 def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question: bool = False) -> str | None:
-    """The cue of the clause in front that has the call as its object. `names` are those of the called tools;
-    `question`: a question mark stands right behind the call."""
-    clause = lead.clause
-    if lead.heading and (cues.example.search(lead.heading) or cues.described.search(lead.heading)):
-        return "heading"
-    if not clause:
-        return None
-    announced = _last(cues.announced, clause)
-    if cues.asked.search(clause) or (
-        (announced < 0 or question) and not lead.ended and cues.asked.search(clause + "?")
+    """The cue of the last clause in front, or of its heading, that has the call as its object. `names` are those
+    of the called tools; `question`: a question mark stands right behind the call."""
+    if any(
+        pattern.search(lead.heading)
+        for pattern in (cues.label, cues.example, cues.described, cues.deferred)
+        if lead.heading
     ):
-        return "asked"
-    if announced < 0 and any(_is_subject(name, clause, cues) for name in names):
-        return "described"
+        return "heading"
+    if not lead.clause:
+        return None
     if lead.ended:
-        return _governed_by_sentence(clause, announced, cues)
+        return _governed_by_sentence(lead.clause, names, cues)
+    clause, concludes = _last_clause(lead.clause, cues)
+    announced = _last(cues.announced, clause)
+    if cues.asked.search(clause) or ((announced < 0 or question) and cues.asked.search(clause + "?")):
+        return "asked"
+    if cues.deferred.search(clause):
+        return "deferred"
+    clause = clause[max(0, _last(cues.cause, clause)) :]
+    announced = _last(cues.announced, clause)
     for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("example", cues.example)):
         last = _last(pattern, clause)
         if last >= 0 and last >= announced:
             return name
-    if announced < 0 and cues.reported.search(clause):
+    if announced >= 0:
+        return None
+    if cues.reported.search(clause) and not concludes:
         return "reported"
-    if announced < 0 and cues.described.search(clause):
+    if cues.label.search(clause):
+        return "label"
+    if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
         return "described"
     return None
 
 
-def _governed_by_sentence(clause: str, announced: int, cues: Compiled) -> str | None:
-    """The cue of a sentence that ended before the call: it must point at the call, or be about the tool."""
-    if cues.this_call.search(clause):
-        for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed)):
+def _last_clause(clause: str, cues: Compiled) -> tuple[str, bool]:
+    """The last clause of a sentence, and whether it says what is done because of what stands in front of it."""
+    so, turn = _last(cues.so, clause), _last(cues.turn, clause)
+    return clause[max(so, turn, 0) :].strip(), so > turn
+
+
+def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> str | None:
+    """The cue of a sentence that ended before the call: it must point at the call, be about the tool, or end in a
+    verb that has nothing else for its object."""
+    if cues.asked.search(clause):
+        return "asked"
+    announced = _last(cues.announced, clause)
+    lacks_object = len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
+    if lacks_object or cues.this_call.search(clause):
+        for name, pattern in (
+            ("refused", cues.refused),
+            ("supposed", cues.supposed),
+            ("deferred", cues.deferred),
+        ):
             last = _last(pattern, clause)
             if last >= 0 and last >= announced:
                 return name
         # "This request timed out." speaks of the call before.
         if announced < 0 and cues.reported.search(clause) and not cues.outcome.search(clause):
             return "reported"
-    if announced < 0 and (cues.described.search(clause) or cues.example.search(clause)):
+    if announced >= 0:
+        return None
+    if cues.label.search(clause) or cues.example.search(clause):
+        return "label"
+    if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
         return "described"
     return None
 
 
 def _said_after(tail: Tail, cues: Compiled) -> str | None:
-    """What the sentences behind a call say of it: its outcome, that it is not made, or a question."""
+    """What the sentences behind a call say of it: its outcome, that it is not made, a question; or that the reply
+    gives up."""
     for number, sentence in enumerate(sentences_of(tail.text, _SENTENCES) if tail.text else ()):
         if cues.asked.search(sentence):
             return "asked"
         conditional = cues.conditional.search(sentence)
-        if conditional is None and cues.later.search(sentence):
-            return "outcome"
+        gives_up = cues.gives_up.search(sentence)
+        if gives_up is not None and (conditional is None or conditional.start() > gives_up.start()):
+            return "gives up"
         if conditional is not None and conditional.start() < 24:
             continue
         if conditional is None and cues.outcome.search(sentence) and not cues.earlier.search(sentence):

@@ -16,6 +16,13 @@ _MARKS = "\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\ufeff"
 _LAYOUT = " \t\r\n`*_\"'“”‘’«[({<•→➜➡=-" + _MARKS
 _CLOSING_SIGNS = " \t`*_;,)]}\"'”’»।" + _MARKS
 _FENCE_LINE = re.compile(r"[ \t>]*(?:```|~~~)[\w+-]{0,20}[ \t]*")
+_FENCE_OPENS = re.compile(r"^[ \t>]*(?:```|~~~)([\w+-]{0,20})", re.MULTILINE)
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_QUOTATION = re.compile(
+    r"\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w)"
+)
+"""What somebody else said or wrote."""
+
 _BULLET_LINE = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*")
 _TAG_BEFORE = re.compile(r"(?:<[^<>\n]{1,64}>|\[[A-Za-z_]{3,24}\])\s*\Z")
 _WORD_BETWEEN_TOKENS = re.compile(r"(?<=>)\s?(?:function|tools)\s?\Z")
@@ -62,6 +69,10 @@ class Lead(NamedTuple):
     table: bool
     heading: str
     """A heading, or a line in bold, right above."""
+    line: str
+    """What stands on the call's own line, as it is written."""
+    fence: str
+    """The language of the fence that the call stands in."""
 
 
 class Tail(NamedTuple):
@@ -102,12 +113,14 @@ def lead_of(text: str, start: int) -> Lead:
     """What stands in front of `start`, as far as it can govern a call there."""
     base = max(0, start - NEAR)
     before = text[base:start]
-    line = before[before.rfind("\n") + 1 :].lstrip()
     code = _CODE_LEAD.search(before[-128:])
     if code is not None:
         before = before[: len(before) - len(before[-128:]) + code.start()]
+    line = before[before.rfind("\n") + 1 :]
+    fences = _FENCE_OPENS.findall(before)
     inline = any(sign.isalnum() for sign in _stripped(before[before.rfind("\n") + 1 :]))
-    front = _stripped(before)
+    front = _QUOTATION.sub("_", _stripped(before))
+    parted = _BLANK_LINE.search(before, len(before.rstrip("`*_ \t\r\n"))) is not None
     body = _ABBREVIATED.sub(_without_dots, front).rstrip("*_ ")
     colon = body.endswith((":", "：", "﹕"))
     body = body.rstrip(":：﹕*_ ")
@@ -115,15 +128,18 @@ def lead_of(text: str, start: int) -> Lead:
     ended = bool(ends) and ends[-1] >= len(body)
     if ended:
         ends.pop()
-    clause = (body[ends[-1] :] if ends else body)[-_LONGEST:]
+    clause = (body[ends[-1] :] if ends else body)[-_LONGEST:].lstrip("*_# ")
+    ended = (ended or parted) and not colon
     return Lead(
         clause.lower(),
         inline,
         colon,
-        ended and not colon,
-        line.startswith(">"),
-        line.startswith("|"),
+        ended,
+        line.lstrip().startswith(">"),
+        line.lstrip().startswith("|"),
         _heading(front).lower(),
+        line,
+        fences[-1].lower() if fences else "",
     )
 
 

@@ -28,13 +28,13 @@ _PAIR = re.compile(
 
 _NEXT_OPENING = re.compile(
     r"<(?:tool_call>|function=|(?:\w{1,16}:)?invoke\s|(?:ifm\|)?arg_key>|(?:\w{1,16}:)?param(?:eter)?"
-    r"(?:=|\s[^<>]{0,64}?name\s?=\s?)(?P<key>[^<>\s]{1,128}))"
+    r"(?:=|\s[^<>]{0,64}?(?:name|key)\s?=\s?)(?P<key>[^<>\s]{1,128}))"
 )
 """What no value reaches beyond: a call, or a parameter that the tool declares."""
 
 _TOKEN = re.compile(
     r"\s*+(?:\Z|<[|｜]|```|\[/|(?P<tag><(?P<slash>/?)\s?(?:ifm\|)?(?P<word>[\w.:-]{1,128})"
-    r"(?:(?:=|\s[^<>]{0,64}?name\s?=\s?)(?P<key>[^<>\s]{1,128}))?))"
+    r"(?:(?:=|\s[^<>]{0,64}?(?:name|key)\s?=\s?)(?P<key>[^<>\s]{1,128}))?))"
 )
 _EMPTY_CHILD = re.compile(r"<\s?(?P<tag>[^\W\d][\w.-]{0,127})\s*/>")
 _NAME_ATTRIBUTE = re.compile(r"""(?:name|key)\s*=\s*(?:"([^"]{1,160})"|'([^']{1,160})'|([^\s"'>]{1,160}))""")
@@ -59,6 +59,9 @@ CALL_TAGS = frozenset(
 """Tags between which calls stand, lower case, without what stands before a colon."""
 
 _FORMAT_TAGS = _HOLDING | _PARAMETER_TAGS | {"arg_key", "arg_value", "invoke"}
+_CALLS = ("tool_call", "function", "invoke")
+_ENDS = CALL_TAGS | {"invoke", "parameters", "arguments", "params", "args"}
+"""Tags whose end may follow the last argument."""
 _UNITS = 6
 _MAX_CHILDREN = 128
 _MAX_DEPTH = 8
@@ -234,6 +237,8 @@ def read_children(
         word = child["word"].lower()
         if word == "description" and word not in schemas:  # an entry of a registry
             return None
+        if word in _CALLS and (name or named):  # the next call
+            break
         if word == "server_name" and tag == "use_mcp_tool":
             at = max(context.find(text, "</server_name>", child.end()), child.end() - 14) + 14
             continue
@@ -242,6 +247,18 @@ def read_children(
         key = key.strip().strip("\"'")
         is_parameter = word in _PARAMETER_TAGS and key != child["word"]
         value = _value_at(text, child.end(), child["tag"], closing, schemas, context, open_ended=is_parameter)
+        if (
+            value is None and word in _HOLDING
+        ):  # its end is missing: what it holds is read as if it were not there
+            at = child.end()
+            if not text[at:].lstrip().startswith("<"):
+                held_at = _SPACE.match(text, at)
+                broken = arguments_at(text, held_at.end() if held_at else at, context)
+                if broken is None:
+                    return None
+                parameters.update(broken[0])
+                raw, at = broken[1], broken[2]
+            continue
         if value is None:
             return None
         content, at = value
@@ -312,10 +329,12 @@ def _may_follow(text: str, at: int, closing: str, schemas: dict[str, Json]) -> b
     if token is None or token["word"] is None:
         return token is not None
     word = token["word"].rpartition(":")[2].lower()
-    if word in CALL_TAGS or word in _FORMAT_TAGS or text.startswith(closing, token.start("tag")):
+    if token["slash"]:
+        return word in _ENDS or text.startswith(closing, token.start("tag"))
+    if word in CALL_TAGS or word in _FORMAT_TAGS:
         key = (token["key"] or "").strip("\"'")
-        return not key or not schemas or word in CALL_TAGS or key in schemas
-    return token["slash"] == "" and (not schemas or token["word"] in schemas)
+        return word not in _PARAMETER_TAGS or (bool(key) and (not schemas or key in schemas))
+    return not schemas or token["word"] in schemas
 
 
 def _held(

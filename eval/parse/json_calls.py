@@ -38,6 +38,10 @@ _ABOUT = frozenset(
 _RESULTS = frozenset("content result results output response error data value returns".split())
 """Keys of what a tool returned."""
 
+_OUTCOMES = ("error", "result", "output", "response", "observation")
+_OPEN_STATUS = (None, "completed", "in_progress", "pending")
+"""What `status` says of a call that has no outcome yet; `completed` is a call item's own word."""
+
 _DESCRIBES = frozenset({"description", "desc", "doc", "docstring"})
 _TYPE_WORDS = frozenset(
     "string str integer int number float double boolean bool array list object dict null any".split()
@@ -45,7 +49,7 @@ _TYPE_WORDS = frozenset(
 _PLAIN = re.compile(r"[\s_-]+")
 _SHORT_KEY = 64
 _MARKUP = re.compile(
-    r"\A(?:<[^<>]{1,48}>|to=|call:|[\"'`\s])+|(?:<[|｜/]|\[ARGS\]|\().*\Z|[\"'`\s:]+\Z", re.DOTALL
+    r"\A(?:<[^<>]{1,48}>|to=|call:|[\"'`\s])+|\s*+(?:<[|｜/]|\[ARGS\]|\().*\Z|[\"'`\s:]+\Z", re.DOTALL
 )
 _MAX_DEPTH = 8
 _MAX_WRAPPINGS = 4
@@ -71,13 +75,15 @@ def calls_of(
     if depth > _MAX_DEPTH:
         return
     if isinstance(found, list):
+        if not tagged and any(_is_record(item, context) for item in found):
+            return
         for item in found:
             if isinstance(item, str) and item.lstrip()[:1] == "{":
                 item = decode_object(item.strip(), context)
             if isinstance(item, dict | list):
                 yield from calls_of(item, context, tagged=tagged, depth=depth + 1)
         return
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or (not tagged and _is_record(found, context)):
         return
     if found.get("method") == "tools/call" and isinstance(found.get("params"), dict):  # MCP's own message
         found = found["params"]
@@ -92,6 +98,23 @@ def calls_of(
     for key, inner in found.items():
         if isinstance(inner, list | dict) and _plain(key) in _WRAPPERS:
             yield from calls_of(inner, context, tagged=tagged, depth=depth + 1)
+
+
+def _is_record(found: Json, context: ParseContext) -> bool:
+    """Whether an object tells what came of a call, or of one that lies in it."""
+    if not isinstance(found, dict):
+        return False
+    name = next((found[key] for key in NAME_KEYS if isinstance(found.get(key), str)), "")
+    is_flat = not any(isinstance(found.get(key), dict) for key in PARAMETER_KEYS)
+    declared = context.schemas_of(name) if is_flat else {}
+    if any(found.get(key) is not None and key not in declared for key in _OUTCOMES):
+        return True
+    if "status" in declared:
+        return False
+    status = found.get("status")
+    return status not in _OPEN_STATUS or (
+        status == "completed" and "call_id" in found and "type" not in found
+    )
 
 
 def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = False) -> Finding | None:
@@ -209,12 +232,19 @@ def is_schema(value: Json, name: str, context: ParseContext) -> bool:
 
 
 def called(name: str, value: Json, context: ParseContext) -> Finding:
-    """The call of a name and what stands for its arguments: without parameters where that is no object, or only the
-    tool's own schema."""
+    """The call of a name and what stands for its arguments: nothing will do where the tool requires nothing."""
+    if value in (None, "", "null") and context.resolve(name) is not None and not context.required_of(name):
+        return Finding(Call(name, {}))
     parameters, raw = arguments_of(value, context)
-    if parameters and is_schema(parameters, name, context):
-        parameters, raw = {}, _raw(value)
-    return Finding(Call(name, parameters), raw=raw)
+    return without_schema(Finding(Call(name, parameters), raw=raw), context)
+
+
+def without_schema(finding: Finding, context: ParseContext) -> Finding:
+    """The call; where its parameters only repeat the tool's schema, without any."""
+    call = finding.call
+    if not is_schema(call.parameters, call.name, context):
+        return finding
+    return Finding(Call(call.name, {}), raw=_raw(call.parameters))
 
 
 def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: bool) -> Iterator[Finding]:
@@ -302,23 +332,31 @@ def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
         if declines(meant) and context.resolve(meant) is None:
             continue
         arguments = inner.get("arguments", inner.get("parameters"))
-        finding = called(clean_text(meant), arguments, context)
-        try:
-            finding = finding._replace(call=Call(finding.call.name, clean(finding.call.parameters)))
-            is_strict = finding.raw is not None or isinstance(
-                decode(arguments) if isinstance(arguments, str) else arguments, dict
-            )
-        except ValueError:
-            is_strict = False
-        if not is_strict:
-            context.flag("repaired")
+        found = _strict(arguments)
+        if found is not None:
+            finding = without_schema(Finding(Call(clean_text(meant), found)), context)
+        else:
+            finding = called(clean_text(meant), arguments, context)
+            if finding.raw is None and arguments:
+                context.flag("repaired")
         calls.append(finding)
     return calls
 
 
+def _strict(arguments: Json) -> dict[str, Json] | None:
+    """Arguments that are an object, or the JSON of one."""
+    try:
+        found = decode(arguments) if isinstance(arguments, str) else clean(arguments)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def _tool_in(name: str, context: ParseContext) -> str | None:
     """The tool that a native name means once a format's own marks around it are taken off."""
-    plain = context.tool_of_id(_MARKUP.sub("", name))
+    plain = _MARKUP.sub("", name)
+    if plain.startswith("functions") or ":" in plain:
+        plain = context.tool_of_id(plain)
     return context.resolve(plain)
 
 

@@ -99,21 +99,7 @@ def embedded(text: str, context: ParseContext, *, tagged: bool = False) -> Itera
 
 
 def block(text: str, context: ParseContext) -> tuple[Finding, ...]:
-    """The calls between call tags: one JSON value per line, lines that are none skipped; else objects."""
-    calls: list[Finding] = []
-    for line in text.split("\n"):
-        line = line.strip().rstrip(",")
-        if (
-            line[:1] in ("{", "[")
-            and context.spend(_UNITS_PER_SPAN)
-            and context.balanced(line, 0) == len(line)
-        ):
-            try:
-                calls += calls_of(decode(line), context, tagged=True)
-            except ValueError:  # lines that are not JSON are skipped, as upstream does
-                continue
-    if calls:
-        return tuple(calls)
+    """The calls between call tags, whatever else stands there left out."""
     unescaped = _unescaped(text.strip())
     if unescaped is not None:
         return tuple(calls_of(unescaped, context, tagged=True))

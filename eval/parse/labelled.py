@@ -50,7 +50,7 @@ def labelled(text: str, context: ParseContext) -> list[Found]:
         if not context.spend(_UNITS):
             break
         name = bare_name(match["name"].strip().rstrip(",").strip("`*\"' "))
-        if not name or name[:1] in "[{(":
+        if not name or name[:1] in "[{(" or (" " in name and context.resolve(name) is None):
             continue
         read = _arguments(text, position, name, context)
         if read is None:

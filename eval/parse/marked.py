@@ -9,7 +9,7 @@ from robustbench_tc.schema import Call
 
 from .blocks import read_block
 from .context import TOOL_NAME, ParseContext
-from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body
+from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body, read_children
 from .found import Finding, Found
 from .payload import read_payload
 
@@ -70,7 +70,7 @@ TOKENS = {
 _SEPARATORS = ("tool_sep", "tool_call_argument_begin")
 """Tokens between a name and its arguments: what stands before the name may have been stripped."""
 
-_ID_BEFORE = re.compile(r"(?<![\w.:-])(?:function\s*)?[^\W\d][\w.:-]{0,127}\s*\Z")
+_ID_BEFORE = re.compile(r"(?<![\w.:-])(?:function\s+)?(?P<id>[^\W\d][\w.:-]{0,127})\s*\Z")
 _QWEN_ALONE = re.compile(rf"({TOOL_NAME})\s*✿ARGS✿\s*[:：]?\s*+(?!\{{|```)")
 _HEADER = re.compile(
     r"(?:<\|start\|>\s*assistant\s*|assistant)?(?:<\|channel\|>)?\s*(?:commentary|analysis)?\s*\Z"
@@ -121,8 +121,8 @@ def _read(text: str, match: re.Match[str], context: ParseContext) -> Found | Non
     code, start, at = _CODES.get(kind, ""), match.start(), match.end()
     if kind == "token":
         token = match["token"].replace("▁", "_").replace(" ", "_").lower().strip("/")
-        if token in _SEPARATORS and (word := _ID_BEFORE.search(text, max(0, start - 160), start)) is not None:
-            start = at = word.start()  # the token in front was stripped
+        if token in _SEPARATORS and (before := _id_before(text, start, context)) is not None:
+            start = at = before  # the token in front was stripped
         code = TOKENS.get(token, "")
     if kind == "bracket":
         word = match["bracket"].lower().replace(" ", "_")
@@ -133,6 +133,14 @@ def _read(text: str, match: re.Match[str], context: ParseContext) -> Found | Non
         return alone and Found(start, alone.end(), (Finding(Call(alone[1], {})),), code)
     code = {"gemma": "E1", "sep": "D1", "python": "A6" if code == "A1" else code}.get(read[2], code)
     return Found(start, read[1], read[0], code)
+
+
+def _id_before(text: str, at: int, context: ParseContext) -> int | None:
+    """Where the id of a tool begins that ends at a place."""
+    before = _ID_BEFORE.search(text, max(0, at - 160), at)
+    return (
+        before.start() if before is not None and context.may_name(context.tool_of_id(before["id"])) else None
+    )
 
 
 def _addressed(text: str, match: re.Match[str], context: ParseContext) -> Found | None:
@@ -159,6 +167,10 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
     plain = word.rpartition(":")[2].lower()
     if plain in ("function", "tool") and text.startswith("=", match.end()):
         return _function_equals(text, start, match.end(), plain, context)
+    if plain == "arg_key" and (before := _id_before(text, start, context)) is not None:
+        name = text[before:start].strip()  # GLM's opening tag is missing
+        body = read_children(text, start, "tool_call", name, context, entities=False)
+        return body and Found(before, body.end, (Finding(Call(name, body.parameters)),), "G1")
     if plain == "start_function_call":
         read = read_payload(text, match.end() + 1, context)
         if read is None:

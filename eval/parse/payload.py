@@ -62,10 +62,10 @@ def _item(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int
             return None if broken is None else ([broken[0]], broken[1], "json")
         findings = list(calls_of(found[0], context, tagged=True))
         return (findings, found[1], "json") if findings else None
-    return _named(text, at, context) or _python_call(text, at, context)
+    return named_at(text, at, context) or _python_call(text, at, context)
 
 
-def _named(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:
+def named_at(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:
     """A name with the object of its arguments, written as JSON or as Gemma writes it."""
     head = _HEAD.match(text, at)
     if head is None:

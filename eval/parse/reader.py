@@ -11,14 +11,14 @@ from . import acts, harmony, turns
 from .context import MAX_CHARS, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .found import Finding, Found
-from .json_calls import native, raw_texts
+from .json_calls import native, raw_texts, without_schema
 from .json_values import clean, clean_text
 from .marked import read_marked, without_namespaces
 from .names import is_no_name
 from .segments import Segment, split, without_thought_tags
 from .short import short_form
 
-READER_VERSION = "3"
+READER_VERSION = "4"
 """Raised with every change that may read a reply otherwise: verdicts say which reader made them."""
 
 _EDGES = " \t\r\n\f\v\u00a0\u200b\u200e\u200f\u2028\u2029\u2060\ufeff"
@@ -31,6 +31,12 @@ _LOOKS_LIKE_A_CALL = re.compile(
     r"<(?:tool_call|function|invoke|\|tool|｜tool)|\[TOOL_CALLS\]|\bAction\b[^\n]{0,8}:|\"(?:name|function"
     r"|tool)\"\s*:"
 )
+
+
+_BOX = re.compile(r"\\boxed\s?\{")
+_NAME_ABOVE = re.compile(r"(?m:^)([\w.-]{1,128})[ \t]*\n(```(?:\w{1,12})?[ \t]*\n)\s{0,16}tool_call\(")
+"""ChatGLM: the name on a line of its own, the arguments in a fence."""
+_QUOTED_NAME = re.compile(r"([\[,]\s{0,8})\"([^\W\d][\w.-]{0,127})\"\(")
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -172,6 +178,10 @@ def _prepared(answer: str, context: ParseContext) -> str:
     """The final answer without end markers, headers, and the words that formats put into every tag."""
     answer = without_namespaces(harmony.without_headers(answer))
     answer = turns.without_end_markers(answer, context.declared.values())
+    while (box := _BOX.search(answer)) and (end := context.balanced(answer, box.end() - 1)):
+        answer = f"{answer[: box.start()]}\n{answer[box.end() : end - 1].strip()}\n{answer[end:]}"
+    if '"(' in answer or "tool_call(" in answer:
+        answer = _QUOTED_NAME.sub(r"\1\2(", _NAME_ABOVE.sub(r"\2\1(", answer))
     answer = answer.strip(_EDGES)
     return answer if answer.isascii() else clean_text(answer)
 
@@ -208,22 +218,29 @@ def _blanked(answer: str, marked: list[Found]) -> str:
 
 
 def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
-    """Without the calls whose name declines or stands for one."""
+    """Without the calls whose name declines or stands for one, and without schemas for arguments."""
     out: list[Found] = []
     for one in found:
         findings = tuple(
-            finding
+            without_schema(finding, context)
             for finding in one.findings
             if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
         )
         if findings:
-            out.append(one if len(findings) == len(one.findings) else one._replace(findings=findings))
+            out.append(one._replace(findings=findings))
     return out
 
 
 def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
-    """Without what overlaps a call that an earlier step took for a quotation."""
-    return [one for one in found if not any(one.start < two.end and two.start < one.end for two in spoken)]
+    """Without what overlaps a call that an earlier step took for a quotation, unless that is a part of a value."""
+    return [
+        one
+        for one in found
+        if not any(
+            one.start < two.end and two.start < one.end and not one.start < two.start < two.end < one.end
+            for two in spoken
+        )
+    ]
 
 
 def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:

@@ -19,12 +19,14 @@ class Compiled(NamedTuple):
     reported: re.Pattern[str]
     refused: re.Pattern[str]
     supposed: re.Pattern[str]
+    deferred: re.Pattern[str]
+    label: re.Pattern[str]
     example: re.Pattern[str]
     asked: re.Pattern[str]
     described: re.Pattern[str]
     does: re.Pattern[str]
     outcome: re.Pattern[str]
-    later: re.Pattern[str]
+    gives_up: re.Pattern[str]
     conditional: re.Pattern[str]
     earlier: re.Pattern[str]
     correction: re.Pattern[str]
@@ -32,6 +34,9 @@ class Compiled(NamedTuple):
     soon: re.Pattern[str]
     it: re.Pattern[str]
     contrast: re.Pattern[str]
+    so: re.Pattern[str]
+    turn: re.Pattern[str]
+    cause: re.Pattern[str]
 
 
 def _compiled(tables: tuple[Cues, ...]) -> Compiled:

@@ -59,6 +59,19 @@ CUES = Cues(
         r"|quizás?|tal vez|hipotétic\w+|supon(?:gamos|iendo)|imagin\w+|en teoría|tendría)\b|\bsi (?:pudiera"
         r"|fuera|tuviera)\b"
     ),
+    deferred=(
+        r"\b(?:cuando|una vez que|en cuanto|tan pronto como|después de que|hasta que|si) (?:\w+ ){0,5}?(?:vuelva|esté"
+        r"|funcione|responda|regrese|se (?:restablezca|recupere)|termine|(?:lo |la )?(?:desea|quiere|necesita)s?)\b"
+        r"|\b(?:más tarde|mañana|luego|más adelante|la próxima vez|en unos (?:minutos|momentos))\b"
+        r"|\b(?:usted|tú|usuario) (?:mismo )?(?:puede|podría|debe)\w*|^(?:puede|podría|debe)s?\b|\bpor favor,? \w+"
+        r"|\b(?:usted|tú) mism[oa]\b|\bmanualmente\b|\binténtel?[oa]\b|\bpruebe\b"
+    ),
+    label=(
+        rf"^(?:(?:la|las|el|los|mi|mis|una?) )*{_CALL} (?:(?:que|ya) )*(?:fallid|fall|anterior|pendiente|original|previ|rechazad"
+        rf"|cancelad|realizad|hech|intentad|enviad|sin respuesta|agotad|hasta ahora)\w*(?: \w+){{0,3}}$"
+        rf"|^(?:el |la )?(?:historial|registro|plan|pendientes?|intentos|próximos pasos)\b[^,]*$|\bpara que conste\b"
+        rf"|^(?:error|fallo|tiempo agotado) (?:en|al|de|con)\b|\bhasta ahora$"
+    ),
     example=(
         r"\bpor ejemplo\b|\bp\. ?ej\b|\bejemplos?\b|\balgo (?:así|como)\b|\bcomo por\b|\bplantilla\b"
         r"|\bsintaxis\b|\ba modo de\b|\bilustra\w*"
@@ -85,7 +98,7 @@ CUES = Cues(
         rf" servicio|lo cual|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b"
         rf"|\b(?:recibí|obtuve) (?:un |como )?(?:error|tiempo|respuesta)"
     ),
-    later=(
+    gives_up=(
         r"\b(?:int[eé]nt\w+|vuelv[ae] a intentar\w*|prueb[ae]|reintent[ae]|consulte)[^.;]{0,24}\bmás"
         r" tarde\b|\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\bvuelv[ae] a intentarlo\b|\binténtelo de"
         r" nuevo\b|\binténtalo de nuevo\b|\bme rindo\b"
@@ -106,4 +119,5 @@ CUES = Cues(
     ),
     it=r"\b(?:lo|la|esta|esto|llamada)\b|\w(?:lo|la)\b",
     contrast=r"^\W*(?:pero|sin embargo|aunque|porque)",
+    so=(r"\b(?:así que|por (?:eso|lo que|lo tanto|ello)|de modo que|entonces)\b"),
 )

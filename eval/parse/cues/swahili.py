@@ -35,6 +35,14 @@ CUES = Cues(
         r"\b(?:ninge|tunge|inge|unge)\w+|\bkama ninge\w+|\blabda\b|\bhuenda\b|\binawezekana\b"
         r"|\bnaweza\b[^.;]{0,24}\blakini\b|\btuseme\b"
     ),
+    deferred=(
+        r"\b\w+(?:kirudi|kipatikana|kifanya|kijibu|kimaliza)\w*|\b(?:baadaye|kesho|baada ya (?:muda|dakika)|wakati mwingine)\b"
+        r"|\b(?:unaweza|mnaweza|unapaswa|tafadhali)\b|\bmwenyewe\b|^jaribu\b"
+    ),
+    label=(
+        rf"^(?:{_CALL}|jaribio|majaribio) (?:\w*(?:shind|kwisha|kata|subiri|pit|fany|tum)\w*|wa awali|la awali|hadi sasa)(?: \w+)*$"
+        rf"|^(?:historia|kumbukumbu|orodha|mpango|hitilafu|kosa)\b[^,]*$|\bhadi sasa$"
+    ),
     example=r"\bkwa mfano\b|\bmfano\b|\bmifano\b|\bkama vile\b|\bkitu kama\b|\bkiolezo\b",
     asked=(
         r"\b(?:je|niendelee|nifanye|niite|ungependa|unataka|unakubali|nitumie|naweza|nijaribu"
@@ -53,7 +61,7 @@ CUES = Cues(
         rf"(?:\b(?:lakini|na|ila|hata hivyo|{_CALL}|huo|hilo|hii)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}"
         rf"|\b(?:nilipata|nimepata|nilipokea) (?:hitilafu|kosa|jibu)"
     ),
-    later=r"\bbaadaye\b|\bbaada ya (?:muda|dakika)\b|\btafadhali jaribu tena\b|\bnakata tamaa\b",
+    gives_up=r"\bbaadaye\b|\bbaada ya (?:muda|dakika)\b|\btafadhali jaribu tena\b|\bnakata tamaa\b",
     conditional=r"\b(?:kama|ikiwa|iwapo|endapo|wakati|mara tu|ili|hadi|baada ya)\b",
     earlier=r"\b(?:awali|iliyopita|uliopita|lililopita|kwanza|kabla|hapo awali|mwisho)\b",
     correction=(
@@ -67,4 +75,5 @@ CUES = Cues(
     soon=r"(?:sasa(?: hivi)?|tena|kwanza|kisha|mara moja|baadaye kidogo|hivi sasa|halafu|tafadhali)",
     it=r"\b(?:huu|hii|hilo|hivyo|mwito)\b",
     contrast=r"^\W*(?:lakini|hata hivyo|ila|kwa sababu)",
+    so=(r"\b(?:kwa hiyo|hivyo|basi|kwa hivyo)\b"),
 )

@@ -14,6 +14,10 @@ class Cues(NamedTuple):
     """The call is not made."""
     supposed: str
     """The call could or would be made."""
+    deferred: str
+    """The call is for later, for when something has happened, or for the user to make."""
+    label: str
+    """A whole clause without a verb that names a call of the past, or one that is put aside."""
     example: str
     """The call is an example."""
     asked: str
@@ -24,8 +28,8 @@ class Cues(NamedTuple):
     """Verbs of what a tool does, right behind its name."""
     outcome: str
     """What came of a call."""
-    later: str
-    """The user shall try again later: the reply gives up."""
+    gives_up: str
+    """The reply ends here without a result, or the user shall try again later."""
     conditional: str
     """The clause speaks of what may happen."""
     earlier: str
@@ -40,3 +44,9 @@ class Cues(NamedTuple):
     """A call is meant."""
     contrast: str
     """Words that a clause begins with which takes a call back or gives a reason."""
+    so: str
+    """Words that begin what is done because of what stands in front of them."""
+    turn: str = "(?!)"
+    """Words that begin another clause of the first person."""
+    cause: str = "(?!)"
+    """A clause that gives the reason of the one behind it."""

@@ -20,9 +20,9 @@ _STATUS = (
     r"(?:(?:http|status|code|result|response|returned|returns|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?|-{1,2}(?!\w) ?"
     r"|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out"
     r"|fail(?:ed|s|ure)|e(?:timedout|conn\w+)|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)"
-    r"|denied|refused|rejected|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
+    r"|denied|refused|rejected|blocked|dropped|hung|skipped|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
 )
-_BEHIND = re.compile(rf"[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|(?:#+|//|--|/\*|<!--)?[ \t]*{_STATUS})")
+_BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|{_STATUS})")
 """What came of a call, right behind it: whatever an arrow points at, or a status."""
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
@@ -212,7 +212,7 @@ def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question
             return name
     if announced >= 0:
         return None
-    if cues.reported.search(clause) and not concludes:
+    if not concludes and (cues.reported.search(clause) or (lead.colon and cues.past.search(clause))):
         return "reported"
     if cues.label.search(clause):
         return "label"

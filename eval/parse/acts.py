@@ -140,7 +140,7 @@ def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled
     ):
         return True
     for member in group.members:
-        line = tail_of(text, member.end, len(text)).line
+        line = text[member.end : member.end + NEAR].partition("\n")[0].lstrip("`*_;,)]}\"'").lower()
         if _BEHIND.match(line) is not None:
             return True
         comment = _COMMENT.match(line) or _SET_OFF.match(line)
@@ -188,12 +188,10 @@ def _is_subject(name: str, clause: str, cues: Compiled) -> bool:
 def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question: bool = False) -> str | None:
     """The cue of the last clause in front, or of its heading, that has the call as its object. `names` are those
     of the called tools; `question`: a question mark stands right behind the call."""
-    if any(
-        pattern.search(lead.heading)
-        for pattern in (cues.label, cues.example, cues.described, cues.deferred)
-        if lead.heading
-    ):
-        return "heading"
+    if lead.heading and cues.announced.search(lead.heading) is None:
+        of_headings = (cues.label, cues.example, cues.described, cues.deferred)
+        if any(pattern.search(lead.heading) for pattern in of_headings):
+            return "heading"
     if not lead.clause:
         return None
     if lead.ended:
@@ -244,7 +242,7 @@ def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> 
             return "reported"
     if announced >= 0:
         return None
-    if cues.label.search(clause) or cues.example.search(clause):
+    if _FULL_STOP.search(clause) is None and (cues.label.search(clause) or cues.example.search(clause)):
         return "label"
     if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
         return "described"

@@ -21,7 +21,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _QUOTATION = re.compile(r"\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w)")
 """What somebody else said or wrote."""
 
-_BULLET_LINE = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*")
+_BULLET_LINE = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*(?:\[[ xX]?\][ \t]*)?")
 _TAG_BEFORE = re.compile(r"(?:<[^<>\n]{1,64}>|\[[A-Za-z_]{3,24}\])\s*\Z")
 _WORD_BETWEEN_TOKENS = re.compile(r"(?<=>)\s?(?:function|tools)\s?\Z")
 _TAGS_BEHIND = re.compile(r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?[A-Za-z_]{3,24}\])*+")
@@ -37,7 +37,7 @@ _CODE_LEAD = re.compile(
     r"|(?:\A|(?<=[\s`;]))(?:await|return|yield) \Z|print ?\( ?\Z"
 )
 _END = re.compile(
-    r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n[ \t]*\n|\n[ \t]*(?=[-*•#>|]"
+    r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n(?=[ \t]*[A-Z])|\n[ \t]*\n|\n[ \t]*(?=[-*•#>|]"
     r"|\d{1,3}[.)]))[\"'”’)\]*`]*\s*"
 )
 _SENTENCE_END = re.compile(r"[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？]|\n")

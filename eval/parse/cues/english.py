@@ -15,7 +15,7 @@ _PREPARED = (
     r"(?:(?:re-?)?(?:correct|fix|revis|updat|adjust|modif|amend|prepar|identif|generat|select|construct|formulat"
     r"|creat|draft|format|refin|simplif|repair|complet|valid|verif|match|extract|fill|review|check|determin|decid"
     r"|conclud|notic|reali[sz]|figur|want|plann|intend|understand|chang|remov|replac|swapp?|pick|dropp|add|renam"
-    r"|convert|shorten|merg|spell|assembl|read|look|put together|spott|translat|switch)\w*)"
+    r"|convert|shorten|merg|compos|form|mapp|design|craft|produc|deriv|turn|spell|assembl|read|look|put together|spott|translat|switch)\w*)"
 )
 """What one does to a call, or thinks, before one makes it."""
 _FIT = (
@@ -24,13 +24,13 @@ _FIT = (
     r"|specif|stat|list|proceed|speed|feed|indeed|provid|attach|relat|simpl|chos|want|detail|nam|expect|suit)"
 )
 """Participles of a call that is made now."""
-_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|put|went)"
+_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|put|went|kept|began|took|left|lost)"
 _NOT = (
     r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|shall|am|are|is|was|wo|have|has)"
     r"(?: ?not|n['’]t)|['’]m not"
     r"|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|refus(?:e|ing) to|declin(?:e|ing) to"
     r"|never|no longer|avoid|instead of|rather than|forbidden to|no permission to|stopped|stop"
-    r"|refrain(?:ing)? from|abstain(?:ing)? from|(?:decided )?against|failed to|no (?:point|sense|use)(?: in)?)"
+    r"|refrain(?:ing)? from|abstain(?:ing)? from|(?:decided )?against|failed to|no (?:point|sense|use|way|reason|means)(?: in| to| of)?)"
 )
 _CALL = r"(?:calls?|requests?|attempts?|invocations?|executions?|quer(?:y|ies)|tools?|functions?|commands?|tries)"
 _WENT = (
@@ -74,7 +74,7 @@ CUES = Cues(
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|previously|just|earlier|\w+ly|once"
         rf"|first|then|also|now|have|even|simply|twice))* (?!{_PREPARED}){_PAST}\b"
-        rf"|\b(?:i|we) (?:was|were) (?:about|going|\w+ing)\b"
+        rf"|\b(?:i|we) (?:(?:was|were) (?:about|going|\w+ing)|(?:wanted|meant|hoped|intended|planned) to)\b"
         rf"|\balready (?:been )?{_PAST}\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
         rf"|\b(?:was|were|has been|have been|had been) (?:already |previously |last )?(?!{_FIT}){_PAST}\b"
         r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
@@ -107,21 +107,21 @@ CUES = Cues(
         rf"|(?:^|\b(?:again|it|this|that|them|these|call|request|once|back|repeat|retry|try|run|be|used|do|for"
         rf"(?= later)|one)[ ])(?:(?:at|some|a|on) )*{_WHILE}\b"
         r"|(?<!so )(?<!that )(?<!what )(?<!which )(?<!as )\byou(?:['’]ll| will| would)? (?:can|could|may|might|should|must|"
-        r"(?:need|have) to)\b|\b(?:kindly|consider) \w|\b(?:advice|recommendation|instructions)\b|\bplease (?!wait|hold|stand|bear|find|see|note|allow|let|give|be\b)\w"
+        r"(?:need|have) to)\b|\byou(?: are|['’]re) (?:welcome|free)\b|\b(?:kindly|consider) \w|\b(?:advice|recommendation|instructions)\b|\bplease (?!wait|hold|stand|bear|find|see|note|allow|let|give|be\b)\w"
         r"|\byoursel(?:f|ves)\b|\bmanually\b|\bon your (?:side|end|own|machine|system)\b|\bfeel free\b"
         r"|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
-        r"|^(?:contact|ask|reach|inform|notify|escalate|wait)\b|^to be \w|^how to (?:reproduce|retry|repeat)\b"
+        r"|^(?:contact|ask|reach|inform|notify|escalate|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note|remember|come|go)\b|^to be \w|^how to (?:reproduce|retry|repeat)\b"
         r"|\b(?:i|we)(?:['’]ll| will| am going to| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue|leave"
         r"|wait(?! for))\b"
         r"|\bi(?:['’]d| would)? (?:recommend|suggest|advise|propose) (?:that|you|to|\w+ing)\b"
         r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|callers?|team|support) (?:can|could|may|should|must)\b"
-        r"|^to (?:reproduce|replicate)\b"
+        r"|^to (?:reproduce|replicate)\b|^for (?:later|another|next)\b|^after (?:the |this |an? )?\w+ (?:window|outage|break|restart|update)\b"
     ),
     label=(
         rf"^{_STANDS_FOR}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall)ing|failed|future|unsuccessful|pending|original|last|latest|previous|prior|earlier"
         rf"|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?{_CALL}(?: \w+){{0,3}}$"
         rf"|^{_STANDS_FOR}(?:\w+ )?{_CALL} (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
-        rf"|^(?:still |currently |not yet )*(?:pending|on hold|in the queue|(?!{_FIT})\w+ed)(?: out)?"
+        rf"|^(?:still |currently |not yet )*(?:pending|on hold|in the queue|un\w+ful|(?!{_FIT})\w+ed)(?: out)?"
         rf"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
         rf"|^{_STANDS_FOR}(?:\w+ )?(?:{_CALL} )?(?:history|logs?|records?|transcript|trace|to-?do|backlog|queue|plan"
         rf"|plans|attempts|retries|(?:next )?steps(?: taken)?)\b(?! (?:call|is to (?:call|use)))"
@@ -181,6 +181,7 @@ CUES = Cues(
         rf"|^[^\w]*{_WENT}|\b(?:and|but|which) (?:it |this |that )?(?:has |had )?{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back|i"
         r" was told)\b[^.;]{0,40}\b(?:error|timeout|time-out|failure|response|nothing|exception|limit)\b"
+        rf"|\bno (?:answer|response|reply|result|data)\b(?!.*\b(?:until|without|yet|unless)\b)"
         rf"|\bthis (?:is|was) (?:the|what) (?:{_CALL} )?(?:that|which|i|we)\b"
     ),
     gives_up=(
@@ -190,7 +191,7 @@ CUES = Cues(
         r"|\b(?:ca|could|can)(?: ?not|n['’]t) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|fulfil|process)"
         r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
         rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
-        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\bno luck\b"
+        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\bno luck\b|\b(?:come|check) back later\b|\bas far as (?:i|we)\b"
         r"|\b(?:service|server|endpoint|tool|api) (?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent"
         r"|unreachable|broken)\b|\b(?:service|server|endpoint|tool|api) (?:does(?:n['’]t| not)|never) (?:respond|answer|work)"
     ),

@@ -26,7 +26,7 @@ _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|
 """What came of a call, right behind it: whatever an arrow points at, or a status."""
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
-_NEXT_LINE = re.compile(rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|{_STATUS})", re.MULTILINE)
+_NEXT_LINE = re.compile(rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE)
 _LOGGED = re.compile(
     r"[\s>*•\-\d.)]{0,12}\[?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
     r"|CANCELLED)\b|[45]\d\d\b|[✗✘❌✓✔✅⏱⌛⚠])"

@@ -26,7 +26,9 @@ _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|
 """What came of a call, right behind it: whatever an arrow points at, or a status."""
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
-_NEXT_LINE = re.compile(rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE)
+_NEXT_LINE = re.compile(
+    rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE
+)
 _LOGGED = re.compile(
     r"[\s>*•\-\d.)]{0,12}\[?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
     r"|CANCELLED)\b|[45]\d\d\b|[✗✘❌✓✔✅⏱⌛⚠])"
@@ -233,7 +235,11 @@ def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> 
     announced = _last(cues.announced, clause)
     lacks_object = len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
     if lacks_object or cues.this_call.search(clause):
-        for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("deferred", cues.deferred)):
+        for name, pattern in (
+            ("refused", cues.refused),
+            ("supposed", cues.supposed),
+            ("deferred", cues.deferred),
+        ):
             last = _last(pattern, clause)
             if last >= 0 and last >= announced:
                 return name

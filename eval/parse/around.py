@@ -18,10 +18,14 @@ _CLOSING_SIGNS = " \t`*_;,)]}\"'”’»।" + _MARKS
 _FENCE_LINE = re.compile(r"[ \t>]*(?:```|~~~)[\w+-]{0,20}[ \t]*")
 _FENCE_OPENS = re.compile(r"^[ \t>]*(?:```|~~~)([\w+-]{0,20})", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_QUOTATION = re.compile(r"\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w)")
+_QUOTATION = re.compile(
+    r"\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w)"
+)
 """What somebody else said or wrote."""
 
-_BULLET_LINE = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*(?:\[[ xX]?\][ \t]*)?")
+_BULLET_LINE = re.compile(
+    r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*(?:\[[ xX]?\][ \t]*)?"
+)
 _TAG_BEFORE = re.compile(r"(?:<[^<>\n]{1,64}>|\[[A-Za-z_]{3,24}\])\s*\Z")
 _WORD_BETWEEN_TOKENS = re.compile(r"(?<=>)\s?(?:function|tools)\s?\Z")
 _TAGS_BEHIND = re.compile(r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?[A-Za-z_]{3,24}\])*+")

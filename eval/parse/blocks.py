@@ -3,30 +3,18 @@ object behind it (A2), or elements that hold the name and the arguments (X6)."""
 
 import re
 
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, Json
 
 from .context import TOOL_NAME, ParseContext, bare_name
-from .elements import read_body
+from .elements import read_body, read_children
 from .found import Finding, Found
 from .json_text import block
+from .json_values import arguments_at
 from .names import is_no_name
-from .payload import read_payload, value_at
-from .typed import typed_arguments
-
-CALL_TAGS = frozenset(
-    "tool_call tool_calls tool-call tool-calls toolcall toolcalls function_call function_calls function-call "
-    "function-calls functioncall functioncalls function functions tool tools call calls tool_use tool_uses"
-    " use_tool "
-    "tool_request tool_code tool_invocation dots_function_call longcat_tool_call api_call api_calls"
-    " invocation "
-    "action execute".split()
-)
-"""Tags between which calls stand, lower case, without what stands before a colon."""
+from .payload import read_payload
 
 _NAME = re.compile(rf"\s*+(?P<name>{TOOL_NAME})[ \t]*+(?=\s*+(?:<|\n|\Z|\[/))")
-_ARGUMENT = re.compile(r"\s*+<(?:ifm\|)?arg_key>(.*?)</(?:ifm\|)?arg_key>\s*+", re.DOTALL)
-_TYPE = re.compile(r"<(?:ifm\|)?arg_type>.*?</(?:ifm\|)?arg_type>\s*+", re.DOTALL)
-_VALUE = re.compile(r"<(?:ifm\|)?arg_value>")
+_ARGUMENT = re.compile(r"\s*+<(?:ifm\|)?arg_key>")
 _SEPARATOR = re.compile(r"\s*+<tool_sep>")
 _INPUT = re.compile(
     r"\s*+<(?P<tag>tool_input|input|arguments|args|parameters|params|action_input|tool_args)>\s*+"
@@ -39,7 +27,6 @@ _NAMED_BY_CHILD = re.compile(
     r"\s*+<(?:name|tool_name|function_name|function|tool|api_name|arguments|parameters|args|params|input)>"
 )
 _UNITS = 8
-_MAX_ARGUMENTS = 128
 
 
 def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:
@@ -107,16 +94,15 @@ def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> F
     separator = _SEPARATOR.match(text, match.end())
     behind = separator.end() if separator else match.end()
     if _ARGUMENT.match(text, behind):
-        return _glm(text, start, behind, tag, name, context)
+        body = read_children(text, behind, tag, name, context, entities=False)
+        return body and Found(start, body.end, (Finding(Call(name, body.parameters)),), "G1")
     closing = re.compile(r"\s*+</" + re.escape(tag) + ">").match(text, behind)
     after = closing.end() if closing else behind
     given = _object_behind(text, after, context) or (
         None if closing else _object_behind(text, behind, context)
     )
     if given is not None:
-        parameters, end = given
-        tail = re.compile(r"\s*+(?:```\s*+)?</" + re.escape(tag) + ">").match(text, end)
-        return Found(start, tail.end() if tail else end, (Finding(Call(name, parameters)),), "A2")
+        return Found(start, given[2], (Finding(Call(name, given[0]), raw=given[1]),), "A2")
     rest = closing is not None or not text[behind:].strip() or text[behind:].lstrip().startswith("<")
     if context.resolve(name) is None or not rest:
         return None
@@ -125,41 +111,9 @@ def _named(text: str, start: int, at: int, tag: str, context: ParseContext) -> F
     )
 
 
-def _object_behind(text: str, at: int, context: ParseContext) -> tuple[dict[str, object], int] | None:
+def _object_behind(
+    text: str, at: int, context: ParseContext
+) -> tuple[dict[str, Json], str | None, int] | None:
     wrapped = _INPUT.match(text, at)
     opening = _OBJECT.match(text, wrapped.end() if wrapped else at)
-    if opening is None:
-        return None
-    read = value_at(text, opening.end(), context)
-    if read is None or not isinstance(read[0], dict):
-        return None
-    end = read[1]
-    if wrapped:
-        tail = re.compile(r"\s*+</" + wrapped["tag"] + ">").match(text, end)
-        end = tail.end() if tail else end
-    return read[0], end
-
-
-def _glm(text: str, start: int, at: int, tag: str, name: str, context: ParseContext) -> Found | None:
-    """G1. A value that is not closed ends where its block does; one that was cut off is not a call."""
-    texts: dict[str, str] = {}
-    closing = f"</{tag}>"
-    while len(texts) < _MAX_ARGUMENTS and (key := _ARGUMENT.match(text, at)):
-        kind = _TYPE.match(text, key.end())
-        value = _VALUE.match(text, kind.end() if kind else key.end())
-        if value is None or not context.spend(_UNITS):
-            return None
-        end_tag = value[0].replace("<", "</", 1)
-        end = context.find(text, end_tag, value.end())
-        last = context.find(text, closing, value.end(), end if end >= 0 else None)
-        if end < 0 and last < 0:
-            return None
-        if end < 0 or (0 <= last < end and "<arg_key>" in text[last:end]):
-            texts[key[1].strip()] = text[value.end() : last].rstrip("\n")
-            at = last
-        else:
-            texts[key[1].strip()] = text[value.end() : end]
-            at = end + len(end_tag)
-    tail = re.compile(r"\s*+" + re.escape(closing)).match(text, at)
-    call = Call(name, typed_arguments(texts, name, context))
-    return Found(start, tail.end() if tail else at, (Finding(call),), "G1")
+    return None if opening is None else arguments_at(text, opening.end(), context)

@@ -5,7 +5,7 @@ whatever it makes the readers try.
 """
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 
 from robustbench_tc.schema import Json, Tool
 
@@ -35,6 +35,9 @@ STRING = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'"""
 _TOKEN = re.compile(rf"""[\[\](){{}}]|{STRING}|["']""", re.DOTALL)
 """A bracket, a whole string, or a quote that nothing closes."""
 
+_NUMBER_OF_CALL = re.compile(r":\d{1,4}\Z")
+_FRONT_OF_ID = re.compile(r"(?:functions|call)?[._:]?")
+_BEHIND_IN_ID = re.compile(r"[._:-]?[0-9a-f]*")
 _UNITS_PER_SCAN = 4
 _CHARS_PER_UNIT = 128
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -94,6 +97,18 @@ class ParseContext:
             return self.resolve(rest)
         return None
 
+    def tool_of_id(self, written: str) -> str:
+        """The tool that an id names as a whole, its prefix and number dropped; else the name as it stands."""
+        plain = _NUMBER_OF_CALL.sub("", written.removeprefix("functions."))
+        for whole in (plain, plain.removeprefix("function")):  # DeepSeek's kind of call, its separator gone
+            if self.resolve(whole) is not None:
+                return whole
+        for name in sorted(self.declared, key=len, reverse=True):
+            front, found, behind = written.partition(name)
+            if found and _FRONT_OF_ID.fullmatch(front) and _BEHIND_IN_ID.fullmatch(behind):
+                return name
+        return plain
+
     def knows(self, name: str) -> bool:
         """Whether the registry has a tool of exactly this name."""
         return name in self.declared
@@ -113,6 +128,11 @@ class ParseContext:
         """The declared parameters of the tool of that name, in order; None for an unknown name."""
         known = self.resolve(name)
         return None if known is None else tuple(self.declared[known])
+
+    def required_of(self, name: str) -> tuple[str, ...]:
+        """The parameters that the tool of that name requires; () for an unknown name."""
+        known = self.resolve(name)
+        return next((tool.required for tool in self.tools if tool.name == known), ())
 
     def schemas_of(self, name: str) -> dict[str, Json]:
         """The declared parameters with their schemas; {} for an unknown name."""
@@ -177,20 +197,6 @@ class ParseContext:
             left -= left > 0  # for having looked to the end
         self.left = left
         return end
-
-    def braces(self, text: str, start: int = 0) -> Generator[tuple[int, int], bool, None]:
-        """The outermost balanced `{…}` spans from `start` on.
-
-        Send True to have the spans inside the one just yielded, False to go on behind it.
-        """
-        position = text.find("{", start)
-        while position >= 0 and self.left > 0:
-            end = self.balanced(text, position)
-            if end is None:
-                position = text.find("{", position + 1)
-                continue
-            inside = yield position, end
-            position = text.find("{", position + 1 if inside else end)
 
 
 _FENCE = re.compile(r"`{1,3}(?:[A-Za-z_+-]{1,20}(?=\s))?\s*+")

@@ -8,8 +8,7 @@ from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
 from .found import Finding, Found
-from .json_calls import arguments_of
-from .payload import value_at
+from .json_values import arguments_at, value_at
 from .typed import element_text, typed, types_of, unescaped
 
 _ATTRIBUTE = re.compile(
@@ -19,6 +18,23 @@ _TAG_END = re.compile(r"\s*+(/?)\s*+>")
 _CHILD = re.compile(
     r"<\s?(?P<tag>(?:[\w.-]{1,16}:)?(?P<word>[^\W\d][\w.-]{0,127}:?))(?:=(?P<key>[^>\n]{1,160})"
     r"|(?P<attributes>\s[^>]{1,400})|\s*)>"
+)
+_PAIR = re.compile(
+    r"<(?P<glm>(?:ifm\|)?)arg_key>(?P<key>[^<]{0,160}?)</(?:ifm\|)?arg_key>\s*+(?:<(?:ifm\|)?arg_type>[^<]{0,64}</(?:ifm\|)?arg_type>\s*+)?"
+    r"(?:<(?:ifm\|)?arg_value>)?",
+    re.DOTALL,
+)
+"""GLM: the key as an element, its value as the next one, whose opening may be missing."""
+
+_NEXT_OPENING = re.compile(
+    r"<(?:tool_call>|function=|(?:\w{1,16}:)?invoke\s|(?:ifm\|)?arg_key>|(?:\w{1,16}:)?param(?:eter)?"
+    r"(?:=|\s[^<>]{0,64}?name\s?=\s?)(?P<key>[^<>\s]{1,128}))"
+)
+"""What no value reaches beyond: a call, or a parameter that the tool declares."""
+
+_TOKEN = re.compile(
+    r"\s*+(?:\Z|<[|｜]|```|\[/|(?P<tag><(?P<slash>/?)\s?(?:ifm\|)?(?P<word>[\w.:-]{1,128})"
+    r"(?:(?:=|\s[^<>]{0,64}?name\s?=\s?)(?P<key>[^<>\s]{1,128}))?))"
 )
 _EMPTY_CHILD = re.compile(r"<\s?(?P<tag>[^\W\d][\w.-]{0,127})\s*/>")
 _NAME_ATTRIBUTE = re.compile(r"""(?:name|key)\s*=\s*(?:"([^"]{1,160})"|'([^']{1,160})'|([^\s"'>]{1,160}))""")
@@ -32,6 +48,17 @@ _PARAMETER_TAGS = frozenset({"parameter", "param", "arg", "argument"})
 _NAME_TAGS = frozenset(
     {"name", "tool_name", "function_name", "tool", "function", "action", "func_name", "api_name"}
 )
+CALL_TAGS = frozenset(
+    "tool_call tool_calls tool-call tool-calls toolcall toolcalls function_call function_calls function-call "
+    "function-calls functioncall functioncalls function functions tool tools call calls tool_use tool_uses"
+    " use_tool "
+    "tool_request tool_code tool_invocation dots_function_call longcat_tool_call api_call api_calls"
+    " invocation "
+    "action execute".split()
+)
+"""Tags between which calls stand, lower case, without what stands before a colon."""
+
+_FORMAT_TAGS = _HOLDING | _PARAMETER_TAGS | {"arg_key", "arg_value", "invoke"}
 _UNITS = 6
 _MAX_CHILDREN = 128
 _MAX_DEPTH = 8
@@ -159,13 +186,10 @@ def read_body(
         at = text.find("{", at) if 0 <= text.find("{", at) - at < 16 else at
     sign = text[at : at + 1]
     if sign == "{":
-        read = value_at(text, at, context)
-        if read is None or not isinstance(read[0], dict):
-            return None
-        parameters, raw = arguments_of(read[0], context)
-        return Body(parameters, _behind(text, read[1], tag), raw)
+        read = arguments_at(text, at, context)
+        return None if read is None else Body(read[0], _behind(text, read[2], tag), read[1])
     if sign == "<":
-        return _children(text, at, tag, name, context, entities=entities, depth=0)
+        return read_children(text, at, tag, name, context, entities=entities)
     closing = context.find(text, f"</{tag}>", at)
     if closing < 0:
         return Body({}, at) if not sign else None
@@ -180,8 +204,8 @@ def _behind(text: str, at: int, tag: str) -> int:
     return gap.end() if gap else at
 
 
-def _children(
-    text: str, at: int, tag: str, name: str | None, context: ParseContext, *, entities: bool, depth: int
+def read_children(
+    text: str, at: int, tag: str, name: str | None, context: ParseContext, *, entities: bool, depth: int = 0
 ) -> Body | None:
     """Arguments as elements: `<parameter=k>`, `<parameter name="k">` or `<k>`; an element that holds them all."""
     schemas = context.schemas_of(name or "")
@@ -197,6 +221,13 @@ def _children(
         if empty := _EMPTY_CHILD.match(text, at):
             at = empty.end()
             continue
+        if pair := _PAIR.match(text, at):
+            key, tag_of_value = pair["key"].strip(), f"{pair['glm']}arg_value"
+            value = _value_at(text, pair.end(), tag_of_value, closing, schemas, context, open_ended=True)
+            if value is None or not context.spend(_UNITS):
+                return None
+            parameters[key], at = typed(value[0], schemas.get(key), context), value[1]
+            continue
         child = _CHILD.match(text, at)
         if child is None or not context.spend(_UNITS):
             break
@@ -210,7 +241,7 @@ def _children(
         key = child["key"] or (_named(attributes) if word in _PARAMETER_TAGS else None) or child["word"]
         key = key.strip().strip("\"'")
         is_parameter = word in _PARAMETER_TAGS and key != child["word"]
-        value = _value_at(text, child.end(), child["tag"], closing, context, open_ended=is_parameter)
+        value = _value_at(text, child.end(), child["tag"], closing, schemas, context, open_ended=is_parameter)
         if value is None:
             return None
         content, at = value
@@ -236,22 +267,55 @@ def _named(attributes: str) -> str | None:
 
 
 def _value_at(
-    text: str, start: int, tag: str, closing: str, context: ParseContext, *, open_ended: bool
+    text: str,
+    start: int,
+    tag: str,
+    closing: str,
+    schemas: dict[str, Json],
+    context: ParseContext,
+    *,
+    open_ended: bool,
 ) -> tuple[str, int] | None:
-    """The content of a child and the position behind it. A parameter that is not closed ends where the next
-    one or the closing tag of the call begins."""
-    end = context.find(text, f"</{tag}>", start)
-    if open_ended:
-        limit = end if end >= 0 else None
-        following = context.find(text, f"<{tag}", start, limit)
-        last = context.find(text, closing, start, limit)
-        stops = [stop for stop in (following, last) if stop >= 0 and (end < 0 or stop < end)]
-        if stops and (end < 0 or following in stops):
-            stop = min(stops)
-            return text[start:stop].rstrip(), stop
-    if end < 0:
+    """The content of a child and the position behind it.
+
+    It ends at the first closing tag that only a token of the format follows: another declared parameter, the end
+    of the call, the next call, the end of the text; never beyond the next one's opening. Where there is none, at
+    the first closing tag; an argument that is not closed ends where the next one or the end of the call begins.
+    """
+    limit = next(
+        (
+            one.start()
+            for one in _NEXT_OPENING.finditer(text, start)
+            if one["key"] is None or not schemas or (one["key"].strip("\"'") in schemas)
+        ),
+        len(text),
+    )
+    if not context.spend((limit - start) // 128):
         return None
-    return text[start:end], end + len(tag) + 3
+    ends: list[tuple[str, int]] = []
+    at = start
+    while (end := context.find(text, f"</{tag}>", at, limit)) >= 0:
+        at = end + len(tag) + 3
+        ends.append((text[start:end], at))
+        if _may_follow(text, at, closing, schemas):
+            return ends[-1]
+    last = context.find(text, closing, start, limit) if open_ended else -1
+    stop = last if last >= 0 else limit
+    if open_ended and not ends and stop < len(text):
+        return text[start:stop].rstrip(), stop
+    return ends[0] if ends else None
+
+
+def _may_follow(text: str, at: int, closing: str, schemas: dict[str, Json]) -> bool:
+    """Whether a token of the format stands next, or nothing more."""
+    token = _TOKEN.match(text, at)
+    if token is None or token["word"] is None:
+        return token is not None
+    word = token["word"].rpartition(":")[2].lower()
+    if word in CALL_TAGS or word in _FORMAT_TAGS or text.startswith(closing, token.start("tag")):
+        key = (token["key"] or "").strip("\"'")
+        return not key or not schemas or word in CALL_TAGS or key in schemas
+    return token["slash"] == "" and (not schemas or token["word"] in schemas)
 
 
 def _held(
@@ -263,7 +327,7 @@ def _held(
         return {}
     if stripped.startswith("<") and depth < _MAX_DEPTH:
         whole = f"{stripped}</{tag}>"
-        body = _children(whole, 0, tag, name, context, entities=entities, depth=depth + 1)
+        body = read_children(whole, 0, tag, name, context, entities=entities, depth=depth + 1)
         return body.parameters if body is not None and body.end == len(whole) else None
     for text in (stripped, unescaped(stripped)):
         read = value_at(text, 0, context) if text.startswith("{") else None
@@ -279,8 +343,9 @@ def _child_value(
     if string is not None:  # DeepSeek says itself which values are texts
         if string[1] == "true":
             return content
-        read = value_at(content.strip(), 0, context)
-        return read[0] if read is not None else typed(content, {}, context)
+        read = value_at(f"[{content.strip()}]", 0, context)
+        listed = read[0] if read is not None else None
+        return listed[0] if isinstance(listed, list) and len(listed) == 1 else typed(content, {}, context)
     types = types_of(schema)
     stripped = content.strip()
     if stripped.startswith("<") and types & {"object", "array"} and depth < _MAX_DEPTH:
@@ -302,7 +367,7 @@ def _nested(content: str, schema: Json, context: ParseContext, entities: bool, d
         child = _CHILD.match(content, at)
         if child is None or not context.spend(_UNITS):
             return None
-        value = _value_at(content, child.end(), child["tag"], "\0", context, open_ended=False)
+        value = _value_at(content, child.end(), child["tag"], "\0", {}, context, open_ended=False)
         if value is None:
             return None
         text, at = value

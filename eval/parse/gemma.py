@@ -78,11 +78,21 @@ def _value(text: str, at: int, schema: Json, context: ParseContext, depth: int) 
         if word is None or not context.spend(_UNITS + len(word[1]) // 16):
             context.spend(_UNITS_FOR_NOTHING)
             raise _Unreadable
-        return word[1].strip().strip('"'), word.end()
+        return _unquoted(word[1]), word.end()
     plain = _PLAIN.match(text, at)
     if plain is None:
         raise _Unreadable
-    return typed(plain[0].strip().strip('"'), schema, context), plain.end()
+    return typed(_unquoted(plain[0]), schema, context), plain.end()
+
+
+def _unquoted(text: str) -> str:
+    """The text without the quotes around it. Quotes that open inside it are broken JSON."""
+    inner = text.strip()
+    if inner.startswith('"'):
+        inner = inner[1:].removesuffix('"')
+        if '"' in inner:
+            raise _Unreadable
+    return inner
 
 
 def _items(text: str, start: int, schema: Json, context: ParseContext, depth: int) -> tuple[list[Json], int]:
@@ -100,7 +110,7 @@ def _items(text: str, start: int, schema: Json, context: ParseContext, depth: in
             plain = _PLAIN.match(text, at)
             if plain is None:
                 raise _Unreadable
-            value, at = typed(plain[0].strip().strip('"'), items, context), plain.end()
+            value, at = typed(_unquoted(plain[0]), items, context), plain.end()
         found.append(value)
         at = _skip(text, at)
         if text[at : at + 1] == ",":

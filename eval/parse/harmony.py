@@ -3,12 +3,7 @@
 import re
 from typing import Literal
 
-from robustbench_tc.schema import Call
-
-from .context import TOOL_NAME, ParseContext
-from .found import Finding, Found
-from .json_calls import arguments_of
-from .payload import value_at
+from .context import ParseContext
 
 MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>")
 """Tokens that end a message; `<|call|>` one that is a call, `<|return|>` the reply."""
@@ -20,17 +15,6 @@ ANALYSIS = (
 
 ANALYSIS_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 
-_CALL = re.compile(
-    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
-    r"\s*(?:<\|channel\|>\s*\w+\s*)?(?:<\|constrain\|>)?\s*(?:json"
-    r"|code)?\s*(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*(?=\{)"
-)
-_BEFORE_CALL = re.compile(r"(?:<\|start\|>\s*assistant\s*)?(?:<\|channel\|>\s*\w*\s*)?\Z")
-_STRIPPED_CALL = re.compile(
-    rf"to=(?:(?P<functions>functions)\.)?(?P<name>{TOOL_NAME})"
-    r"\s*(?:commentary\s*)?(?:json|code)?\s*(?=\{)"
-)
-_BEFORE_STRIPPED = re.compile(r"(?:assistant)?(?:(?:commentary|analysis)\s*)?\Z")
 _EMPTY_HEADER = re.compile(
     r"<\|start\|>\s*assistant\s*(?:<\|message\|>|\Z|(?=<\|channel\|>\s*(?:final"
     r"|commentary)(?![^<]{0,200}\bto=)))"
@@ -46,45 +30,9 @@ _BOUNDARY = re.compile(
 )
 _FINAL = re.compile(r"\s*+(?:assistant)?final(?=[\[{<`*A-Z\u4e00-\u9fff])")
 _WORD = re.compile(r"\s*+([\w.-]++)")
-_TAIL = re.compile(r"\s*+<\|call\|>")
-_UNITS = 8
 
 Part = tuple[Literal["reasoning", "invented", "final"], int, int]
 """Kind, start and end of a passage of the text."""
-
-
-def read_harmony(text: str, context: ParseContext) -> list[Found]:
-    """H1: messages to a function. A recipient without `functions.` counts if it names a registered tool."""
-    found: list[Found] = []
-    position = 0
-    stripped = "<|message|>" not in text
-    pattern, before = (_STRIPPED_CALL, _BEFORE_STRIPPED) if stripped else (_CALL, _BEFORE_CALL)
-    while match := pattern.search(text, position):
-        position = match.end()
-        if not context.spend(_UNITS):
-            break
-        name = _name(match, context)
-        read = value_at(text, match.end(), context) if name is not None else None
-        if name is None or read is None or not isinstance(read[0], dict):
-            continue
-        parameters, raw = arguments_of(read[0], context)
-        tail = _TAIL.match(text, read[1])
-        position = tail.end() if tail else read[1]
-        header = before.search(text, max(0, match.start() - 64), match.start())
-        start = header.start() if header else match.start()
-        found.append(Found(start, position, (Finding(Call(name, parameters), raw=raw),), "H1"))
-    return found
-
-
-def _name(match: re.Match[str], context: ParseContext) -> str | None:
-    name = match["name"]
-    if match["functions"] or context.resolve(name) is not None:
-        for channel in ("commentary", "analysis"):  # glued to it when the tokens were stripped
-            rest = name.removesuffix(channel)
-            if rest != name and context.resolve(name) is None and context.resolve(rest) is not None:
-                return rest
-        return name
-    return None
 
 
 def without_headers(text: str) -> str:

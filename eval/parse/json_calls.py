@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from robustbench_tc.schema import Call, Json
 
-from .context import ParseContext, bare_name
+from .context import ParseContext, bare_name, unfenced
 from .found import Finding
-from .json_values import clean, clean_text, decode, decode_object
+from .json_values import MAX_RAW, arguments_at, clean, clean_text, decode, decode_object, value_at
 from .names import declines, is_no_name
 
 __all__ = ["NAME_KEYS", "PARAMETER_KEYS", "call_of", "calls_of", "clean", "decode", "native"]
@@ -48,8 +48,11 @@ _TYPE_WORDS = frozenset(
 )
 _PLAIN = re.compile(r"[\s_-]+")
 _SHORT_KEY = 64
+_MARKUP = re.compile(
+    r"\A(?:<[^<>]{1,48}>|to=|call:|[\"'`\s])+|\s*+(?:<[|｜/]|\[ARGS\]|\().*\Z|[\"'`\s:]+\Z", re.DOTALL
+)
 _MAX_DEPTH = 8
-_MAX_RAW = 4_096
+_MAX_WRAPPINGS = 4
 
 
 @lru_cache(maxsize=4_096)
@@ -109,7 +112,9 @@ def _is_record(found: Json, context: ParseContext) -> bool:
     if "status" in declared:
         return False
     status = found.get("status")
-    return status not in _OPEN_STATUS or (status == "completed" and "call_id" in found and "type" not in found)
+    return status not in _OPEN_STATUS or (
+        status == "completed" and "call_id" in found and "type" not in found
+    )
 
 
 def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = False) -> Finding | None:
@@ -140,8 +145,33 @@ def call_of(found: dict[str, Json], context: ParseContext, *, tagged: bool = Fal
     ):
         return _flat(found, name, name_key, context, tagged=tagged)  # the tool has a parameter of that name
     if arguments:
-        return _with_arguments(found, name, arguments[0], context)
+        value = found[arguments[0]]
+        described = any(_plain(key) in _DESCRIBES for key in found)
+        if (
+            tagged
+            or _plain(arguments[0]) == "arguments"
+            or not (described or is_schema(value, name, context))
+        ):
+            return called(name, value, context)
+        return None  # an entry of a registry
     return _flat(found, name, name_key, context, tagged=tagged)
+
+
+_NAMED = re.compile(
+    r"""[\[\s]*+\{\s*+["'](?:name|tool|tool_name|function|function_name)["']\s*+:\s*+["']([^"'\n]{1,128})["']\s*+,\s*+"""
+    r"""["'](?:arguments|parameters|args|params|input)["']\s*+:\s*+(?=\{)"""
+)
+_CLOSING = re.compile(r"[\s}]*+")
+
+
+def broken_call_at(text: str, at: int, context: ParseContext) -> tuple[Finding, int] | None:
+    """The call of an object between call marks that states its name and is unreadable behind it."""
+    named = _NAMED.match(text, at)
+    read = arguments_at(text, named.end(), context) if named is not None else None
+    if named is None or read is None or not context.may_name(named[1]):
+        return None
+    closing = _CLOSING.match(text, read[2])
+    return Finding(Call(named[1], read[0]), raw=read[1]), closing.end() if closing else read[2]
 
 
 def _name_key(found: dict[str, Json], plain: dict[str, str], context: ParseContext) -> str | None:
@@ -154,14 +184,6 @@ def _name_key(found: dict[str, Json], plain: dict[str, str], context: ParseConte
     if keys and isinstance(found[keys[0]], dict):  # OpenAI's shape: the call lies under `function`
         return None
     return texts[0] if texts else None
-
-
-def _with_arguments(found: dict[str, Json], name: str, key: str, context: ParseContext) -> Finding | None:
-    value = found[key]
-    if _is_registry_entry(found, value, name, context):
-        return None
-    parameters, raw = arguments_of(value, context)
-    return Finding(Call(name, parameters), raw=raw)
 
 
 def _flat(
@@ -187,10 +209,8 @@ def _flat(
     return Finding(Call(name, rest))
 
 
-def _is_registry_entry(found: dict[str, Json], value: Json, name: str, context: ParseContext) -> bool:
-    """An object with a description, or with a schema where the arguments should stand."""
-    if any(_plain(key) in _DESCRIBES for key in found if isinstance(key, str)):
-        return True
+def is_schema(value: Json, name: str, context: ParseContext) -> bool:
+    """Whether a value declares the parameters of a tool where its arguments should stand."""
     if isinstance(value, dict):
         if value.get("type") == "object" and "properties" not in context.schemas_of(name):
             return "properties" in value or len(value) == 1
@@ -201,12 +221,30 @@ def _is_registry_entry(found: dict[str, Json], value: Json, name: str, context: 
             and spec["type"].lower() in _TYPE_WORDS
             for spec in specs
         )
-    if isinstance(value, list) and value:
-        return all(
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
             isinstance(spec, dict) and "name" in spec and ("type" in spec or "description" in spec)
             for spec in value
         )
-    return False
+    )
+
+
+def called(name: str, value: Json, context: ParseContext) -> Finding:
+    """The call of a name and what stands for its arguments: nothing will do where the tool requires nothing."""
+    if value in (None, "", "null") and context.resolve(name) is not None and not context.required_of(name):
+        return Finding(Call(name, {}))
+    parameters, raw = arguments_of(value, context)
+    return without_schema(Finding(Call(name, parameters), raw=raw), context)
+
+
+def without_schema(finding: Finding, context: ParseContext) -> Finding:
+    """The call; where its parameters only repeat the tool's schema, without any."""
+    call = finding.call
+    if not is_schema(call.parameters, call.name, context):
+        return finding
+    return Finding(Call(call.name, {}), raw=_raw(call.parameters))
 
 
 def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: bool) -> Iterator[Finding]:
@@ -228,24 +266,40 @@ def _keyed_by_name(found: dict[str, Json], context: ParseContext, *, tagged: boo
     else:
         return
     for key, value in names.items():
-        if not _is_registry_entry({}, value, key, context) and "description" not in value:
-            yield Finding(Call(bare_name(key), value))
+        name = bare_name(key)
+        if tagged or not (is_schema(value, name, context) or "description" in value):
+            yield called(name, value, context)
 
 
 def arguments_of(value: Json, context: ParseContext) -> tuple[dict[str, Json], str | None]:
     """The parameters that a value stands for, and the raw text where it stands for none.
 
-    An object, the text of one, or a list of name and value pairs.
+    An object, the text of one in any spelling that is read (once more inside a text or a list, too), or a list of
+    name and value pairs.
     """
-    if isinstance(value, dict):
-        return value, None
-    if isinstance(value, str) and value.strip()[:1] == "{":
-        found = decode_object(value.strip(), context)
-        if found is not None:
+    found = value
+    for _ in range(_MAX_WRAPPINGS):
+        if isinstance(found, dict):
             return found, None
-    if isinstance(value, list) and value and all(_is_pair(item) for item in value):
-        return {str(item["name"]): item["value"] for item in value}, None
+        if isinstance(found, str):
+            found = _value_of(found, context)
+        elif isinstance(found, list) and found and all(_is_pair(item) for item in found):
+            return {str(item["name"]): item["value"] for item in found}, None
+        elif isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
+            return found[0], None
     return {}, _raw(value)
+
+
+def _value_of(text: str, context: ParseContext) -> Json:
+    """The object, list or text that a text writes; None for any other text, and for one with more behind it."""
+    body = unfenced(text.strip().strip("\ufeff"))
+    if body[:1] == '"':
+        try:
+            return decode(body)
+        except ValueError:
+            return None
+    read = value_at(body, 0, context)
+    return None if read is None or body[read[1] :].strip("]} \t\r\n;`") else read[0]
 
 
 def _is_pair(item: Json) -> bool:
@@ -256,39 +310,54 @@ def _raw(value: Json) -> str:
     import msgspec
 
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
-    return clean_text(text[:_MAX_RAW])
+    return clean_text(text[:MAX_RAW])
 
 
 def native(tool_calls: Json, context: ParseContext) -> list[Finding]:
-    """Calls as a serving layer returns them, flat or in OpenAI's shape.
+    """Calls as a serving layer returns them, flat or in OpenAI's shape; names and arguments are read as in text.
 
-    One without a name is skipped, and one whose name declines (`None`, as some serving layers write a null).
+    One without a name is skipped, and one whose name declines (`None`, as some serving layers write a null). What
+    had to be repaired sets the flag `repaired`.
     """
     calls: list[Finding] = []
     for entry in tool_calls if isinstance(tool_calls, list | tuple) else ():
         inner = entry.get("function", entry) if isinstance(entry, dict) else None
-        if not isinstance(inner, dict):
+        name = inner.get("name") if isinstance(inner, dict) else None
+        if not isinstance(inner, dict) or not isinstance(name, str) or not name.strip():
             continue
-        name = inner.get("name")
-        if not isinstance(name, str) or not name.strip():
-            continue
-        if declines(name) and context.resolve(name.strip()) is None:
+        meant = name.strip()
+        if not context.knows(meant) and (tool := _tool_in(meant, context)) is not None:
+            context.flag("repaired")
+            meant = tool
+        if declines(meant) and context.resolve(meant) is None:
             continue
         arguments = inner.get("arguments", inner.get("parameters"))
-        try:
-            if isinstance(arguments, str):
-                text = arguments.strip()
-                found = decode(text) if context.balanced(text, 0) == len(text) else None
-            else:
-                found = clean(arguments)
-        except ValueError:
-            found = None
-        raw = None
-        if not isinstance(found, dict):
-            raw = _raw(arguments)
-            found = {}
-        calls.append(Finding(Call(clean_text(name.strip()), found), raw=raw))
+        found = _strict(arguments)
+        if found is not None:
+            finding = without_schema(Finding(Call(clean_text(meant), found)), context)
+        else:
+            finding = called(clean_text(meant), arguments, context)
+            if finding.raw is None and arguments:
+                context.flag("repaired")
+        calls.append(finding)
     return calls
+
+
+def _strict(arguments: Json) -> dict[str, Json] | None:
+    """Arguments that are an object, or the JSON of one."""
+    try:
+        found = decode(arguments) if isinstance(arguments, str) else clean(arguments)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _tool_in(name: str, context: ParseContext) -> str | None:
+    """The tool that a native name means once a format's own marks around it are taken off."""
+    plain = _MARKUP.sub("", name)
+    if plain.startswith("functions") or ":" in plain:
+        plain = context.tool_of_id(plain)
+    return context.resolve(plain)
 
 
 def raw_texts(findings: Iterable[Finding]) -> tuple[tuple[int, str], ...]:

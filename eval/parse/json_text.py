@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 from robustbench_tc.schema import Json
 
-from . import lenient
 from .context import ParseContext, unfenced
 from .found import Finding, Found
-from .json_calls import calls_of
-from .json_values import clean, decode, decode_object
+from .json_calls import broken_call_at, calls_of
+from .json_values import decode, object_at
 
 _UNITS_PER_SPAN = 12
 """What decoding a short text costs at least, in units of the allowance."""
@@ -18,8 +17,6 @@ _OBJECT_START = re.compile(r"\{\s*+(?:[\"'“‘{}]|[^\W\d]|//|/\*|\\)")
 _ESCAPED = re.compile(r"[\[\s]*+\{\s*+\\+\"")
 _STRING_OF_JSON = re.compile(r"[\"'`]\s*+[\[{]\s*+[\[{]?\s*+\\+\"")
 _NEXT_ITEM = re.compile(r"\s*+,\s*+\{")
-_MAX_LENIENT = 48
-"""So many objects are read by the lenient reader in one text."""
 
 
 def json_anywhere(text: str, context: ParseContext) -> list[Found]:
@@ -83,48 +80,26 @@ def _list_is_cut(text: str, last: Found, context: ParseContext) -> bool:
 def embedded(text: str, context: ParseContext, *, tagged: bool = False) -> Iterator[Found]:
     """The outermost objects of a text that describe calls, each with its place."""
     position = 0
-    tries = 0
     while match := _OBJECT_START.search(text, position):
         if not context.spend(_UNITS_PER_SPAN):
             return
         start = match.start()
-        end = context.balanced(text, start)
-        found: Json = decode_object(text[start:end], context) if end is not None else None
-        if found is None and tries < _MAX_LENIENT:
-            tries += 1
-            read = lenient.read(text, start, context)
-            if read is None and end is None and (stop := text.find("\n", start)) > 0:
-                read = lenient.read(text[:stop], start, context)  # the last brace of a line is missing
-            if read is not None:
-                try:
-                    found, end = clean(read[0]), read[1]
-                except ValueError:
-                    found = None
-        if found is None or end is None:
+        read = object_at(text, start, context, stop="\n")  # the last brace of a line may be missing
+        if read is None:
+            broken = broken_call_at(text, start, context) if tagged else None
             position = start + 1
+            if broken is not None:
+                position = broken[1]
+                yield Found(start, position, (broken[0],), "J")
             continue
+        found, position = read
         findings = tuple(calls_of(found, context, tagged=tagged))
         if findings:
-            yield Found(start, end, findings, "J")
-        position = end
+            yield Found(start, position, findings, "J")
 
 
 def block(text: str, context: ParseContext) -> tuple[Finding, ...]:
-    """The calls between call tags: one JSON value per line, lines that are none skipped; else objects."""
-    calls: list[Finding] = []
-    for line in text.split("\n"):
-        line = line.strip().rstrip(",")
-        if (
-            line[:1] in ("{", "[")
-            and context.spend(_UNITS_PER_SPAN)
-            and context.balanced(line, 0) == len(line)
-        ):
-            try:
-                calls += calls_of(decode(line), context, tagged=True)
-            except ValueError:  # lines that are not JSON are skipped, as upstream does
-                continue
-    if calls:
-        return tuple(calls)
+    """The calls between call tags, whatever else stands there left out."""
     unescaped = _unescaped(text.strip())
     if unescaped is not None:
         return tuple(calls_of(unescaped, context, tagged=True))

@@ -5,10 +5,9 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from . import lenient
 from .context import ParseContext, bare_name
 from .found import Finding, Found
-from .json_values import decode_object
+from .json_values import object_at
 from .python_calls import single
 from .typed import typed, types_of
 
@@ -51,7 +50,7 @@ def labelled(text: str, context: ParseContext) -> list[Found]:
         if not context.spend(_UNITS):
             break
         name = bare_name(match["name"].strip().rstrip(",").strip("`*\"' "))
-        if not name or name[:1] in "[{(":
+        if not name or name[:1] in "[{(" or (" " in name and context.resolve(name) is None):
             continue
         read = _arguments(text, position, name, context)
         if read is None:
@@ -71,13 +70,8 @@ def _arguments(
         return _lines(text, position, name, context)
     at = label.end()
     if opening := _OBJECT.match(text, at):
-        at = opening.end()
-        end = context.balanced(text, at)
-        read = decode_object(text[at:end], context) if end is not None else None
-        if read is not None and end is not None:
-            return read, end, "T2"
-        loose = lenient.read(text, at, context)
-        return (loose[0], loose[1], "T2") if loose is not None and isinstance(loose[0], dict) else None
+        read = object_at(text, opening.end(), context)
+        return None if read is None else (*read, "T2")
     if lines := _lines(text, at, name, context):
         return lines
     line = text[at : text.find("\n", at) if "\n" in text[at:] else len(text)].strip(" \t`")

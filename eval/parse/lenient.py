@@ -13,7 +13,7 @@ from .context import MAX_DEPTH, ParseContext
 _GAP = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
 _WORD = re.compile(r"[^\W\d][\w$.-]*+")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]{0,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,4})?(?![\w.])")
-_CLOSERS = {
+QUOTES = {
     '"': '"',
     "'": "'",
     "“": "”",
@@ -25,12 +25,14 @@ _CLOSERS = {
     "`": "`",
     "″": "″",
 }
-_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()}
+_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in QUOTES.items()}
 _AFTER_STRING = re.compile(r"\s*+(?:[,:}\]]|\Z|//|#|/\*)")
 _AFTER_KEY = re.compile(r"\s*+:")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPED_QUOTE = re.compile(r"\\([\"'\\/“‘”’`])")
+_STRAY = re.compile(r"(?<!\\)(?:\\\\)*+\\(?![ntrbfux0]|U[0-9a-fA-F]{8})[^\W_]")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
-_WORDS: dict[str, Json] = {
+WORDS: dict[str, Json] = {
     "true": True,
     "false": False,
     "null": None,
@@ -45,8 +47,8 @@ _MAX_TRIES = 64
 """So many quotes inside one string are looked at."""
 
 
-class _Unreadable(Exception):
-    pass
+class Unreadable(Exception):
+    """What stands there is no value."""
 
 
 def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | None:
@@ -59,7 +61,7 @@ def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | Non
     reader = _Reader(text, context)
     try:
         return reader.value(start, 0), reader.position
-    except _Unreadable:
+    except Unreadable:
         return None
 
 
@@ -74,32 +76,32 @@ class _Reader:
 
     def value(self, start: int, depth: int) -> Json:
         if depth > MAX_DEPTH or not self.context.spend(_UNITS_PER_TOKEN):
-            raise _Unreadable
+            raise Unreadable
         sign = self.text[start : start + 1]
         if sign in ("{", "["):
             return self._members(start, depth) if sign == "{" else self._items(start, depth)
-        if sign in _CLOSERS and sign:
+        if sign in QUOTES and sign:
             return self._string(start, _AFTER_STRING)
         number = _NUMBER.match(self.text, start)
         if number is not None:
             self.position = number.end()
             return _number(number[0].replace("_", ""))
         word = _WORD.match(self.text, start)
-        if word is None or word[0] not in _WORDS:
-            raise _Unreadable
+        if word is None or word[0] not in WORDS:
+            raise Unreadable
         self.position = word.end()
-        return _WORDS[word[0]]
+        return WORDS[word[0]]
 
     def _members(self, start: int, depth: int) -> dict[str, Json]:
         found: dict[str, Json] = {}
         at = self._skip(start + 1)
         while not self._closes(at, "}"):
             if not self.context.spend(_UNITS_PER_TOKEN):
-                raise _Unreadable
+                raise Unreadable
             key = self._key(at)
             at = self._skip(self.position)
             if self.text[at : at + 1] not in (":", "："):
-                raise _Unreadable
+                raise Unreadable
             found[key] = self.value(self._skip(at + 1), depth + 1)
             at = self._next(self.position, "}")
         return found
@@ -120,7 +122,7 @@ class _Reader:
             return self._skip(at + 1)
         if sign == closing or at == len(self.text):
             return at
-        raise _Unreadable
+        raise Unreadable
 
     def _closes(self, at: int, closing: str) -> bool:
         if self.text[at : at + 1] == closing:
@@ -130,37 +132,23 @@ class _Reader:
             return False
         self.missing += 1
         if self.missing > 1 or self.context.cut:
-            raise _Unreadable
+            raise Unreadable
         self.position = at
         return True
 
     def _key(self, at: int) -> str:
         sign = self.text[at : at + 1]
-        if sign in _CLOSERS and sign:
+        if sign in QUOTES and sign:
             return self._string(at, _AFTER_KEY)
         word = _WORD.match(self.text, at)
         if word is None:
-            raise _Unreadable
+            raise Unreadable
         self.position = word.end()
         return word[0]
 
     def _string(self, start: int, after: re.Pattern[str]) -> str:
-        """The string that opens at `start`: a quote closes it only where the text may go on behind it."""
-        ends = _ENDS[self.text[start]]
-        at = start + 1
-        tries = 0
-        while tries < _MAX_TRIES and (mark := ends.search(self.text, at)) is not None:
-            if not self.context.spend(1 + (mark.end() - at) // _CHARS_PER_UNIT):
-                raise _Unreadable
-            at = mark.end()
-            if mark[0][0] == "\\":
-                continue
-            tries += 1
-            if after.match(self.text, at):
-                self.position = at
-                return _ESCAPE.sub(_character, self.text[start + 1 : at - 1])
-        self.context.spend((len(self.text) - at) // _CHARS_PER_UNIT)
-        raise _Unreadable
+        found, self.position = string_at(self.text, start, after, self.context)
+        return found
 
     def _skip(self, at: int) -> int:
         """The position behind white space and comments."""
@@ -171,8 +159,33 @@ class _Reader:
                 return at
             end = self.context.find(self.text, "*/", at + 2)
             if end < 0:
-                raise _Unreadable
+                raise Unreadable
             at = end + 2
+
+
+def string_at(text: str, start: int, after: re.Pattern[str], context: ParseContext) -> tuple[str, int]:
+    """The string that opens at `start`, and the position behind: a quote closes it only where the text may go on
+    behind it. Raises Unreadable."""
+    ends = _ENDS[text[start]]
+    at = start + 1
+    tries = 0
+    while tries < _MAX_TRIES and (mark := ends.search(text, at)) is not None:
+        if not context.spend(1 + (mark.end() - at) // _CHARS_PER_UNIT):
+            raise Unreadable
+        at = mark.end()
+        if mark[0][0] == "\\":
+            continue
+        tries += 1
+        if after.match(text, at):
+            return unescaped(text[start + 1 : at - 1]), at
+    context.spend((len(text) - at) // _CHARS_PER_UNIT)
+    raise Unreadable
+
+
+def unescaped(text: str) -> str:
+    """The text with its escapes as characters. One that escapes nothing (`C:\\Users`) says that the writer escapes
+    quotes and backslashes only: the others stay."""
+    return (_ESCAPED_QUOTE if _STRAY.search(text) else _ESCAPE).sub(_character, text)
 
 
 def _character(escape: re.Match[str]) -> str:

@@ -11,9 +11,9 @@ import re
 
 from robustbench_tc.schema import Call, Json
 
-from . import lenient
 from .context import TOOL_NAME, ParseContext
-from .json_values import clean, decode, decode_value
+from .json_values import decode, value_at
+from .lenient import QUOTES, WORDS, Unreadable, string_at
 
 _HEAD = re.compile(rf"\s*+({TOOL_NAME})[ \t]{{0,2}}\(\s*+")
 _NAMED = (
@@ -25,29 +25,12 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,4}
 _WORD = re.compile(r"[^\W\d]\w*+(?:[ ][\w]++){0,12}(?=\s*+(?:[,)\]]|\Z))")
 _MOMENT = re.compile(r"(?:\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}(?::\d{2})?)(?=\s*+[,)\]])")
 _BETWEEN = re.compile(r"\s*+(,?)\s*+")
-_CLOSERS = {'"': '"', "'": "'", "“": "”", "”": "”", "„": "“”", "‘": "’", "’": "’", "`": "`", "″": "″"}
-_ENDS = {quote: re.compile(r"\\.|[" + re.escape(ends) + "]", re.DOTALL) for quote, ends in _CLOSERS.items()}
-_AFTER = r"""\s*+(?:[)\]]|,\s*+(?:["'“‘]?[^\W\d][\w.-]{0,127}?["'”’]?\s*+SIGN|\)|\]))"""
+_AFTER = r"""\s*+(?:[)\]]|\Z|,\s*+(?:["'“‘]?[^\W\d][\w.-]{0,127}?["'”’]?\s*+SIGN|\)|\]))"""
 _AFTER_STRING = re.compile(_AFTER.replace("SIGN", "="))
 _AFTER_STRING_WITH_COLON = re.compile(_AFTER.replace("SIGN", "[=:]"))
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\n": ""}
-_WORDS: dict[str, Json] = {
-    "True": True,
-    "False": False,
-    "None": None,
-    "true": True,
-    "false": False,
-    "null": None,
-}
 _UNITS = 6
-_MAX_TRIES = 64
 _MAX_CALLS = 64
 _CHARS_PER_UNIT = 128
-
-
-class _Unreadable(Exception):
-    pass
 
 
 def read_list(
@@ -69,23 +52,25 @@ def read_list(
                 return calls, at + 1
             if not between or not between[1]:
                 return None
-    except _Unreadable:  # one call that cannot be read makes the list none
+    except Unreadable:  # one call that cannot be read makes the list none
         pass
     return None
 
 
-def read_call(text: str, start: int, context: ParseContext) -> tuple[Call, int] | None:
+def read_call(
+    text: str, start: int, context: ParseContext, *, colons: bool = False
+) -> tuple[Call, int] | None:
     """The call whose name stands at `start`, and the position behind it."""
     try:
-        return _call(text, start, context, in_list=False, colons=False)
-    except _Unreadable:
+        return _call(text, start, context, in_list=False, colons=colons)
+    except Unreadable:
         return None
 
 
 def _call(text: str, start: int, context: ParseContext, *, in_list: bool, colons: bool) -> tuple[Call, int]:
     head = _HEAD.match(text, start)
     if head is None or not context.spend(_UNITS):
-        raise _Unreadable
+        raise Unreadable
     name = head[1]
     at = head.end()
     parameters: dict[str, Json] = {}
@@ -97,23 +82,26 @@ def _call(text: str, start: int, context: ParseContext, *, in_list: bool, colons
             return Call(name, parameters), at
         if not sign:
             if in_list or not parameters or context.cut:
-                raise _Unreadable
+                raise Unreadable
             return Call(name, parameters), at
         key = (_KEY_WITH_COLON if colons else _KEY).match(text, at)
         if key is None or not context.spend(_UNITS):
-            raise _Unreadable
+            raise Unreadable
         word = key[1] or key[2] or key[3] or key[4]
         parameters[word], at = _value(text, key.end(), context, colons)
         between = _BETWEEN.match(text, at)
         at = between.end() if between else at
         if not (between and between[1]) and text[at : at + 1] not in (")", "]", ""):
-            raise _Unreadable
+            raise Unreadable
 
 
 def _value(text: str, at: int, context: ParseContext, colons: bool) -> tuple[Json, int]:
     sign = text[at : at + 1]
-    if sign and sign in _CLOSERS:
-        return _string(text, at, context, _AFTER_STRING_WITH_COLON if colons else _AFTER_STRING)
+    if sign and sign in QUOTES:
+        found, end = string_at(text, at, _AFTER_STRING_WITH_COLON if colons else _AFTER_STRING, context)
+        if context.cut and not text[end:].strip():
+            raise Unreadable
+        return found, end
     if sign in ("[", "{", "("):
         return _container(text, at, context)
     if number := _NUMBER.match(text, at):
@@ -122,59 +110,26 @@ def _value(text: str, at: int, context: ParseContext, colons: bool) -> tuple[Jso
         return moment[0], moment.end()
     word = _WORD.match(text, at)
     if word is None:
-        raise _Unreadable
-    if word[0] in _WORDS:
-        return _WORDS[word[0]], word.end()
+        raise Unreadable
+    if word[0] in WORDS:
+        return WORDS[word[0]], word.end()
     if any(keyword.iskeyword(part) for part in word[0].split(" ")):
-        raise _Unreadable
+        raise Unreadable
     return word[0], word.end()
 
 
 def _container(text: str, at: int, context: ParseContext) -> tuple[Json, int]:
-    end = context.balanced(text, at)
-    found = decode_value(text[at:end], context) if end is not None else None
-    if end is not None and isinstance(found, list | dict):
-        return found, end
-    read = lenient.read(text, at, context)
+    read = value_at(text, at, context)
     if read is None:
-        raise _Unreadable
-    try:
-        return clean(read[0]), read[1]
-    except ValueError:
-        raise _Unreadable from None
+        raise Unreadable
+    return read
 
 
 def _finite(text: str) -> Json:
     try:
         found = decode(text)
     except ValueError:
-        raise _Unreadable from None
+        raise Unreadable from None
     if isinstance(found, float) and not math.isfinite(found):
-        raise _Unreadable
+        raise Unreadable
     return found
-
-
-def _string(text: str, start: int, context: ParseContext, after: re.Pattern[str]) -> tuple[str, int]:
-    """The string that opens at `start`: a quote closes it only where the call may go on behind it."""
-    ends = _ENDS[text[start]]
-    at = start + 1
-    tries = 0
-    while tries < _MAX_TRIES and (mark := ends.search(text, at)) is not None:
-        if not context.spend(1 + (mark.end() - at) // _CHARS_PER_UNIT):
-            break
-        at = mark.end()
-        if mark[0][0] == "\\":
-            continue
-        tries += 1
-        rest = text[at : at + 300]
-        if after.match(rest) or (not rest.strip() and not context.cut):
-            return _ESCAPE.sub(_character, text[start + 1 : at - 1]), at
-    context.spend((len(text) - at) // _CHARS_PER_UNIT)
-    raise _Unreadable
-
-
-def _character(escape: re.Match[str]) -> str:
-    sign = escape[1]
-    if len(sign) > 1:
-        return chr(int(sign[1:], 16))
-    return _ESCAPED.get(sign, sign if sign in "\"'\\“”‘’`" else escape[0])

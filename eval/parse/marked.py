@@ -4,25 +4,24 @@ They are found wherever they stand in the final answer, in order. One cut off in
 """
 
 import re
-from collections.abc import Callable
 
 from robustbench_tc.schema import Call
 
-from .blocks import CALL_TAGS, read_block
+from .blocks import read_block
 from .context import TOOL_NAME, ParseContext
-from .elements import named_by_attribute, opening_at, read_body
+from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body
 from .found import Finding, Found
 from .payload import read_payload
-from .tokens import TOKENS, kimi_k3, qwen_labels
 
 _XML_NAME = r"[^\W\d][\w.:-]{0,127}"
 _OPENING = re.compile(
     rf"<(?:(?P<word>{_XML_NAME})(?=[\s>=/])|[|｜](?P<token>[^|｜<>\n]{{1,48}})[|｜]?>)"
     r"|\[(?P<bracket>(?:[tT][oO][oO][lL]|[fF][uU][nN][cC])[\w ]{0,20})\]"
-    r"|✿(?P<flower>FUNCTION)✿"
+    r"|✿(?P<flower>FUNCTION)✿\s{0,4}[:：]\s{0,4}"
+    r"|\bto=(?P<recipient>functions\.|(?=\w))"
+    r"|(?m:^)[ \t]*(?P<arrows>>>>)[ \t]{0,8}(?=[\w.-]{1,128}[ \t]*\n)"
+    r"|(?<!\w)(?P<functools>functools)\s?(?=\[)"
 )
-_FUNCTOOLS = re.compile(r"(?<!\w)functools\s?(?=\[)")
-_FUNCTIONARY = re.compile(rf"(?:\A|\n)[ \t]*>>>[ \t]*(?P<name>{TOOL_NAME})[ \t]*\n(?=\s*\{{)")
 _FUNCTION_NAME = re.compile(
     rf"=\s*[\"']?(?P<name>{TOOL_NAME}|[^\s>\"'{{]{{1,128}})[\"']?\s*(?P<end>>|(?=\{{))"
 )
@@ -35,21 +34,59 @@ _NAMESPACES = {
     "</longcat_": "</",
     "<<function>>": "",
 }
+_KIMI_K3 = (
+    (
+        re.compile(r'<\|open\|>\s*call\s[^<>]{0,200}?tool=("[^"<>]{1,200}")[^<>]{0,200}<\|sep\|>'),
+        r"<invoke name=\1>",
+    ),
+    (
+        re.compile(r'<\|open\|>\s*argument\s([^<>]{0,200}?)type="string"([^<>]{0,200})<\|sep\|>'),
+        r'<parameter \1\2 string="true">',
+    ),
+    (re.compile(r"<\|open\|>\s*argument\s([^<>]{1,400})<\|sep\|>"), r'<parameter \1 string="false">'),
+    (re.compile(r"<\|close\|>\s*argument\s*<\|sep\|>"), "</parameter>"),
+    (re.compile(r"<\|close\|>\s*call\s*<\|sep\|>"), "</invoke>"),
+)
+"""Kimi K3's messages as the elements that they mean."""
+
 _RAW_WRAPPERS = ("minimax:", "seed:")
 _UNITS = 2
 _UNITS_PER_CALL = 16
 
-Reader = Callable[[str, "re.Match[str]", ParseContext], Found | None]
-"""The text, the match of a mark and the context → the call behind the mark, or None."""
+_CODES = {"flower": "Q1", "arrows": "F1", "functools": "A7"}
+TOKENS = {
+    **dict.fromkeys(
+        "tool_call tool_calls function_call python_tag python_start tool_call_start tools_prefix start_action"
+        " action_start content_invoke_tool_json".split(),
+        "A7",
+    ),
+    **dict.fromkeys(
+        "tool_call_begin tool_call:begin tool_call_argument_begin tool_call:args tool_sep".split(), "K1"
+    ),
+    "recipient": "F1",
+}
+"""Every token that calls stand behind, lower case, its word separators as underscores, and its format."""
+
+_SEPARATORS = ("tool_sep", "tool_call_argument_begin")
+"""Tokens between a name and its arguments: what stands before the name may have been stripped."""
+
+_ID_BEFORE = re.compile(r"(?<![\w.:-])(?:function\s*)?[^\W\d][\w.:-]{0,127}\s*\Z")
+_QWEN_ALONE = re.compile(rf"({TOOL_NAME})\s*✿ARGS✿\s*[:：]?\s*+(?!\{{|```)")
+_HEADER = re.compile(
+    r"(?:<\|start\|>\s*assistant\s*|assistant)?(?:<\|channel\|>)?\s*(?:commentary|analysis)?\s*\Z"
+)
+_CLOSERS = re.compile(
+    r"(?:\s*+(?:```)?(?:</[\w:.-]{1,48}>|<[|｜]?/?[|｜]?(?:\w*(?:end|END)\w*|[\w▁ :]*[▁_ :]end|tools_suffix|call)[|｜]?>"
+    r"|<\|?/tool_calls?\|?>|<tool_call\|>|\[(?:/|END_)[\w ]{1,24}\]))*+"
+)
+"""Closing tags and tokens behind a call."""
 
 
 def read_marked(text: str, context: ParseContext) -> list[Found]:
     """Every marked call of a text, in order of appearance."""
-    if "<" not in text and "[" not in text and "✿" not in text and ">>>" not in text:
+    if not any(sign in text for sign in ("<", "[", "✿", ">>>", "to=")):
         return []
     found: list[Found] = []
-    if ">>>" in text or "functools" in text:
-        found += _worded(text, context)
     position = 0
     while match := _OPENING.search(text, position):
         position = match.end()
@@ -58,9 +95,10 @@ def read_marked(text: str, context: ParseContext) -> list[Found]:
         read = _read(text, match, context)
         if read is not None:
             context.spend(_UNITS_PER_CALL)
-            found.append(read)
-            position = max(read.end, position)
-    return sorted(found) if len(found) > 1 else found
+            behind = _CLOSERS.match(text, read.end)
+            position = max(behind.end() if behind else read.end, position)
+            found.append(read._replace(end=position))
+    return found
 
 
 def without_namespaces(text: str) -> str:
@@ -68,51 +106,51 @@ def without_namespaces(text: str) -> str:
     for namespace, instead in _NAMESPACES.items():
         if namespace in text:
             text = text.replace(namespace, instead)
+    if "<|open|>" in text:
+        for pattern, instead in _KIMI_K3:
+            text = pattern.sub(instead, text)
     return text
 
 
 def _read(text: str, match: re.Match[str], context: ParseContext) -> Found | None:
-    kind = match.lastgroup
+    kind = match.lastgroup or ""
     if kind == "word":
         return _element(text, match, context)
+    if kind == "recipient":
+        return _addressed(text, match, context)
+    code, start, at = _CODES.get(kind, ""), match.start(), match.end()
     if kind == "token":
-        token = match["token"].replace("▁", "_").replace(" ", "_").lower()
-        if token == "open":
-            return kimi_k3(text, match.start(), match.end(), context)
-        reader = TOKENS.get(token.strip("/"))
-        return reader(text, match.start(), match.end(), context) if reader is not None else None
+        token = match["token"].replace("▁", "_").replace(" ", "_").lower().strip("/")
+        if token in _SEPARATORS and (word := _ID_BEFORE.search(text, max(0, start - 160), start)) is not None:
+            start = at = word.start()  # the token in front was stripped
+        code = TOKENS.get(token, "")
     if kind == "bracket":
-        return _bracket(text, match, context)
-    return qwen_labels(text, match.start(), match.end(), context)
+        word = match["bracket"].lower().replace(" ", "_")
+        code = "" if word not in CALL_TAGS else "M1" if match["bracket"].isupper() else "A1"
+    read = read_payload(text, at, context) if code else None
+    if read is None:
+        alone = _QWEN_ALONE.match(text, at) if kind == "flower" else None
+        return alone and Found(start, alone.end(), (Finding(Call(alone[1], {})),), code)
+    code = {"gemma": "E1", "sep": "D1", "python": "A6" if code == "A1" else code}.get(read[2], code)
+    return Found(start, read[1], read[0], code)
 
 
-def _bracket(text: str, match: re.Match[str], context: ParseContext) -> Found | None:
-    """`[TOOL_CALLS]…` (Mistral) and `[tool_call]…[/tool_call]`."""
-    word = match["bracket"].lower().replace(" ", "_")
-    if word not in CALL_TAGS and word not in ("tool_calls", "tool_request", "function_call"):
-        return None
-    read = read_payload(text, match.end(), context)
+def _addressed(text: str, match: re.Match[str], context: ParseContext) -> Found | None:
+    """H1: a message to a function, with harmony's tokens or without. A recipient without `functions.` counts if
+    it names a registered tool."""
+    read = read_payload(text, match.end(), context, most=1)
     if read is None:
         return None
-    findings, end, kind = read
-    return Found(
-        match.start(),
-        _behind_bracket(text, end),
-        findings,
-        "M1" if match["bracket"].isupper() else _code(kind),
-    )
-
-
-_BRACKET_END = re.compile(r"\s*+\[(?:/|END_)[\w ]{1,24}\]", re.IGNORECASE)
-
-
-def _behind_bracket(text: str, at: int) -> int:
-    gap = _BRACKET_END.match(text, at)
-    return gap.end() if gap else at
-
-
-def _code(kind: str) -> str:
-    return {"json": "A1", "python": "A6", "gemma": "E1"}[kind]
+    finding = read[0][0]
+    name = finding.call.name
+    for channel in ("commentary", "analysis"):  # glued to it when the tokens were stripped
+        if context.resolve(name) is None and context.resolve(name.removesuffix(channel)) is not None:
+            name = name.removesuffix(channel)
+    if not match["recipient"] and context.resolve(name) is None:
+        return None
+    header = _HEADER.search(text, max(0, match.start() - 64), match.start())
+    start = header.start() if header else match.start()
+    return Found(start, read[1], (finding._replace(call=Call(name, finding.call.parameters)),), "H1")
 
 
 def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | None:
@@ -189,17 +227,3 @@ def _cline(
     if body is None or (body.is_text and body.raw is not None):
         return None
     return Found(start, body.end, (Finding(Call(name, body.parameters), raw=body.raw),), "X4")
-
-
-def _worded(text: str, context: ParseContext) -> list[Found]:
-    """`functools[{…}]` (Phi-4) and `>>>f` with its object on the next line (Functionary)."""
-    found: list[Found] = []
-    for match in _FUNCTOOLS.finditer(text):
-        read = read_payload(text, match.end(), context) if context.spend(_UNITS) else None
-        if read is not None:
-            found.append(Found(match.start(), read[1], read[0], "A7"))
-    for match in _FUNCTIONARY.finditer(text):
-        read = read_payload(text, match.start("name"), context) if context.spend(_UNITS) else None
-        if read is not None:
-            found.append(Found(match.start(), read[1], read[0], "F1"))
-    return found

@@ -1,42 +1,35 @@
 """Names that are never a tool's: ways of declining, and what our own prompts show in a name's place."""
 
-DECLINED = frozenset(
-    "none null nil na n/a no_tool notool no_action noaction no_call no_function "
-    "no_tool_needed no_tool_call no_op noop not_applicable nothing".split()
+import re
+
+NO_TOOL = frozenset(
+    "none null nil na n/a notool noaction nocall nofunction notoolneeded notoolcall notoolcalls noactionneeded"
+    " nofunctioncall nofunctionneeded noactionrequired notoolrequired noop notapplicable nothing finalanswer"
+    " directlyanswer directanswer answerdirectly respondtouser respondtotheuser replytouser".split()
 )
-_DECLINED_WORDS = frozenset({"no tool", "no action", "no call", "no function", "not applicable"})
+"""Ways to say that nothing is called, lower case, without white space, hyphens and underscores."""
 
 PLACEHOLDERS = frozenset(
-    "name_of_function name_of_tool name_of_the_tool function_name tool_name func_name api_name function tool "
-    "func_name1 func_name2 name your_function your_tool".split()
-) | {
-    "name of the tool",
-    "name of the function",
-    "the name of one tool",
-    "the name of one tool, exactly as it is listed",
-    "the tool's name",
-    "tool name",
-    "function name",
-    "name of tool",
-    "name of function",
-}
+    "name nameofthetool nameofthefunction nameoffunction nameoftool function functionname tool toolname thetoolsname"
+    " thenameofonetool thenameofonetool,exactlyasitislisted funcname funcname1 funcname2 apiname yourfunction"
+    " yourtool".split()
+)
 """What stands for a name in our prompts, and in the prompts and documentation that models know."""
 
-_NO_NAMES = DECLINED | _DECLINED_WORDS | PLACEHOLDERS | {""}
+_LAYOUT = re.compile(r"[\s_'<>{}\[\]-]+|\.\Z")
 _CERTAIN = ("functions.", "default_api.", "multi_tool_use.")
 _LIKELY = ("function.", "tools.", "tool.", "api.", "client.", "self.")
 
 
 def declines(name: str) -> bool:
     """Whether a name says that nothing is called. The caller has looked into the registry before."""
-    plain = name.strip(" \t\n<>[]{}").lower().replace("-", "_")
-    return plain in DECLINED or plain in _DECLINED_WORDS
+    return _LAYOUT.sub("", name).lower() in NO_TOOL
 
 
 def is_no_name(name: str) -> bool:
-    """Whether a name declines or stands for one. The caller has looked into the registry before."""
-    plain = name.strip(" \t\n<>[]{}").lower().replace("-", "_")
-    return plain in _NO_NAMES
+    """Whether a name declines, stands for one, or is empty. The caller has looked into the registry before."""
+    plain = _LAYOUT.sub("", name).lower()
+    return plain in NO_TOOL or plain in PLACEHOLDERS or not plain
 
 
 def stripped_prefix(name: str, *, certain: bool = False) -> str | None:

@@ -3,34 +3,41 @@ one after the other."""
 
 import re
 
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call
 
-from . import lenient, loose_python
+from . import loose_python
 from .context import TOOL_NAME, ParseContext
 from .found import Finding
 from .gemma import braces_at
-from .json_calls import arguments_of, calls_of
-from .json_values import clean, decode_value
+from .json_calls import broken_call_at, call_of, calls_of
+from .json_values import arguments_at, object_at, value_at
 from .python_calls import list_at, single
 
-_GAP = re.compile(r"(?:[\s;,]++|```(?:\w{1,12}(?=\s))?)*+")
+_GAP = re.compile(r"(?:[\s;,]++|```(?:\w{1,12}(?=\s))?|<\|(?:plugin|interpreter)\|>)*+")
 _LIST_OF_CALLS = re.compile(rf"\[\s*+{TOOL_NAME}\s*+\(")
-_NAMED = re.compile(
-    rf"(?:functions\.)?(?P<name>{TOOL_NAME})(?::\d{{1,4}})?\s{{0,8}}"
-    r"(?:\[CALL_ID\][\w-]{1,64})?\s{0,4}(?P<args>\[ARGS\])?\s{0,8}(?:```(?:json)?\s{0,8})?(?=\{)"
+_HEAD = re.compile(
+    r"(?:function\s*+<[|｜]tool[▁_ ]sep[|｜]>\s*+)?(?:[^<>\n]{0,64}<\|tool_call:name\|>\s*+)?(?:call:)?"
+    r"(?:(?P<twice>[\w.-]{1,128}):(?=(?P=twice)\s*\{))?"
+    r"(?P<id>[^\W\d][\w.:-]{0,159})\s{0,8}"
+    r"(?P<glue>(?:<[|｜]tool[▁_ ]sep[|｜]>|<\|(?:tool_call_argument_begin|tool_call:args|content|constrain"
+    r"|message)\|>|<\|channel\|>\s?\w{1,16}|\[CALL_ID\][\w-]{1,64}|\[ARGS\]|✿ARGS✿\s?[:：]?|json\b|code\b"
+    r"|commentary\s?(?:json)?|\s)*+)(?:```(?:json)?\s{0,8})?(?=\{)"
 )
+"""What stands in front of the object of arguments where a format states the name apart: DeepSeek, Kimi, Solar,
+Functionary, Mistral, Qwen-Agent, harmony, and a name alone."""
 _CALL = re.compile(rf"(?:print\s?\(\s?)?(?P<name>{TOOL_NAME})[ \t]{{0,2}}\(")
-_GEMMA = re.compile(rf":?(?:call:)?\s{{0,2}}(?P<name>{TOOL_NAME})\s{{0,4}}(?=\{{)")
 _UNITS = 8
 _MAX_ITEMS = 128
 
 
-def read_payload(text: str, start: int, context: ParseContext) -> tuple[tuple[Finding, ...], int, str] | None:
-    """The calls from `start` on, the position behind the last, and whether they are `json` or `python`."""
+def read_payload(
+    text: str, start: int, context: ParseContext, *, most: int = _MAX_ITEMS
+) -> tuple[tuple[Finding, ...], int, str] | None:
+    """The calls from `start` on, the position behind the last, and how they are written."""
     found: list[Finding] = []
     kind = "json"
     end = start
-    for _ in range(_MAX_ITEMS):
+    for _ in range(most):
         gap = _GAP.match(text, end)
         at = gap.end() if gap else end
         read = _item(text, at, context)
@@ -50,44 +57,33 @@ def _item(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int
         return _python_list(text, at, context)
     if sign in ("{", "["):
         found = value_at(text, at, context)
-        findings = list(calls_of(found[0], context, tagged=True)) if found is not None else []
-        return (findings, found[1], "json") if found is not None and findings else None
-    if text.startswith("call:", at) or text.startswith(":", at):
-        return _gemma(text, at, context)
-    named = _NAMED.match(text, at)
-    if named is not None and (named["args"] or context.may_name(named["name"])):
-        found = value_at(text, named.end(), context)
-        if found is None or not isinstance(found[0], dict):
-            return _gemma(text, at, context)
-        parameters, raw = arguments_of(found[0], context)
-        return [Finding(Call(named["name"], parameters), raw=raw)], found[1], "json"
-    return _python_call(text, at, context)
+        if found is None:
+            broken = broken_call_at(text, at, context)
+            return None if broken is None else ([broken[0]], broken[1], "json")
+        findings = list(calls_of(found[0], context, tagged=True))
+        return (findings, found[1], "json") if findings else None
+    return named_at(text, at, context) or _python_call(text, at, context)
 
 
-def _gemma(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:
-    named = _GEMMA.match(text, at)
-    if named is None:
+def named_at(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:
+    """A name with the object of its arguments, written as JSON or as Gemma writes it."""
+    head = _HEAD.match(text, at)
+    if head is None:
         return None
-    read = braces_at(text, named.end(), named["name"], context, marked=True)
-    return None if read is None else ([Finding(Call(named["name"], read[0]))], read[1], "gemma")
-
-
-def value_at(text: str, at: int, context: ParseContext) -> tuple[Json, int] | None:
-    """The JSON value that opens at `at`, careless spelling allowed, and the position behind it."""
-    end = context.balanced(text, at)
-    found = decode_value(text[at:end], context) if end is not None else None
-    if found is not None and end is not None:
-        return found, end
-    read = lenient.read(text, at, context)
-    if read is None:
-        stop = text.find("<", at)
-        read = lenient.read(text[:stop], at, context) if stop > 0 else None
-    if read is None:
+    name = context.tool_of_id(head["id"])
+    if not head["glue"].strip() and not head[0].startswith("call:") and not context.may_name(name):
         return None
-    try:
-        return clean(read[0]), read[1]
-    except ValueError:
-        return None
+    kind = "gemma" if head[0].startswith("call:") else "sep" if "sep" in head[0] else "json"
+    if (found := object_at(text, head.end(), context)) is not None:
+        inside = call_of(found[0], context, tagged=True) if context.resolve(name) is None else None
+        if inside is not None and context.resolve(inside.call.name) is not None:  # the id was only a number
+            return [inside], found[1], kind
+        return [Finding(Call(name, found[0]))], found[1], kind
+    if kind == "gemma" and (members := braces_at(text, head.end(), name, context, marked=True)) is not None:
+        return [Finding(Call(name, members[0]))], members[1], "gemma"
+    if (broken := arguments_at(text, head.end(), context)) is not None:
+        return [Finding(Call(name, {}), raw=broken[1])], broken[2], kind
+    return None
 
 
 def _python_list(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:

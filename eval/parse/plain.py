@@ -5,20 +5,19 @@ from urllib.parse import unquote
 
 from robustbench_tc.schema import Call, Json
 
-from .context import TOOL_NAME, ParseContext, bare_name
+from .context import ParseContext, bare_name
 from .found import Finding, Found
-from .gemma import braces_at
-from .json_values import decode_object
-from .lenient import read
+from .json_values import object_at
+from .payload import named_at
 
 _COLON = re.compile(
     r"(?m)^[ \t`*\"'>•\d.)-]{0,8}([^\s:{}`*\"'>]{1,128})[`*\"']{0,4}[ \t]{0,8}(?::|：|=>|->|→)\s{0,8}"
     r"(?:`{1,3}(?:json)?\s{0,4})?(?=\{)"
 )
 _NAME_BEFORE = re.compile(
-    rf"(?<![\w./-])(?P<call>call:)?(?P<name>{TOOL_NAME})`{{0,3}}(?::\d{{1,4}})?(?:\[ARGS\])?\Z"
+    r"(?<![\w./:-])(?<!declaration:)(?:call:)?(?:[^\W\d][\w.-]{0,127}:)?[^\W\d][\w.-]{0,127}`{0,3}(?::\d{1,4})?(?:\[ARGS\])?"
+    r"(?:[ ]?|[ \t]*\n\s{0,8}(?:```(?:json)?\s{0,8})?|\s?```(?:json)?\s{1,8})(?=\{)"
 )
-_NEAR = 160
 _QUERY = re.compile(r"(?<![\w./:?&=%-])([^\W\d][\w.-]{0,127}+)\?([\w.%-]++=[^\s`]*+)")
 _IN_TICKS = re.compile(r"`([^\W\d][\w.-]{0,127}+)\?([\w.%-]++=[^`\n]*+)`")
 _MAX_PAIRS = 256
@@ -37,7 +36,7 @@ def name_colon_object(text: str, context: ParseContext) -> list[Found]:
         name = bare_name(match[1])
         if name.lower() in _NOT_NAMES and context.resolve(name) is None:
             continue
-        read_object = _object_at(text, position, context)
+        read_object = object_at(text, position, context)
         if read_object is None:
             continue
         parameters, position = read_object
@@ -55,46 +54,15 @@ _NOT_NAMES = frozenset(
 def name_before_object(text: str, context: ParseContext) -> list[Found]:
     """N1: `f{…}`, the form that native formats leave without their tokens, for names of the registry."""
     found: list[Found] = []
-    position = text.find("{")
-    while position >= 0 and context.spend(_UNITS_PER_OBJECT):
-        read_name = _name_before(text, position, context)
-        read_object = None
-        if read_name is not None:
-            start, known, called = read_name
-            read_object = braces_at(text, position, known, context, marked=False) if called else None
-            read_object = read_object or _object_at(text, position, context)
-            read_object = read_object or braces_at(text, position, known, context, marked=False)
-            if read_object is not None:
-                parameters, end = read_object
-                found.append(Found(start, end, (Finding(Call(known, parameters)),), "N1"))
-        position = text.find("{", position + 1 if read_object is None else read_object[1])
+    position = 0
+    while (match := _NAME_BEFORE.search(text, position)) and context.spend(_UNITS_PER_OBJECT):
+        position = match.end()
+        read = named_at(text, match.start(), context)
+        if read is None or read[0][0].raw is not None or context.resolve(read[0][0].call.name) is None:
+            continue
+        found.append(Found(match.start(), read[1], tuple(read[0]), "N1"))
+        position = read[1]
     return found
-
-
-def _name_before(text: str, at: int, context: ParseContext) -> tuple[int, str, bool] | None:
-    """Where the name right in front of a brace begins, the tool it means, and whether `call:` stands before it."""
-    near = text[max(0, at - 24) : at]
-    word = near.rstrip(" \t\r\n")
-    if word.endswith(("```json", "```")) and "\n" in near[len(word) :]:
-        word = word.removesuffix("json").rstrip("`").rstrip(" \t\r\n")
-    elif len(near) - len(word) > 1 and "\n" not in near[len(word) :]:
-        return None
-    if not word or not (word[-1].isalnum() or word[-1] in "_]`"):
-        return None
-    behind = at - (len(near) - len(word))
-    base = max(0, behind - _NEAR)
-    match = _NAME_BEFORE.search(text, max(base, _last_break(text, base, behind)), behind)
-    if match is None:
-        return None
-    known = context.resolve(match["name"])
-    if known is None and match["name"].startswith("function"):  # DeepSeek's kind of call, its separator gone
-        known = context.resolve(match["name"].removeprefix("function"))
-    return None if known is None else (match.start(), known, match["call"] is not None)
-
-
-def _last_break(text: str, base: int, at: int) -> int:
-    """Behind the last white space or brace before a place: a name does not reach beyond it."""
-    return max(text.rfind(sign, base, at) for sign in " \n{}") + 1
 
 
 def query_string(text: str, context: ParseContext) -> list[Found]:
@@ -115,15 +83,6 @@ def query_string(text: str, context: ParseContext) -> list[Found]:
         end = match.end() if pattern is _IN_TICKS else match.start(2) + len(query)
         found.append(Found(match.start(), end, (Finding(Call(match[1], parameters)),), "T3"))
     return _trusted(found, text, context)
-
-
-def _object_at(text: str, start: int, context: ParseContext) -> tuple[dict[str, Json], int] | None:
-    end = context.balanced(text, start)
-    found = decode_object(text[start:end], context) if end is not None else None
-    if found is not None and end is not None:
-        return found, end
-    loose = read(text, start, context)
-    return loose if loose is not None and isinstance(loose[0], dict) else None
 
 
 def _trusted(found: list[Found], text: str, context: ParseContext) -> list[Found]:

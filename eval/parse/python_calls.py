@@ -11,22 +11,17 @@ from collections.abc import Iterator
 from robustbench_tc.schema import Call, Json
 
 from . import loose_python, python_literals
-from .context import MAX_DEPTH, NAME, STRING, TOOL_NAME, ParseContext, bare_name, unfenced
+from .context import NAME, STRING, TOOL_NAME, ParseContext, bare_name, unfenced
 from .found import Finding, Found
 from .json_calls import NAME_KEYS, PARAMETER_KEYS
 from .json_values import decode_value
-from .python_values import Refused, as_identifier, dotted, keywords, tree, value
+from .python_values import Refused, dotted, keywords, tree, value
 
 _STARTS_WITH_CALL = re.compile(r"[\s\[({'\"]*+(?:#[^\n]*+\n\s*+)*+[\s\[({]*+" + NAME + r"\s*+\(")
 _LIST_OF_CALLS = re.compile(r"\[\s*+" + TOOL_NAME + r"\s*+\(")
 _LIST_OF_STRINGS = re.compile(r"""\[\s*+["']\s*+\[?""" + TOOL_NAME + r"\s*+\(")
-_KEY = re.compile(
-    r"""\s*+(?:"([^"\\\n]{1,128})"|'([^'\\\n]{1,128})'|([^\s"'()\[\]{}=:,]{1,128}))\s*+([:=])(?!=)"""
-)
-_MARK = re.compile(STRING + r"""|[\[\](){},"']""", re.DOTALL)
 _KEYWORD_LIST = re.compile(r"\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
 _BRACKETED_KEYWORDS = re.compile(r"\[\s*+(?:" + "|".join(NAME_KEYS) + r")\s*+=")
-_PLACEHOLDER = "rbtc_key_{}_"
 _ELLIPSIS = re.compile(r"[=(,]\s*+(?:\.\.\.|…)\s*+[,)]")
 _COMMENTS = re.compile(r"(?:\s*+```[^\n]*+\n)?(?:\s*+#[^\n]*+\n)*+")
 _COMMENTS_BEHIND = re.compile(r"(?<=[\])])[\s`;]*+(?:#[^\n]*+[\s`]*+)++\Z")
@@ -35,6 +30,14 @@ _UNITS_PER_LIST = 4
 _WRITERS = ("print", "str", "repr")
 WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
 """Keywords whose one value may be the object of all arguments: `f(parameters={…})`."""
+
+_OPEN_VALUE = re.compile(r"""[:=,(\[{]\s{0,4}"(?:[^"\\\n]|\\.)*\Z""")
+_ANNOTATED = re.compile(
+    rf"{STRING}|(?<=[(,\s])(?P<name>[^\W\d]\w*)\??\s*:\s*(?i:str|string|int|integer|float|double|number|bool|boolean|list"
+    r"|array|dict|object|any|optional|union|literal|date|datetime|none)\b(?:\[[^()\n]{0,64}?\])?(?:\s*\|\s*None)?\s*(?:(?P<sign>=)|(?=[,)]))",
+    re.DOTALL,
+)
+"""A parameter with its type, or a string."""
 
 _TYPE_WORDS = frozenset(
     "str string int integer float number double bool boolean list array dict object any optional"
@@ -47,10 +50,8 @@ def bracketed(text: str, context: ParseContext) -> list[Found]:
     body = unfenced(text)
     if _STARTS_WITH_CALL.match(body):
         calls = [unwrapped(call, context) for call in python_literals.calls(body) or ()] or whole(
-            body, context, {}
+            body, context
         )
-        if not calls and (new := _renamed(body, context, colons=False)):
-            calls = whole(*new)
         if calls and any(is_signature(body, call, context) for call in calls):
             return []
         if calls:
@@ -63,8 +64,9 @@ def colon_separated(text: str, context: ParseContext) -> list[Found]:
     if ":" not in text:
         return []
     body = unfenced(text)
-    new = _renamed(body, context, colons=True) if _STARTS_WITH_CALL.match(body) else None
-    if new and (calls := whole(*new)) and not any(_has_types_for_values(call) for call in calls):
+    wrapped = body if body.startswith("[") else f"[{body}]"
+    calls = list_at(wrapped, context, colons=True) if _STARTS_WITH_CALL.match(body) else []
+    if calls and not any(_has_types_for_values(call) for call in calls):
         return _as_whole(calls, text, "B2")
     return list(_in_prose(text, context, colons=True))
 
@@ -117,23 +119,27 @@ def _as_whole(calls: list[Call], text: str, code: str) -> list[Found]:
     return [Found(comments.end() if comments else 0, end, tuple(map(Finding, calls)), code)]
 
 
-def whole(body: str, context: ParseContext, keys: dict[str, str]) -> list[Call]:
+def whole(body: str, context: ParseContext) -> list[Call]:
     """Upstream's wrapper: a missing bracket at either end is added; otherwise the text as it stands."""
     wrapped = body if body.startswith("[") else "[" + body
     if not wrapped.endswith("]"):
         wrapped += "]"
-    calls = _calls(wrapped, context, keys)
+    calls = _calls(wrapped, context)
     if not calls and wrapped != body:
-        calls = _calls(body.strip("'"), context, keys)
+        calls = _calls(body.strip("'"), context)
     return calls
 
 
 def list_at(source: str, context: ParseContext, *, colons: bool = False) -> list[Call]:
     """The calls of a bracketed list, keys that Python cannot spell included; [] where some item is none."""
-    calls = [] if colons else _calls(source, context, {}, prose=True)
-    if not calls and (new := _renamed(source, context, colons=colons)):
-        calls = _calls(*new, prose=True)
-    return calls
+    if not colons and (calls := _calls(source, context, prose=True)):
+        return calls
+    loose = loose_python.read_list(source, 0, context, colons=colons)
+    if loose is None or source[loose[1] :].strip():
+        return []
+    # What colons explain is B2's: read without them, the next key would be a part of the text before it.
+    explained = not colons and ":" in source and list_at(source, context, colons=True)
+    return [] if explained and explained != loose[0] else loose[0]
 
 
 def _in_prose(text: str, context: ParseContext, *, colons: bool) -> Iterator[Found]:
@@ -147,12 +153,10 @@ def _in_prose(text: str, context: ParseContext, *, colons: bool) -> Iterator[Fou
         calls: list[Call] = []
         if not _is_a_value(text, start, context):
             calls = list_at(text[start:end], context, colons=colons) if end is not None else []
-            # What colons explain is B2's: read loosely, the next key would be a part of the text before it.
-            explained = not (calls or colons or end is None) and bool(
-                list_at(text[start:end], context, colons=True)
-            )
-            if not (calls or explained) and (
-                loose := loose_python.read_list(text, start, context, colons=colons)
+            if (
+                not calls
+                and end is None
+                and (loose := loose_python.read_list(text, start, context, colons=colons))
             ):
                 calls, end = loose
         if calls and not any(is_signature(text[start:end], call, context) for call in calls):
@@ -188,6 +192,8 @@ def _lists_of_strings(text: str, context: ParseContext) -> Iterator[Found]:
 
 def _is_a_value(body: str, start: int, context: ParseContext) -> bool:
     """Whether the list that opens at `start` is an argument or an entry, so that its calls are values."""
+    if is_in_value(body, start):
+        return True
     before = body[max(0, start - 64) : start].rstrip(" \t\n\r")[-1:]
     if before == ":":  # in a dictionary, or behind "my call:"
         if not context.spend(50):
@@ -206,14 +212,14 @@ def _is_a_value(body: str, start: int, context: ParseContext) -> bool:
     return before != "" and before in "(,{"
 
 
-def _calls(source: str, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> list[Call]:
+def _calls(source: str, context: ParseContext, *, prose: bool = False) -> list[Call]:
     """The calls of an expression that is a call or a list, tuple or set of calls; else none."""
     node = tree(source, context)
     if node is None:
         return []
     items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
     try:
-        return [call_of_node(item, context, keys, prose=prose) for item in items]
+        return [call_of_node(item, context, prose=prose) for item in items]
     except Refused:
         return []
 
@@ -223,21 +229,17 @@ def single(source: str, context: ParseContext, *, prose: bool = True) -> Call | 
     node = tree(source, context)
     if type(node) is ast.Call:
         try:
-            return call_of_node(node, context, {}, prose=prose)
+            return call_of_node(node, context, prose=prose)
         except Refused:
             return None
     for colons in (False, True) if node is None else ():
-        new = _renamed(source, context, colons=colons)
-        node = tree(new[0], context) if new is not None else None
-        if new is not None and type(node) is ast.Call:
-            try:
-                return call_of_node(node, context, new[2], prose=prose)
-            except Refused:
-                return None
+        loose = loose_python.read_call(source, 0, context, colons=colons)
+        if loose is not None and not source[loose[1] :].strip():
+            return loose[0]
     return None
 
 
-def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *, prose: bool = False) -> Call:
+def call_of_node(node: ast.expr, context: ParseContext, *, prose: bool = False) -> Call:
     """The call that a syntax node is. Raises Refused.
 
     `f.call(…)` is f; an object as the only argument holds the parameters, and so does the value of
@@ -252,12 +254,10 @@ def call_of_node(node: ast.expr, context: ParseContext, keys: dict[str, str], *,
         and type(node.args[0]) is ast.Call
         and not context.knows(name)
     ):
-        return call_of_node(node.args[0], context, keys, prose=prose)
+        return call_of_node(node.args[0], context, prose=prose)
     if name.endswith(".call") and context.resolve(name) is None and context.may_name(name[:-5]):
         name = name[:-5]
     parameters = keywords(node)
-    if keys:
-        parameters = {keys.get(key, key): item for key, item in parameters.items()}
     declared = context.parameters_of(name)
     if not node.args:
         return unwrapped(Call(name, parameters), context)
@@ -309,48 +309,24 @@ def is_signature(source: str, call: Call, context: ParseContext) -> bool:
     return all(isinstance(value, str) and value == key for key, value in call.parameters.items())
 
 
+def without_annotations(source: str) -> str | None:
+    """`f(city: str = "Oslo")` as `f(city="Oslo")`, parameters without a value left out; None without annotations."""
+    if ":" not in source:
+        return None
+    plain = _ANNOTATED.sub(
+        lambda one: one[0] if one["name"] is None else one["name"] * bool(one["sign"]) + (one["sign"] or ""),
+        source,
+    )
+    return None if plain == source else plain
+
+
+def is_in_value(text: str, at: int) -> bool:
+    """Whether a place lies in a double-quoted value: of an object, a list or a call, as far as its line tells."""
+    line = text[max(0, at - 256, text.rfind("\n", 0, at) + 1) : at]
+    return _OPEN_VALUE.search(line) is not None
+
+
 def _has_types_for_values(call: Call) -> bool:
     return bool(call.parameters) and all(
         isinstance(value, str) and value.lower() in _TYPE_WORDS for value in call.parameters.values()
     )
-
-
-def _renamed(
-    source: str, context: ParseContext, *, colons: bool
-) -> tuple[str, ParseContext, dict[str, str]] | None:
-    """The source with placeholders for keys that Python cannot spell (`from`, `user-id`), and what they mean.
-
-    With `colons`, `key: value` becomes `placeholder=value`. Only keys directly inside a call's parentheses
-    count. None if there is no such key.
-    """
-    pieces: list[str] = []
-    keys: dict[str, str] = {}
-    copied = 0
-    stack = ""
-    position = 0
-    while mark := _MARK.search(source, position):
-        if not context.spend(1):
-            return None
-        sign = mark[0]
-        position = mark.end()
-        if sign in "([{":
-            stack += sign
-            if len(stack) > MAX_DEPTH:
-                return None
-        elif sign in ")]}":
-            stack = stack[:-1]
-        elif len(sign) == 1 and sign != ",":
-            return None
-        if sign in "(," and stack in ("(", "[(") and (key := _KEY.match(source, position)):
-            name = key[1] or key[2] or key[3]
-            if key[4] == ":" and not colons:
-                return None
-            if key[4] == ":" or as_identifier(name) is None:
-                placeholder = _PLACEHOLDER.format(len(keys))
-                keys[placeholder] = name
-                pieces += (source[copied:position], placeholder, "=")
-                copied = key.end()
-            position = key.end()
-    if not keys:
-        return None
-    return "".join(pieces) + source[copied:], context, keys

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from . import loose_python
 from .context import STRING, TOOL_NAME, ParseContext
 from .found import Finding, Found
-from .python_calls import is_signature, single
+from .python_calls import is_in_value, is_signature, single, without_annotations
 
 _CALL = re.compile(rf"(?<![\w.-])({TOOL_NAME})[ \t]{{0,2}}\(")
 _LEADING = re.compile(
@@ -18,22 +19,31 @@ _LEADING = re.compile(
 _DEFINES = re.compile(r"(?:def|function|class|fn|func)\s+\Z")
 _QUICK = re.compile(rf"(?:{STRING}|[^()\[\]{{}}\"'])*+\)", re.DOTALL)
 _GLUE = re.compile(r"[\s`;,.)\]]*+(?:#[^\n]*+)?")
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _UNITS_PER_NAME = 2
 _QUICK_CHARS = 2_048
 
 
+class _Entry(NamedTuple):
+    """A call in a text, or a signature: then without findings, unless every required parameter has a value."""
+
+    found: Found
+    leading: int
+    """Where its line begins, or what stands on the line behind the call before."""
+    annotated: bool
+
+
 def own_lines(text: str, context: ParseContext) -> list[Found]:
     """P. In prose only names of the registry count; calls that are the whole text count under any name."""
-    known: list[Found] = []
-    for found, _ in _calls(text, context, any_name=False):
-        known.append(found)
+    known = _outside_registries(text, list(_entries(text, context, any_name=False)))
     if known:
         return known
     found_alone: list[Found] = []
     position = 0
-    for found, leading in _calls(text, context, any_name=True):
+    for found, leading, annotated in _entries(text, context, any_name=True):
         if (
-            text[position:leading].strip("`\n\r\t ;,")
+            annotated
+            or text[position:leading].strip("`\n\r\t ;,")
             or _LEADING.fullmatch(text, leading, found.start) is None
         ):
             return []
@@ -43,8 +53,24 @@ def own_lines(text: str, context: ParseContext) -> list[Found]:
     return found_alone if found_alone and not text[position:].strip("`\n\r\t ;,.") else []
 
 
-def _calls(text: str, context: ParseContext, *, any_name: bool) -> Iterator[tuple[Found, int]]:
-    """Calls in order, each with the start of its line or of what stands on the line behind the call before."""
+def _outside_registries(text: str, entries: list[_Entry]) -> list[Found]:
+    """The calls of the entries, less those of a paragraph where a signature stands beside another entry."""
+    kept: list[Found] = []
+    start = 0
+    for number, entry in enumerate(entries, 1):
+        if number < len(entries) and not _PARAGRAPH.search(
+            text, entry.found.end, entries[number].found.start
+        ):
+            continue
+        paragraph = entries[start:number]
+        start = number
+        if len(paragraph) == 1 or not any(one.annotated for one in paragraph):
+            kept += [one.found for one in paragraph if one.found.findings]
+    return kept
+
+
+def _entries(text: str, context: ParseContext, *, any_name: bool) -> Iterator[_Entry]:
+    """Calls and annotated signatures in order."""
     position = 0
     after = 0
     while match := _CALL.search(text, position):
@@ -63,13 +89,22 @@ def _calls(text: str, context: ParseContext, *, any_name: bool) -> Iterator[tupl
         line = max(after, text.rfind("\n", 0, start) + 1)
         if _DEFINES.search(text[max(line, start - 16) : start]):
             continue
-        read = _read(text, start, match.end() - 1, context, any_name=any_name)
-        if read is None:
-            if any_name:
-                return
+        if is_in_value(text, start):
             continue
-        finding, end = read
-        yield Found(start, end, (finding,), "P"), line
+        end = context.balanced(text, match.end() - 1)
+        plain = without_annotations(text[start:end]) if end is not None else None
+        if plain is not None and end is not None:
+            call = single(plain, context)
+            has_all = call is not None and set(context.required_of(name)) <= call.parameters.keys()
+            findings = (Finding(call),) if call is not None and call.parameters and has_all else ()
+        else:
+            read = _read(text, start, match.end() - 1, context, any_name=any_name)
+            if read is None:
+                if any_name:
+                    return
+                continue
+            findings, end = (read[0],), read[1]
+        yield _Entry(Found(start, end, findings, "P"), line, plain is not None)
         position = after = end
 
 

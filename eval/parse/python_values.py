@@ -115,9 +115,12 @@ def keywords(node: ast.Call, depth: int = 0) -> dict[str, Json]:
     """The keyword arguments of a call, a repeated one as its last value. Raises Refused."""
     out: dict[str, Json] = {}
     for item in node.keywords:
-        if item.arg is None:  # **expansion
+        if item.arg is not None:
+            out[item.arg] = value(item.value, depth)
+        elif isinstance(item.value, ast.Dict):  # `**{"a": 1}`
+            out.update(value(item.value, depth))
+        else:
             raise Refused
-        out[item.arg] = value(item.value, depth)
     return out
 
 

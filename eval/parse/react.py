@@ -5,13 +5,12 @@ from itertools import islice
 
 from robustbench_tc.schema import Call, Json
 
-from . import lenient
 from .context import TOOL_NAME, ParseContext, bare_name
 from .found import Finding, Found
-from .json_calls import calls_of
-from .json_values import decode, decode_object, decode_value
+from .json_values import decode, decode_object, object_at
 from .names import is_no_name
-from .python_calls import list_at, single
+from .payload import read_payload
+from .python_calls import single
 
 _END = r"[ \t]{0,2}\d{0,3}[ \t]{0,2}[*_`]{0,3}[ \t]{0,8}[:：]"
 _WORDS = (
@@ -31,13 +30,13 @@ _LABEL = re.compile(
 """A label at the start of a line in any case, or one of scoring.md's own inside a line, spelt exactly."""
 
 _GAP = re.compile(r"[\s*]*+(?:`{1,3}(?:[A-Za-z]{1,10}(?=\s))?\s*+)?")
-_NAME = re.compile(rf"({TOOL_NAME})")
-_BRACKET = re.compile(rf"({TOOL_NAME})\[(.*)\]", re.DOTALL)
+_BRACKET = re.compile(rf"({TOOL_NAME})[ `*]*\[")
 _NO_INPUT = re.compile(
     r"(?i)[`\s\"'({]*(?:none|null|n/?a|no (?:input|arguments|parameters)(?: needed| required)?|empty"
     r"|-)?[`\s\"').}]*"
 )
-_OBJECT_BELOW = re.compile(r"\s{0,16}(?:```(?:json)?\s{0,4})?(?=\{)")
+_OPENING = re.compile(r"[ \t\n(`*]*+(?=\{)")
+_TOLD = re.compile(r"(?i:call|use|invoke)[ :]{1,3}[`'\"]?([^\s`'\"]{1,128})")
 _UNITS_PER_LABEL = 8
 _MAX_LABELS = 1_536
 _MAX_RAW = 4_096
@@ -101,8 +100,10 @@ def _action(
         return whole
     written = text[label.end : limit].strip().split("\n", 1)[0]
     name = bare_name(written.strip(" \t`*\"'"))
+    if (told := _TOLD.fullmatch(name)) is not None and context.resolve(told[1]) is not None:
+        name = told[1]
     known = context.resolve(name) is not None
-    if not name or (not known and is_no_name(name)):
+    if not known and (is_no_name(name) or " " in name):  # a sentence is no name
         return None
     if following is None:
         if not context.tools or not known:
@@ -113,55 +114,35 @@ def _action(
 
 
 def _whole_call(text: str, start: int, context: ParseContext) -> tuple[tuple[Finding, ...], int] | None:
-    """`Action: {…}`, `Action: f(x=1)`, `Action: f[]`, `Action: f{…}` and `Action: [f(x=1)]`."""
+    """`Action: {…}`, `Action: f(x=1)`, `Action: f{…}`, `Action: [f(x=1)]`, and `Action: f[]` with text or an object."""
     gap = _GAP.match(text, start)
     at = gap.end() if gap else start
-    sign = text[at : at + 1]
-    if sign in ("{", "["):
-        end = context.balanced(text, at)
-        if end is None:
-            return None
-        source = text[at:end]
-        if sign == "[" and (calls := list_at(source, context)):
-            return tuple(map(Finding, calls)), end
-        findings = tuple(calls_of(decode_value(source, context), context))
-        return (findings, end) if findings else None
-    named = _NAME.match(text, at)
-    if named is None:
+    bracket = _BRACKET.match(text, at)
+    if bracket is not None and context.resolve(bracket[1]) is not None:
+        return _in_brackets(text, bracket, context)
+    read = read_payload(text, at, context, most=1)
+    if read is None or (
+        context.tools
+        and any(context.resolve(one.call.name) is None and not one.call.parameters for one in read[0])
+    ):
         return None
-    opening = named.end()
-    while text[opening : opening + 1] in (" ", "`", "*"):
-        opening += 1
-    if (below := _OBJECT_BELOW.match(text, opening)) is not None:
-        opening = below.end()
-    if text[opening : opening + 1] not in ("(", "[", "{"):
-        return None
-    end = context.balanced(text, opening)
+    return read[0], read[1]
+
+
+def _in_brackets(
+    text: str, bracket: re.Match[str], context: ParseContext
+) -> tuple[tuple[Finding, ...], int] | None:
+    end = context.balanced(text, bracket.end() - 1)
     if end is None:
         return None
-    finding = _called(text, at, named[1], opening, end, context)
-    return None if finding is None else ((finding,), end)
-
-
-def _called(text: str, at: int, name: str, opening: int, end: int, context: ParseContext) -> Finding | None:
-    known = context.resolve(name) is not None
-    inside = text[opening + 1 : end - 1].strip()
-    if text[opening] == "{":
-        found = decode_object(text[opening:end], context)
-        return Finding(Call(name, found)) if found is not None and (known or not context.tools) else None
-    if text[opening] == "(" or "=" in inside:
-        call = single(f"{name}({inside})", context) if inside else Call(name, {})
-        if call is None or (not known and (context.tools and not call.parameters)):
-            return None
-        return Finding(call)
-    if not known:
-        return None
-    if not inside or _NO_INPUT.fullmatch(inside):
-        return Finding(Call(name, {}))
-    if inside.startswith("{") and (found := decode_object(inside, context)) is not None:
-        return Finding(Call(name, found))
+    name, inside = bracket[1], text[bracket.end() : end - 1].strip()
+    found: dict[str, Json] | None = {} if _NO_INPUT.fullmatch(inside) else decode_object(inside, context)
     declared = context.parameters_of(name)
-    return Finding(Call(name, {declared[0]: inside.strip("\"'")})) if declared else None
+    if found is None and "=" in inside and (call := single(f"f({inside})", context)) is not None:
+        found = call.parameters
+    if found is None and declared:
+        found = {declared[0]: inside.strip("\"'")}
+    return None if found is None else ((Finding(Call(name, found)),), end)
 
 
 def _with_input(
@@ -171,26 +152,16 @@ def _with_input(
     parameters; one that was cut off is not a call."""
     gap = _GAP.match(text, start)
     at = gap.end() if gap else start
-    first = text[at : at + 1]
     found: dict[str, Json] | None = None
     end = limit
-    if first in ('"', "'"):
+    if text[at : at + 1] in ('"', "'"):
         found = _quoted(text[at:limit], context)
-    elif (
-        first != "["
-        and (opening := text.find("{", at, limit)) >= 0
-        and not text[at:opening].strip(" \t\n(`*")
-    ):
-        closing = context.balanced(text, opening)
-        found = decode_object(text[opening:closing], context) if closing is not None else None
-        if found is not None and closing is not None:
-            end = closing
-        else:
-            loose = lenient.read(text[:limit], opening, context)
-            if loose is not None and isinstance(loose[0], dict):
-                found, end = loose
-            elif closing is None and context.spend(20):
-                return None
+    elif (opening := _OPENING.match(text, at, limit)) is not None:
+        read = object_at(text[:limit], opening.end(), context) or object_at(text, opening.end(), context)
+        if read is not None:
+            found, end = read
+        elif context.balanced(text, opening.end()) is None:
+            return None
     if found is None:
         return _without_object(text, name, at, limit, context)
     return (Finding(Call(name, found)),), end

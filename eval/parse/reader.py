@@ -11,7 +11,7 @@ from . import acts, harmony, turns
 from .context import MAX_CHARS, ParseContext
 from .formats import BARE, LABELLED, MARKED, order_of
 from .found import Finding, Found
-from .json_calls import native, raw_texts
+from .json_calls import native, raw_texts, without_schema
 from .json_values import clean, clean_text
 from .marked import read_marked, without_namespaces
 from .names import is_no_name
@@ -33,6 +33,12 @@ _LOOKS_LIKE_A_CALL = re.compile(
 )
 
 
+_BOX = re.compile(r"\\boxed\s?\{")
+_NAME_ABOVE = re.compile(r"(?m:^)([\w.-]{1,128})[ \t]*\n(```(?:\w{1,12})?[ \t]*\n)\s{0,16}tool_call\(")
+"""ChatGLM: the name on a line of its own, the arguments in a fence."""
+_QUOTED_NAME = re.compile(r"([\[,]\s{0,8})\"([^\W\d][\w.-]{0,127})\"\(")
+
+
 class Parsed(msgspec.Struct, frozen=True):
     """What one reply says."""
 
@@ -41,7 +47,8 @@ class Parsed(msgspec.Struct, frozen=True):
     """`fc` for native calls, a key of `FORMATS`, or None when nothing was found."""
     flags: tuple[str, ...] = ()
     """empty_text: nothing but white space and end markers, and no native call. truncated: only the first and
-    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments were not an object. call_in_thought:
+    the last part of a long answer were read, or reading it took too much work. bad_arguments: a call's arguments
+    could not be read. repaired: a native call's name or arguments were not as an API takes them. call_in_thought:
     a call stood in the reasoning. quoted_call: a bare call was spoken of, not made. call_beside_refusal: the
     prose around a marked call refuses or reports it. unread_shape: it looks like a call and none was read."""
     segments: tuple[Segment, ...] = ()
@@ -80,7 +87,7 @@ def parse(
             return Parsed(tuple(calls), code, (), parts, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
-        return _parsed(findings, "fc", (), (), (), context, is_clean=True)
+        return _parsed(findings, "fc", tuple(context.flags), (), (), context, is_clean=True)
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))
@@ -171,6 +178,10 @@ def _prepared(answer: str, context: ParseContext) -> str:
     """The final answer without end markers, headers, and the words that formats put into every tag."""
     answer = without_namespaces(harmony.without_headers(answer))
     answer = turns.without_end_markers(answer, context.declared.values())
+    while (box := _BOX.search(answer)) and (end := context.balanced(answer, box.end() - 1)):
+        answer = f"{answer[: box.start()]}\n{answer[box.end() : end - 1].strip()}\n{answer[end:]}"
+    if '"(' in answer or "tool_call(" in answer:
+        answer = _QUOTED_NAME.sub(r"\1\2(", _NAME_ABOVE.sub(r"\2\1(", answer))
     answer = answer.strip(_EDGES)
     return answer if answer.isascii() else clean_text(answer)
 
@@ -178,8 +189,6 @@ def _prepared(answer: str, context: ParseContext) -> str:
 def _marked(answer: str, context: ParseContext) -> list[Found]:
     """Every marked call, those inside another one's arguments left out."""
     found = read_marked(answer, context)
-    if "to=" in answer:
-        found += harmony.read_harmony(answer, context)
     lower = answer.lower() if "ction" in answer.lower() else ""
     if "action" in lower:
         found += LABELLED["R1"](answer, context)
@@ -209,16 +218,16 @@ def _blanked(answer: str, marked: list[Found]) -> str:
 
 
 def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
-    """Without the calls whose name declines or stands for one."""
+    """Without the calls whose name declines or stands for one, and without schemas for arguments."""
     out: list[Found] = []
     for one in found:
         findings = tuple(
-            finding
+            without_schema(finding, context)
             for finding in one.findings
             if context.resolve(finding.call.name) is not None or not is_no_name(finding.call.name)
         )
         if findings:
-            out.append(one if len(findings) == len(one.findings) else one._replace(findings=findings))
+            out.append(one._replace(findings=findings))
     return out
 
 
@@ -232,9 +241,7 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
 
     def find(thought: str) -> int | None:
         inner = ParseContext(context.source, context.tools, context.resolve_back)
-        found = _outermost(
-            read_marked(thought, inner) + (harmony.read_harmony(thought, inner) if "to=" in thought else [])
-        )
+        found = _outermost(read_marked(thought, inner))
         start: int | None = None
         end = len(turns.without_trailing_markers(thought))
         for one in reversed(_admitted(found, inner)):

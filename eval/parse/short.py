@@ -89,6 +89,8 @@ def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
                     return False
         elif is_no_name(name) or stripped_prefix(name, certain=True) is not None:
             return False
+        if "type" in call.parameters or dict in map(type, call.parameters.values()):
+            return False  # perhaps a schema
         if len(call.parameters) == 1 and not WRAPPING_KEYS.isdisjoint(call.parameters):
             return False
     return True
@@ -103,12 +105,6 @@ def _call(value: Json) -> Call | None:
         return None
     if name_key not in NAME_KEYS or key not in PARAMETER_KEYS:
         return None
-    if (
-        "type" in arguments
-        or "properties" in arguments
-        or any(type(one) is dict for one in arguments.values())
-    ):
-        return None  # perhaps a schema
     return Call(name, arguments)
 
 

@@ -105,9 +105,3 @@ def _as_it_looks(text: str, bare: str, context: ParseContext) -> Json:
     if bare in ("true", "false", "null", "True", "False", "None"):
         return {"t": True, "f": False}.get(bare[0].lower())
     return _number(bare, text) if _NUMBER.fullmatch(bare) else text
-
-
-def typed_arguments(texts: Mapping[str, str], name: str, context: ParseContext) -> dict[str, Json]:
-    """Each argument typed by the schema of the tool's parameter."""
-    schemas = context.schemas_of(name)
-    return {key: typed(text, schemas.get(key), context) for key, text in texts.items()}

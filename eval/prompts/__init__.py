@@ -39,10 +39,10 @@ def _formats() -> dict[str, str]:
 
 @cache
 def prompt_version() -> str:
-    """`1-` and 8 hex digits over every text of this room: two runs of equal version asked in equal words."""
+    """`2-` and 8 hex digits over every text of this room: two runs of equal version asked in equal words."""
     counts = {one.name: _how_many(one) for one in sources.sources()}
     texts = (sorted(_formats().items()), counts, TOOL_RESULT)
-    return "1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
+    return "2-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
 
 
 def wording(row: Sample) -> str | None:
@@ -74,7 +74,8 @@ def own_messages(row: Sample) -> tuple[Message, ...]:
 def system_text(output_format: str, source: str, tools: tuple[Tool, ...], *, is_open: bool = False) -> str:
     """The system message: how to write a call, how many, and the registry, one JSON object per line.
 
-    Names, order and duplicates of the registry are kept. `is_open`: calling nothing is open. Raises UserError
+    The registry stands under keys that no call has: under those of a call, small models copied an entry instead
+    of making a call. Names, order and duplicates of the registry are kept. `is_open`: calling nothing is open. Raises UserError
     for an unknown format or source.
     """
     formats = _formats()
@@ -84,7 +85,9 @@ def system_text(output_format: str, source: str, tools: tuple[Tool, ...], *, is_
     template = formats[output_format]
     if not count:
         template = template.replace(" $count", "").replace("$count\n\n", "")
-    listed = "\n".join(dumps(tool) for tool in tools)
+    listed = "\n".join(
+        dumps({"listed": tool.name, "about": tool.description, "takes": tool.parameters}) for tool in tools
+    )
     return Template(template).substitute(count=count, tools=listed).strip()
 
 

@@ -56,7 +56,7 @@ def test_every_source_reads_every_format(calls: list[Call], source: str) -> None
 def test_the_short_way_says_what_the_general_way_says(text: str) -> None:
     found = short_way(text.strip())
     if found is not None:
-        assert found == whole(text.strip(), ParseContext("bfcl_v3", ()), {})
+        assert found == whole(text.strip(), ParseContext("bfcl_v3", ()))
 
 
 @settings(max_examples=1_200)

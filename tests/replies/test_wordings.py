@@ -31,9 +31,7 @@ def _bare(number: int, calls: Sequence[Call]) -> str:
 def written(production: str, number: int, calls: Sequence[Call], row: Sample) -> str:
     """A production's text for a row's calls."""
     if "{object}" in production:
-        inner = [
-            dumps({"name": call.name, "arguments": call.parameters})[1:-1] for call in calls
-        ]
+        inner = [dumps({"name": call.name, "arguments": call.parameters})[1:-1] for call in calls]
         return "\n".join(production.replace("{object}", one) for one in inner)
     tool = next((tool for tool in row.tools if tool.name == calls[0].name), row.tools[0])
     keys = ", ".join(f"{key}: str" for key in tool.properties or {"text": {}})

@@ -32,7 +32,9 @@ _NOT = (
     r"|never|no longer|avoid|instead of|rather than|forbidden to|no permission to|stopped|stop"
     r"|refrain(?:ing)? from|abstain(?:ing)? from|(?:decided )?against|failed to|no (?:point|sense|use|way|reason|means)(?: in| to| of)?)"
 )
-_CALL = r"(?:calls?|requests?|attempts?|invocations?|executions?|quer(?:y|ies)|tools?|functions?|commands?|tries)"
+_CALL = (
+    r"(?:calls?|requests?|attempts?|invocations?|executions?|quer(?:y|ies)|tools?|functions?|commands?|tries)"
+)
 _WENT = (
     r"(?:time[ds]?[ -]?out|fail(?:ed|s)"
     r"|(?:did|has|have|does)(?:n['’t]{1,2}| not) (?:work|respond|succe|return|go through|complete|answer|came)\w*"
@@ -51,7 +53,9 @@ _WHILE = (
     r"|couple)|in (?:some|an?|one|two|\d+) (?:minute|hour|day|week)|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
 )
 _TROUBLE = r"(?:incident|error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
-_STANDS_FOR = r"(?:(?:the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+_STANDS_FOR = (
+    r"(?:(?:the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+)
 
 CUES = Cues(
     announced=(

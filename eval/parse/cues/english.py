@@ -12,23 +12,25 @@ _DOING = (
     r"|proceed|perform|rerunn|resend|reissu|re-\w+)ing"
 )
 _PREPARED = (
-    r"(?:(?:re-?)?(?:correct|fix|revis|updat|adjust|modif|amend|prepar|identif|generat|select|construct"
-    r"|formulat|creat|draft|format|refin|simplif|repair|complet|valid|verif|match|extract|fill|review|check"
-    r"|determin|decid|conclud|notic|reali[sz]|figur|want|plann|intend|understand)\w*)"
+    r"(?:(?:re-?)?(?:correct|fix|revis|updat|adjust|modif|amend|prepar|identif|generat|select|construct|formulat"
+    r"|creat|draft|format|refin|simplif|repair|complet|valid|verif|match|extract|fill|review|check|determin|decid"
+    r"|conclud|notic|reali[sz]|figur|want|plann|intend|understand|chang|remov|replac|swapp?|pick|dropp|add|renam"
+    r"|convert|shorten|merg|compos|form|mapp|design|craft|produc|deriv|turn|spell|assembl|read|look|put together|spott|translat|switch)\w*)"
 )
 """What one does to a call, or thinks, before one makes it."""
 _FIT = (
-    r"(?:correct|fix|revis|updat|need|requir|request|adjust|modif|improv|amend|repair|repeat|retri|renew|select"
-    r"|prepar|generat|intend|nest|combin|format|valid|propos|suggest|recommend|refin|simplif|bas|ask)"
+    r"(?:correct|fix|revis|updat|need|requir|request|adjust|modif|improv|amend|repair|repeat|retri|renew|select|describ"
+    r"|prepar|generat|intend|nest|combin|format|valid|propos|suggest|recommend|refin|simplif|bas|ask|desir|discuss"
+    r"|specif|stat|list|proceed|speed|feed|indeed|provid|attach|relat|simpl|chos|want|detail|nam|expect|suit)"
 )
 """Participles of a call that is made now."""
-_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|put|went)"
+_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|put|went|kept|began|took|left|lost)"
 _NOT = (
     r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|shall|am|are|is|was|wo|have|has)"
     r"(?: ?not|n['’]t)|['’]m not"
-    r"|not (?:going|able|allowed|permitted|willing) to|unable to|refus(?:e|ing) to|declin(?:e|ing) to"
+    r"|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|refus(?:e|ing) to|declin(?:e|ing) to"
     r"|never|no longer|avoid|instead of|rather than|forbidden to|no permission to|stopped|stop"
-    r"|refrain(?:ing)? from|abstain(?:ing)? from|(?:decided )?against|failed to|no (?:point|sense|use)(?: in)?)"
+    r"|refrain(?:ing)? from|abstain(?:ing)? from|(?:decided )?against|failed to|no (?:point|sense|use|way|reason|means)(?: in| to| of)?)"
 )
 _CALL = (
     r"(?:calls?|requests?|attempts?|invocations?|executions?|quer(?:y|ies)|tools?|functions?|commands?|tries)"
@@ -48,9 +50,9 @@ _BACK = (
 )
 _WHILE = (
     r"(?:later|tomorrow|another time|next time|eventually|in a (?:few|little|short|while|moment|minute|bit"
-    r"|couple)|in (?:some|\d+) (?:minute|hour)|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
+    r"|couple)|in (?:some|an?|one|two|\d+) (?:minute|hour|day|week)|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
 )
-_TROUBLE = r"(?:error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
+_TROUBLE = r"(?:incident|error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
 _STANDS_FOR = (
     r"(?:(?:the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
 )
@@ -68,7 +70,7 @@ CUES = Cues(
         r"(?:call|use|run|make|invoke|execute|retry|try|send|request|check|issue|repeat|query|fetch"
         r"|look|do|get|ask|resend|submit|perform|apply|start|begin|proceed|go)\b"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|ok|okay) )(?:now |so |then |again )?{_DOING}\b"
-        r"|\bhere(?:['’]s| is| are| goes| (?:you|we) go)\b|\b(?:try|retry)(?:ing)? (?:(?:it|this"
+        r"|\bhere (?:goes|(?:you|we) go)\b|\b(?:try|retry)(?:ing)? (?:(?:it|this"
         r"|that|the call|once|the request) )?again\b|\b(?:another|second|new|next|one more|third) (?:try"
         r"|attempt|call|retry)\b"
         r"|\bonce (?:more|again)\b|\bone more time\b|\bretry(?:ing)?\b"
@@ -76,10 +78,14 @@ CUES = Cues(
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|previously|just|earlier|\w+ly|once"
         rf"|first|then|also|now|have|even|simply|twice))* (?!{_PREPARED}){_PAST}\b"
-        rf"|\b(?:i|we) (?:was|were) (?:about|going|\w+ing)\b"
+        rf"|\b(?:i|we) (?:(?:was|were) (?:about|going|\w+ing)|(?:wanted|meant|hoped|intended|planned) to)\b"
         rf"|\balready (?:been )?{_PAST}\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
         rf"|\b(?:was|were|has been|have been|had been) (?:already |previously |last )?(?!{_FIT}){_PAST}\b"
-        r"|\b(?:call|request|command|invocation)s?\b[^,]{0,40}\bwas$|\bwithout (?:success|result|luck)\b"
+        r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
+    ),
+    past=(
+        rf"^(?!to )(?:.*\W)?(?<!be )(?!{_FIT}|{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke|went)\b"
+        r"(?!.*\b(?:is|are|will|would|needs?|must|should|can|requires?)\b)"
     ),
     refused=(
         rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b"
@@ -89,7 +95,7 @@ CUES = Cues(
         rf"\b(?:to|for)\b|\bwithout (?:ever )?{_DOING}\b|\bnot to {_MAKE}\b"
         rf"|\b(?:but|however|though|yet)\b[^.;:]{{0,40}}(?:\b{_NOT}\b|\bservice is\b|\bis (?:down"
         rf"|unavailable|broken|out of)\b|\byou cancel)"
-        rf"|\bg[ia]v(?:e|ing) up\b"
+        rf"|\bg[ia]v(?:e|ing) up\b|\bunable to\b|\b(?:wrong|unwise|premature|risky|inappropriate) to\b"
     ),
     supposed=(
         r"\b(?:could|might)\b|\b(?:could|would|might|i['’]d)(?:['’]ve| have| normally| usually| otherwise)\b"
@@ -97,34 +103,36 @@ CUES = Cues(
         r"|\bif (?:i|we|one|the user) (?:could|were|had|was)\b"
     ),
     deferred=(
-        rf"\b(?:once|when(?:ever)?|after|if|as soon as|until|till|should|in case|unless) (?!more|again)"
+        rf"(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )\b(?:once|when(?:ever)?|after|if|as soon as|until|till|should|in case|unless) (?!more|again)"
         rf"(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ |has (?:been )?|have (?:been )?){{0,6}}?{_BACK}"
         rf"|\b(?:once|as soon as) (?:the|it|this|that|they|everything) (?:\w+ ){{0,3}}(?:is|are|has|have)\b"
         rf"|\b(?:as soon as possible|until (?:the|it|this|that|then|further))\b"
         rf"|\bif (?:you|needed|necessary|required|desired|possible)\b"
         rf"|(?:^|\b(?:again|it|this|that|them|these|call|request|once|back|repeat|retry|try|run|be|used|do|for"
         rf"(?= later)|one)[ ])(?:(?:at|some|a|on) )*{_WHILE}\b"
-        r"|(?<!so )(?<!that )(?<!what )(?<!which )(?<!as )\byou (?:can|could|may|might|should|must|(?:will |would )?"
-        r"(?:need|have) to)\b|\bplease (?!wait|hold|stand|bear|find|see|note|allow|let|give|be\b)\w"
+        r"|(?<!so )(?<!that )(?<!what )(?<!which )(?<!as )\byou(?:['’]ll| will| would)? (?:can|could|may|might|should|must|"
+        r"(?:need|have) to)\b|\byou(?: are|['’]re) (?:welcome|free)\b|\b(?:kindly|consider) \w|\b(?:advice|recommendation|instructions)\b|\bplease (?!wait|hold|stand|bear|find|see|note|allow|let|give|be\b)\w"
         r"|\byoursel(?:f|ves)\b|\bmanually\b|\bon your (?:side|end|own|machine|system)\b|\bfeel free\b"
         r"|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
-        r"|^(?:contact|ask|reach|inform|notify|escalate|wait (?:until|for))\b"
+        r"|^(?:contact|ask|reach|inform|notify|escalate|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note|remember|come|go)\b|^to be \w|^how to (?:reproduce|retry|repeat)\b"
+        r"|\b(?:i|we)(?:['’]ll| will| am going to| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue|leave"
+        r"|wait(?! for))\b"
         r"|\bi(?:['’]d| would)? (?:recommend|suggest|advise|propose) (?:that|you|to|\w+ing)\b"
         r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|callers?|team|support) (?:can|could|may|should|must)\b"
-        r"|^to (?:reproduce|replicate)\b"
+        r"|^to (?:reproduce|replicate)\b|^for (?:later|another|next)\b|^after (?:the |this |an? )?\w+ (?:window|outage|break|restart|update)\b"
     ),
     label=(
-        rf"^{_STANDS_FOR}(?:\w+ )?(?:fail(?:ed|ing)|unsuccessful|pending|original|last|latest|previous|prior|earlier"
+        rf"^{_STANDS_FOR}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall)ing|failed|future|unsuccessful|pending|original|last|latest|previous|prior|earlier"
         rf"|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?{_CALL}(?: \w+){{0,3}}$"
         rf"|^{_STANDS_FOR}(?:\w+ )?{_CALL} (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
-        rf"|^(?:still |currently |not yet )*(?:pending|on hold|in the queue|(?!{_FIT})\w+ed)(?: out)?"
+        rf"|^(?:still |currently |not yet )*(?:pending|on hold|in the queue|un\w+ful|(?!{_FIT})\w+ed)(?: out)?"
         rf"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
         rf"|^{_STANDS_FOR}(?:\w+ )?(?:{_CALL} )?(?:history|logs?|records?|transcript|trace|to-?do|backlog|queue|plan"
         rf"|plans|attempts|retries|(?:next )?steps(?: taken)?)\b(?! (?:call|is to (?:call|use)))"
         rf"|\bfor (?:the|your|my|our) (?:record|reference|information|notes|files|log)s?\b|\bfyi\b"
         rf"|^for (?:reference|documentation|completeness|transparency|context|information)\b"
         rf"|\b(?:so far|to date|(?:up to|until) now)$"
-        rf"|^{_STANDS_FOR}(?:\w+ )?{_TROUBLE}(?: \w+){{0,2}} (?:on|in|at|with|for|while|when|during|of|from|{_DOING})\b"
+        rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*\b{_TROUBLE}\b"
         rf"|\b(?:retries|attempts|tries) (?:\w+ )?(?:exhausted|used)\b"
     ),
     example=(
@@ -177,14 +185,18 @@ CUES = Cues(
         rf"|^[^\w]*{_WENT}|\b(?:and|but|which) (?:it |this |that )?(?:has |had )?{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back|i"
         r" was told)\b[^.;]{0,40}\b(?:error|timeout|time-out|failure|response|nothing|exception|limit)\b"
+        rf"|\bno (?:answer|response|reply|result|data)\b(?!.*\b(?:until|without|yet|unless)\b)"
         rf"|\bthis (?:is|was) (?:the|what) (?:{_CALL} )?(?:that|which|i|we)\b"
     ),
     gives_up=(
         r"\b(?:please )?(?:try|retry|check|ask)(?: it| this| me| the call| the request| back)?(?: once)?(?:"
         rf" again)? (?:at a )?{_WHILE}\b(?!, i)|\bplease (?:try|retry) again\b|\bg[ia]v(?:e|ing) up\b"
-        r"|\b(?:i|we) (?:(?:will|must|have to|had to|am going to|can only) )?(?:stop|leave it|end)\b"
-        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\bno luck\b"
-        r"|\b(?:service|server|endpoint|tool|api) (?:is|seems|appears)(?: to be)? (?:down|offline|unavailable|silent"
+        r"|\b(?:i|we) (?:(?:will|must|have to|had to|am going to|can only) )?(?:stop(?:ped)?|leave it|end)\b"
+        r"|\b(?:ca|could|can)(?: ?not|n['’]t) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|fulfil|process)"
+        r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
+        rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
+        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\bno luck\b|\b(?:come|check) back later\b|\bas far as (?:i|we)\b"
+        r"|\b(?:service|server|endpoint|tool|api) (?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent"
         r"|unreachable|broken)\b|\b(?:service|server|endpoint|tool|api) (?:does(?:n['’]t| not)|never) (?:respond|answer|work)"
     ),
     conditional=(

@@ -10,6 +10,7 @@ from robustbench_tc.io.numbers import p_value, points
 
 from . import paper
 from .stats.confidence import shares
+from .stats.delivery import as_delivered, delivery
 from .stats.evidence import answer
 from .stats.intervals import Interval, apart_from, of_counts
 from .stats.paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
@@ -57,6 +58,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """p of `deltas`, corrected for looking at all of its lines."""
     power: Power | None = None
     """The minimum detectable difference."""
+    servers: tuple[str, ...] = ()
+    """In fc mode: what a client got of each run's calls, and of one model behind two servers which loses more."""
     sentences: tuple[str, ...] = ()
     """The headline of either run (`stats.evidence`)."""
     unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -90,9 +93,29 @@ def compare_runs(
     return msgspec.structs.replace(
         found,
         dataset_version=a.dataset_version,
+        servers=_servers(names, (a, b), (first, second), subset),
         sentences=tuple(sentences),
         unreviewed=tuple(logged) or msgspec.UNSET,
     )
+
+
+def _servers(
+    names: tuple[str, str], runs: tuple[Run, Run], outcomes: tuple[Outcomes, Outcomes], subset: Subset
+) -> tuple[str, ...]:
+    """Delivered beside meant of both runs; one model behind two servers is tested over all rows, in pairs."""
+    got = [delivery(run, counts) for run, counts in zip(runs, outcomes, strict=True)]
+    said = [f"{name}: {one.line}" for name, one in zip(names, got, strict=True) if one is not None]
+    if runs[0].model != runs[1].model or None in got:
+        return tuple(said)
+    first, second = align([as_delivered(run) for run in runs], subset=subset)
+    pair = compare_lines(first, second, {"all": first.types})["all"]
+    difference = pair.difference
+    if pair.p >= LEVEL:
+        return (*said, f"No significant difference between the two servers: p = {p_value(pair.p)}.")
+    worse = names[1 if difference.value < 0 else 0]
+    ends = sorted(abs(end) for end in (difference.low, difference.high))
+    lost, low, high = (f"{100 * value:.1f}" for value in (abs(difference.value), *ends))
+    return (*said, f"The server of {worse} loses {lost} points ({low} to {high}), p = {p_value(pair.p)}.")
 
 
 def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) -> Comparison:

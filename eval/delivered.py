@@ -31,7 +31,7 @@ Reason = Literal[
 ]
 """What is wrong with the first reply whose calls were not delivered."""
 
-MEANING: dict[Reason, str] = {
+MEANING: dict[str, str] = {
     "in_text": "the call is in the text: no tool parser on the server, or the model left its template",
     "in_reasoning": "the call is in the reasoning, where nobody carries it out",
     "no_json": "arguments are not JSON",

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
@@ -18,6 +20,7 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from .reasons import of_predictions
 from .stats import gate
 from .stats.caveats import caveats, statuses
+from .stats.delivery import as_delivered, delivery
 from .stats.evidence import Reach, keeps
 from .stats.gate import Line, Verdict
 from .stats.runs import COLUMNS, Outcomes, Run, Subset, align
@@ -27,6 +30,11 @@ from .stats.values import codes_of
 
 MARK = "rbtc gate"
 """Stands in the first line of every file that the gate writes: only such a file is replaced."""
+
+UNDELIVERED = 0.01
+"""Share of the calls meant that a server may fail to deliver."""
+
+ONE_SIDED = "gated on meant calls: only one of the two runs says what was delivered"
 
 REJECTED = 0.01
 """Share of rows that may be rejected for another reason than tools of one name."""
@@ -40,6 +48,8 @@ def judge(
     *,
     max_drop: float = gate.MAX_DROP,
     components: Mapping[str, float | None] | None = None,
+    verdict: Literal["meant", "delivered"] | None = None,
+    allow_undelivered: bool = False,
     allow_inconclusive: bool = False,
     allow_agent_errors: int = 0,
     allow_missing: bool = False,
@@ -48,8 +58,59 @@ def judge(
     """Holds a run against its own clean rows, or against another run of the same rows.
 
     `components`: the lines that are asked for, each with what it may drop (None: `max_drop`); by default all
-    that the run has. Rows without a verdict pass nothing, unless `allow_missing`. Raises UserError.
+    that the run has. Rows without a verdict pass nothing, unless `allow_missing`. `verdict`: on what is
+    gated, always the same on both sides; by default what was delivered, where both sides have that. More than
+    one call in a hundred that was not delivered fails, unless `allow_undelivered`. Raises UserError.
     """
+    runs = [run] if against is None else [against, run]
+    got = [delivery(one, outcomes) for one, outcomes in zip(runs, align(runs, subset=subset), strict=True)]
+    if verdict == "delivered" and None in got:
+        raise UserError("--verdict delivered: only a server's run in fc mode has it; --verdict meant")
+    held = partial(
+        _judge,
+        max_drop=max_drop,
+        components=components,
+        allow_inconclusive=allow_inconclusive,
+        allow_agent_errors=allow_agent_errors,
+        allow_missing=allow_missing,
+        subset=subset,
+    )
+    meant = held(run, against)
+    if None in got or verdict == "meant":
+        partly = got != [None] * len(got) and verdict is None
+        return replace(meant, notes=(*meant.notes, *((ONE_SIDED,) if partly else ())))
+    base = None if against is None else as_delivered(against)
+    found = held(as_delivered(run), base)
+    by_name = {line.name: line.outcome for line in meant.lines}
+    lines = tuple(
+        replace(line, why=f"server: {line.why}") if by_name[line.name] == "pass" != line.outcome else line
+        for line in found.lines
+    )
+    faults = found.faults
+    new = got[-1]
+    if new is not None and new.undelivered > UNDELIVERED * new.called and not allow_undelivered:
+        faults += (f"server: {new.undelivered} of {new.called} calls were not delivered: {new.culprit}",)
+    return replace(
+        found,
+        outcome="fail" if faults else found.outcome,
+        lines=lines,
+        faults=faults,
+        notes=(f"gated on delivered calls: {new.line}" if new else "", *found.notes),
+    )
+
+
+def _judge(
+    run: Run,
+    against: Run | None,
+    *,
+    max_drop: float,
+    components: Mapping[str, float | None] | None,
+    allow_inconclusive: bool,
+    allow_agent_errors: int,
+    allow_missing: bool,
+    subset: Subset,
+) -> Verdict:
+    """The verdict on what `correct` says."""
     found = align([run] if against is None else [against, run], subset=subset)
     pairs = list(zip([run] if against is None else [against, run], found, strict=True))
     new = found[-1]

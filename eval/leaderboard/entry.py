@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from robustbench_tc.eval.stats.delivery import Delivery
 from robustbench_tc.eval.stats.evidence import Word
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line
@@ -131,6 +132,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Its headline (`stats.evidence`)."""
     words: dict[str, Word] = {}
     """What the run lets one say of perturbed rows and of every component."""
+    delivery: Delivery | None = None
+    """In fc mode: what a client got of the calls that were meant."""
     verdicts: Verdicts | None = None
     """None: only counts are known (the paper's models)."""
     replies: bytes = b""

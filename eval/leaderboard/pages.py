@@ -10,6 +10,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.dots import thinned
 from robustbench_tc.eval.live.report import false_success, mean
+from robustbench_tc.eval.stats.delivery import SERVER
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
@@ -71,8 +72,9 @@ CHOICES = ("Tier", "Weights", "Mode")
 """Columns with few values, of which one can be chosen."""
 
 _ROWS = {
-    # The column "delivered" comes second, once a run says what reached its user.
     "Perturbed": "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
+    "Delivered": "In fc mode: right answers among all rows whose calls a client got from the server, of those "
+    "that the model meant. Marked server where more than 5 points are lost on the way.",
     "Clean": "Right answers among the clean rows.",
     "Drop": "Clean minus perturbed: what the perturbations cost. Positive is a loss.",
     "Retention": "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is "
@@ -133,6 +135,7 @@ def cells(row: Row) -> tuple[Cell, ...]:
         drop = None if clean is None or row.head is None else clean.value - row.head.value
         return (
             share(row.head),
+            _delivered(entry),
             share(clean),
             Cell(numbers.typeset(numbers.signed(drop))),
             share(row.values.get("retention")),
@@ -159,6 +162,16 @@ def cells(row: Row) -> tuple[Cell, ...]:
         Cell(mean(line.extra_steps) or numbers.NONE),
         *common,
     )
+
+
+def _delivered(entry: Entry) -> Cell:
+    got = entry.core.delivery if entry.core else None
+    if got is None:
+        return Cell(numbers.NONE)
+    small = f"of {numbers.number(got.meant)} meant"
+    if got.meant - got.delivered > SERVER:
+        small = f"server, {small}"
+    return Cell(numbers.typeset(numbers.number(got.delivered)), numbers.typeset(small))
 
 
 def shown(row: Row) -> ShownRow:

@@ -48,6 +48,7 @@ def score(
         tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),
         sentence=says.sentence,
         words={name: one.word for name, one in says.lines.items()},
+        delivery=says.delivery,
         verdicts=verdicts_of(answers, judged),
         replies=flags.sketch(answers),
     )

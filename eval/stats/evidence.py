@@ -13,6 +13,7 @@ from robustbench_tc import taxonomy
 
 from .blind import read as blind_figures
 from .caveats import caveats
+from .delivery import Delivery, delivery
 from .intervals import Interval
 from .runs import Outcomes, Run
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
@@ -74,6 +75,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Type codes that lose, the largest drop first."""
     warnings: tuple[str, ...]
     """The worst first, each one line."""
+    delivery: Delivery | None = None
+    """Of a server in fc mode: what a client got of the calls that were meant."""
 
 
 def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answer:
@@ -105,6 +108,7 @@ def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answ
         types=of_types,
         worst=worst,
         warnings=warnings,
+        delivery=delivery(run, outcomes),
     )
 
 

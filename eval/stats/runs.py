@@ -25,12 +25,14 @@ COLUMNS = dict.fromkeys(
     (
         *("id", "clean_id", "type_code", "source", "model", "mode", "sample_hash", "status"),
         *("error_mode", "finish_reason", "category", "stage", "stage_detail", "calls"),
+        *("variant", "undelivered"),
     ),
     "string",
 ) | {
     **dict.fromkeys(("repeat", "attempts", "native_calls"), "int64"),
     "correct": "bool_",
     "injected": "bool_",
+    "delivered": "bool_",
     "score": "float64",
 }
 """What is read of a scored run, and as which type of Arrow."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from robustbench_tc.eval.report.finding import finding
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.report.finding import finding
 from robustbench_tc.eval.stats import frontier, losses, ranks
 from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read

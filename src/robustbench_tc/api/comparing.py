@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .progress import Progress
 
@@ -19,6 +19,8 @@ def gate(
     *,
     max_drop: float = 0.05,
     components: "Mapping[str, float | None] | None" = None,
+    verdict: "Literal['meant', 'delivered'] | None" = None,
+    allow_undelivered: bool = False,
     allow_inconclusive: bool = False,
     allow_agent_errors: int = 0,
     save_baseline: "str | Path | None" = None,
@@ -38,11 +40,13 @@ def gate(
 
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
-    verdict = judge(
+    found = judge(
         new,
         base,
         max_drop=max_drop,
         components=components,
+        verdict=verdict,
+        allow_undelivered=allow_undelivered,
         allow_inconclusive=allow_inconclusive,
         allow_agent_errors=allow_agent_errors,
         allow_missing=allow_missing,
@@ -50,7 +54,7 @@ def gate(
     )
     if save_baseline is not None:
         save(new, Path(save_baseline))
-    return verdict
+    return found
 
 
 def compare(

@@ -79,6 +79,8 @@ def _print_comparison(found: "Comparison") -> None:
     echo(styled(found.verdict))
     for name, sentence in zip((found.a, found.b), found.sentences, strict=True):
         echo(styled(f"{name}: {sentence}"))
+    for line in found.servers:
+        echo(styled(line))
     echo()
     table = _table("accuracy", "A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
     for name, pair in found.overall.items():

@@ -1,7 +1,7 @@
 """`rbtc gate`: pass or fail, for continuous integration."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -9,7 +9,7 @@ from rich.table import Table
 from ..errors import UserError
 from ..io.numbers import p_value, percent, points
 from . import _console
-from ._words import Subset
+from ._words import Subset, one_of
 
 if TYPE_CHECKING:
     from ..eval.stats.gate import Verdict
@@ -27,6 +27,18 @@ Components = Annotated[
     typer.Option(
         "--component", metavar="NAME[:DROP]", help="Gate this one, with its own --max-drop. Repeatable."
     ),
+]
+GatedOn = Annotated[
+    Literal["meant", "delivered"] | None,
+    one_of(
+        "verdict",
+        "meant",
+        "delivered",
+        help="Gate the calls that the model meant, or those that its server delivered (default in fc mode).",
+    ),
+]
+AllowUndelivered = Annotated[
+    bool, typer.Option("--allow-undelivered", help="Pass a server that loses more than 1 % of the calls.")
 ]
 AllowInconclusive = Annotated[
     bool, typer.Option("--allow-inconclusive", help="Exit 0 where the run is too small to tell.")
@@ -50,6 +62,8 @@ def gate(
     against: Against = None,
     max_drop: MaxDrop = 0.05,
     component: Components = None,
+    verdict: GatedOn = None,
+    allow_undelivered: AllowUndelivered = False,
     allow_inconclusive: AllowInconclusive = False,
     allow_agent_errors: AgentErrors = 0,
     allow_missing: AllowMissing = False,
@@ -76,6 +90,8 @@ def gate(
         against,
         max_drop=max_drop,
         components=dict(map(_asked, component or ())),
+        verdict=verdict,
+        allow_undelivered=allow_undelivered,
         allow_inconclusive=allow_inconclusive,
         allow_agent_errors=allow_agent_errors,
         save_baseline=save_baseline,

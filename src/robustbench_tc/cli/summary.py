@@ -117,6 +117,8 @@ def first_screen(folder: "RunFolder", made: "Overview") -> "Iterator[str]":
         )
         fitting = (one for one in accumulate(named, "{} · {}".format) if len(one) <= WIDTH - 7)
         yield "worst  " + max(islice(fitting, 3), key=len)
+    if answer.delivery is not None:
+        yield answer.delivery.line
     if answer.warnings:
         first, *others = answer.warnings
         more = f" (+{len(others)} more: --full)" if others else ""

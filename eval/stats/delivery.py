@@ -1,0 +1,99 @@
+"""What a client behind the server got of the calls that the model meant, and who is to blame."""
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from robustbench_tc.eval.delivered import MEANING
+from robustbench_tc.eval.parse import FORMATS
+
+from .runs import Outcomes, Run
+
+OWN = frozenset({"callable", "command", "agent"})
+"""Backends without a server between the model and its calls."""
+
+LOST = frozenset({"empty_arguments", "merged_calls", "cut", "in_reasoning", "not_an_object"})
+"""Reasons that can lose the call itself: nobody can say whether the model wrote it."""
+
+SERVER = 0.05
+"""Difference of meant and delivered accuracy from which a board flags the server."""
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Meant beside delivered, over every row of a run in fc mode that has a verdict."""
+
+    rows: int
+    meant: float
+    """Accuracy of the calls that the reader finds."""
+    delivered: float
+    """Accuracy of what a client got that repairs nothing."""
+    called: int
+    """Calls of the scored replies."""
+    undelivered: int
+    """Calls of these in rows in which a client did not get every call."""
+    reasons: dict[str, int]
+    """Reason → rows in which something was not delivered or lost, the most frequent first."""
+    culprit: str
+    """Who is to blame, as far as one run can say; empty where everything was delivered."""
+
+    @property
+    def line(self) -> str:
+        """For people: `server delivered 61.0 of 61.4 meant`."""
+        return f"server delivered {100 * self.delivered:.1f} of {100 * self.meant:.1f} meant"
+
+
+def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
+    """Of the rows of `outcomes`; None in prompt mode and for agents that no server stands before."""
+    settings = run.record.get("settings")
+    if run.mode != "fc" or (isinstance(settings, dict) and settings.get("backend") in OWN):
+        return None
+    inside = set(outcomes.clean_ids), set(outcomes.types)
+    names = ("clean_id", "type_code", "correct", "delivered", "undelivered", "variant", "calls")
+    rows = [
+        row
+        for row in zip(*(run.rows[name].tolist() for name in names), strict=True)
+        if row[2] >= 0 and row[0] in inside[0] and row[1] in inside[1]
+    ]
+    if not rows or all(row[3] is None for row in rows):
+        return None
+    reasons: Counter[str] = Counter()
+    unmarked = called = undelivered = 0
+    for _, _, _, got, reason, variant, calls in rows:
+        called += calls
+        if reason is None or (got and not calls):
+            continue
+        reasons[reason] += 1
+        undelivered += calls
+        unmarked += reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
+    return Delivery(
+        rows=len(rows),
+        meant=sum(row[2] for row in rows) / len(rows),
+        delivered=sum(bool(row[3]) for row in rows) / len(rows),
+        called=called,
+        undelivered=undelivered,
+        reasons=dict(reasons.most_common()),
+        culprit=_culprit(reasons, unmarked),
+    )
+
+
+def as_delivered(run: Run) -> Run:
+    """The run with what was delivered in place of what was meant."""
+    columns = (run.rows["correct"].tolist(), run.rows["delivered"].tolist())
+    verdicts = [meant if got is None else int(got) for meant, got in zip(*columns, strict=True)]
+    return replace(run, rows=run.rows | {"correct": np.array(verdicts)})
+
+
+def _culprit(reasons: Counter[str], unmarked: int) -> str:
+    """A sentence about the most frequent reason; one run alone says no more."""
+    if not reasons:
+        return ""
+    reason, count = reasons.most_common(1)[0]
+    if reason in LOST:
+        return f"{count} replies: {MEANING[reason]}. Model and server cannot be told apart by one run."
+    if reason != "in_text":
+        return f"{count} replies: {MEANING[reason]}."
+    if 2 * unmarked > count:
+        return f"{count} replies: the model did not use its template's call format."
+    return f"{count} replies left the call in the text: the server has no parser for it."

@@ -17,7 +17,7 @@ from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import dataset_label
 
 from .boards import HEAD, PAPER, Board, Row, defended
-from .entry import Figures, Usage
+from .entry import Entry, Figures, Usage
 
 TIERS = {
     "published": "counts printed in the paper",
@@ -73,8 +73,8 @@ CHOICES = ("Tier", "Weights", "Mode")
 
 _ROWS = {
     "Perturbed": "Right answers among all perturbed rows, each counting once. The board is ranked by it.",
-    "Delivered": "In fc mode: right answers among all rows whose calls a client got from the server, of those "
-    "that the model meant. Marked server where more than 5 points are lost on the way.",
+    "Delivered": "In fc mode: right answers among all rows whose calls a client got from the server, beside "
+    "those that the model meant. Marked server where more than 5 points are lost on the way.",
     "Clean": "Right answers among the clean rows.",
     "Drop": "Clean minus perturbed: what the perturbations cost. Positive is a loss.",
     "Retention": "1 − mean(Δ observation, Δ action, Δ reward) / clean: the share of clean accuracy that is "

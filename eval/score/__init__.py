@@ -153,7 +153,8 @@ def judge(prediction: Prediction, row: Sample, clean: Sample) -> Verdict:
     if prediction.mode != "fc":
         return verdict
     called = bool(verdict.calls or prediction.tool_calls)  # a right answer without a call needs no delivery
-    got = verdict.correct and (prediction.undelivered is None or not called)
+    lost = prediction.undelivered not in (None, "empty_arguments")  # right without arguments: none were meant
+    got = verdict.correct and not (lost and called)
     return msgspec.structs.replace(verdict, delivered=got)
 
 

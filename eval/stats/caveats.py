@@ -38,9 +38,8 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     warnings = [f"{head.rstrip('.')}: {more}" for head, more in found]
     if missing := int(outcomes.missing.sum()) + outcomes.unaccounted:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
-    if (got := delivery(run, outcomes)) is not None and got.undelivered:
-        whole = got.called - got.undelivered
-        warnings.append(f"{whole} of {got.called} calls came as native calls: {got.culprit}")
+    if (got := delivery(run, outcomes)) is not None and got.warning:
+        warnings.append(got.warning)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
         warnings.append(f"{golds} golds cannot be inferred, best possible {best:.1f}")

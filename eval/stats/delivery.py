@@ -11,10 +11,19 @@ from robustbench_tc.eval.parse import FORMATS
 
 from .runs import Outcomes, Run
 
-OWN = frozenset({"callable", "command", "agent"})
-"""Backends without a server between the model and its calls."""
+SERVERS = frozenset({"openai", "anthropic", "gemini"})
+"""Backends with a server between the model and its calls."""
 
-LOST = frozenset({"empty_arguments", "merged_calls", "cut", "in_reasoning", "not_an_object"})
+MANY = 0.05
+"""Share of rows with something lost from which it is a warning."""
+
+AGENT = "agent-"
+"""How the names of reference agents begin, whose server is ours."""
+
+EMPTY = "empty_arguments"
+"""Delivered as meant, which is wrong: the model may have left them out, or the server."""
+
+LOST = frozenset({EMPTY, "merged_calls", "cut", "in_reasoning", "not_an_object"})
 """Reasons that can lose the call itself: nobody can say whether the model wrote it."""
 
 SERVER = 0.05
@@ -39,6 +48,14 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """Who is to blame, as far as one run can say; empty where everything was delivered."""
 
     @property
+    def warning(self) -> str:
+        """Who is to blame, where a client missed a call or many rows lost something; else empty."""
+        if not self.undelivered and sum(self.reasons.values()) <= MANY * self.rows:
+            return ""
+        whole = self.called - self.undelivered
+        return f"{whole} of {self.called} calls came as native calls: {self.culprit}"
+
+    @property
     def line(self) -> str:
         """For people: `server delivered 61.0 of 61.4 meant`."""
         return f"server delivered {100 * self.delivered:.1f} of {100 * self.meant:.1f} meant"
@@ -47,7 +64,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
     """Of the rows of `outcomes`; None in prompt mode and for agents that no server stands before."""
     settings = run.record.get("settings")
-    if run.mode != "fc" or (isinstance(settings, dict) and settings.get("backend") in OWN):
+    backend = settings.get("backend") if isinstance(settings, dict) else None
+    if run.mode != "fc" or backend not in SERVERS or run.model.startswith(AGENT):
         return None
     inside = set(outcomes.clean_ids), set(outcomes.types)
     names = ("clean_id", "type_code", "correct", "delivered", "undelivered", "variant", "calls")
@@ -62,10 +80,10 @@ def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
     unmarked = called = undelivered = 0
     for _, _, _, got, reason, variant, calls in rows:
         called += calls
-        if reason is None or (got and not calls):
+        if reason is None or got:
             continue
         reasons[reason] += 1
-        undelivered += calls
+        undelivered += calls * (reason != EMPTY)
         unmarked += reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
     return Delivery(
         rows=len(rows),
@@ -86,14 +104,14 @@ def as_delivered(run: Run) -> Run:
 
 
 def _culprit(reasons: Counter[str], unmarked: int) -> str:
-    """A sentence about the most frequent reason; one run alone says no more."""
+    """What the most frequent reason says; one run alone says no more."""
     if not reasons:
         return ""
     reason, count = reasons.most_common(1)[0]
     if reason in LOST:
-        return f"{count} replies: {MEANING[reason]}. Model and server cannot be told apart by one run."
+        return f"{MEANING[reason]}; one run cannot tell model and server apart"
     if reason != "in_text":
-        return f"{count} replies: {MEANING[reason]}."
+        return MEANING[reason]
     if 2 * unmarked > count:
-        return f"{count} replies: the model did not use its template's call format."
-    return f"{count} replies left the call in the text: the server has no parser for it."
+        return "the model did not use its template's call format"
+    return "the server has no parser for them"

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from robustbench_tc.eval import agent_server, delivered, inputs, predictions, re
 from robustbench_tc.eval.verdicts import BatchScorer
 from robustbench_tc.schema import Call, Prediction, Verdict
 
+from ..conftest import Rbtc
 from ..loopback import Fault, LoopbackServer, error_body
 from . import small
 
@@ -97,7 +99,7 @@ LOSSY: dict[str, tuple[Damage, str]] = {
 }
 
 
-def judged(dataset: Path, out: Path, damage: Damage) -> list[tuple[Prediction, Verdict]]:
+def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tuple[Prediction, Verdict]]:
     """Every row with its verdict, of the oracle behind a server that damages its replies."""
     found = inputs.load(str(dataset))
     index = agent_server.Index(found.rows)
@@ -112,7 +114,9 @@ def judged(dataset: Path, out: Path, damage: Damage) -> list[tuple[Prediction, V
         return said
 
     with LoopbackServer(answer) as server:
-        api.evaluate(str(dataset), model="tiny", base_url=server.url, mode="fc", out=out)
+        api.evaluate(
+            str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options
+        )
     rows = predictions.read(record.open_run(out).predictions_path)
     verdicts = BatchScorer(found.rows).judged(rows, predictions.table(rows))[0]
     return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]
@@ -171,3 +175,41 @@ def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any, text: str | N
     for meant in ((), (Call(tools[0].name, {"a": 1}),)):
         got = delivered.Received(text=text, tool_calls=calls)
         assert delivered.undelivered(got, meant, tools) in (None, *delivered.REASONS)
+
+
+@pytest.fixture(scope="module")
+def servers(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Runs of one perfect model behind a good server, and behind one without a tool parser."""
+    folder = tmp_path_factory.mktemp("servers")
+    judged(bundled, folder / "good", intact, samples=20)
+    judged(bundled, folder / "bad", in_text, samples=20)
+    return folder / "good", folder / "bad"
+
+
+def test_a_comparison_says_what_the_server_loses(servers: tuple[Path, Path]) -> None:
+    said = api.compare(*servers).servers
+    assert said[0].endswith("server delivered 100.0 of 100.0 meant")
+    assert re.search(r"The server of .*bad.* loses \d+\.\d points \(.*\), p = ", said[2])
+    assert api.compare(servers[0], servers[0]).servers[2].startswith("No significant difference")
+
+
+def test_the_gate_fails_a_server_that_delivers_nothing(servers: tuple[Path, Path]) -> None:
+    good, bad = servers
+    for options in ({}, {"against": good}):
+        found = api.gate(bad, **options)
+        assert found.exit_code == 1 and any("were not delivered" in fault for fault in found.faults)
+    assert not api.gate(good).faults and not api.gate(bad, verdict="meant").faults
+    against = api.gate(bad, good, allow_undelivered=True)
+    assert against.exit_code == 1 and any(line.why.startswith("server: ") for line in against.lines)
+
+
+def test_every_surface_says_what_was_delivered(
+    servers: tuple[Path, Path], tmp_path: Path, rbtc: Rbtc
+) -> None:
+    for run in servers:
+        shown = rbtc("summary", run).out
+        line = next(line for line in shown.splitlines() if line.startswith("server delivered "))
+        page = tmp_path / run.name
+        api.report([run], page)
+        assert line in next(page.glob("*.html")).read_text("utf-8")
+    assert "0 of " in shown and "came as native calls: " in shown and len(shown.splitlines()) <= 16

@@ -59,7 +59,7 @@ class Comparison(msgspec.Struct, frozen=True):
     power: Power | None = None
     """The minimum detectable difference."""
     servers: tuple[str, ...] = ()
-    """In fc mode: what a client got of each run's calls; of one model behind two servers, which loses more."""
+    """In fc mode: what a client got of each run's calls; of one model on two servers, which loses more."""
     sentences: tuple[str, ...] = ()
     """The headline of either run (`stats.evidence`)."""
     unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET

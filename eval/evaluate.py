@@ -2,9 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args
 
@@ -22,6 +23,7 @@ from . import (
     growth,
     inputs,
     models,
+    probe,
     record,
     request_settings,
     reuse as reusing,
@@ -37,7 +39,7 @@ from .inputs import Dataset, Selection
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .record import RunFolder
 from .request_settings import RequestOptions, RequestSettings
-from .run import Progress
+from .run import Backend, Progress
 
 Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
 """Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
@@ -97,6 +99,7 @@ class Evaluated:
         at_once: int,
         words: Prompts,
         first: Asked | None,
+        before: Callable[[Backend], Awaitable[None]] | None,
         progress: Callable[[Progress], None],
     ) -> None:
         """One session over `rows`. A run that it was to grow stays as it was where it gets no new answer."""
@@ -105,7 +108,7 @@ class Evaluated:
             self.asked = state
             progress(state)
 
-        folder, hashes, before = self.folder, self.data.hashes(), self._there
+        folder, hashes, there = self.folder, self.data.hashes(), self._there
         every = growth.rows(self.data, folder.record.selections)
         try:
             self.asked = session.run(
@@ -119,10 +122,11 @@ class Evaluated:
                 results=self.data.results,
                 words=words,
                 first=first,
+                before=before,
                 progress=moved,
             )
         except BaseException:
-            if folder.before is not None and self._there <= before:
+            if folder.before is not None and self._there <= there:
                 session.take_back(folder, growth.rows(self.data, folder.before.selections), hashes)
             raise
 
@@ -210,6 +214,7 @@ def evaluate(
     reuse: str | Path | Sequence[str | Path] = (),
     score: bool = True,
     early_stop: bool = True,
+    probed: Callable[[str], None] | None = None,
     started: Callable[[Evaluated], None] = lambda run: None,
     progress: Callable[[Progress], None] = lambda state: None,
     **options: Unpack[RequestOptions],
@@ -223,7 +228,8 @@ def evaluate(
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
     from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold
-    no call. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
+    no call. `probed`: the server is asked five questions first (`eval.probe`), once a run, and what it fails
+    at is said here. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
     training data `rlla` (a folder or Hub id); `defend` names defences, the first in front
     (docs/defences.md). `started` gets the run before any request. `options`: `RequestOptions`, where
     `system` is the text itself.
@@ -263,12 +269,24 @@ def evaluate(
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
         first: Asked | None = "own agent" if own else None
-        if early_stop and not own and agent is None:
+        asks_server = not own and agent is None
+        if early_stop and asks_server:
             first = "model"
-        run._ask(rows, selection, ask, at_once, asked_in, first, progress)
+        before = None
+        if probed is not None and asks_server and folder.record.probed is None:
+            before = partial(_probe, folder, probed)
+        run._ask(rows, selection, ask, at_once, asked_in, first, before, progress)
     if score:
         run.score()
     return run
+
+
+async def _probe(folder: RunFolder, probed: Callable[[str], None], backend: Backend) -> None:
+    settings = folder.record.settings
+    folder.record.probed = await probe.first(backend, settings.model, settings.mode)
+    folder.save()
+    for one in probe.failed(folder.record.probed):
+        probed(one.line)
 
 
 def _check_mode(chain: Sequence[Defence], mode: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -11,26 +11,16 @@ from robustbench_tc.schema import Json, Tool
 
 from . import delivered, wire
 from .read_reply import read
+from .record import Finding
+
+if TYPE_CHECKING:
+    from .run import Backend
 
 MAX_TOKENS = 512
 """Of each reply: a model that thinks first needs some."""
 
 FIRST = ("canary", "system", "call", "two calls", "history")
 """What `rbtc eval` asks before its first row."""
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check found."""
-
-    check: str
-    answer: Literal["yes", "no", "not in this form"]
-    note: str = ""
-    """What the server said or did, and what that means for a run."""
-
-    @property
-    def line(self) -> str:
-        """For people: `native call: no. The call is in the text …`"""
-        return f"{self.check}: {self.answer}. {self.note}".rstrip()
 
 
 Got = Completion | LLMError
@@ -242,6 +232,22 @@ async def ask(client: Client, model: str, names: Sequence[str] = tuple(QUESTIONS
         note = f"{', '.join(left_out)}: refused, so left out of the requests."
         found.append(Finding(check="parameters taken", answer="not in this form", note=note))
     return found
+
+
+async def first(backend: "Backend", model: str, mode: str) -> tuple[Finding, ...]:
+    """What `rbtc eval` asks before its first row; in prompt mode nothing about tools.
+
+    Raises UserError where nobody answers.
+    """
+    found: list[Finding] = []
+    for name in FIRST if mode == "fc" else FIRST[:2]:
+        request = QUESTIONS[name].request
+        try:
+            got: Got = await backend.ask(wire.Ask([*request.messages], request.tools and [*request.tools]), 0)
+        except LLMError as error:
+            got = error
+        found += QUESTIONS[name].read(model, got)
+    return tuple(found)
 
 
 async def ask_long(client: Client, words: int) -> Finding:

@@ -124,6 +124,20 @@ class Session(msgspec.Struct, kw_only=True):
     """In the currency of the prices given; None without prices."""
 
 
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check of `rbtc probe` found."""
+
+    check: str
+    answer: Literal["yes", "no", "not in this form"]
+    note: str = ""
+    """What the server said or did, and what that means for a run."""
+
+    @property
+    def line(self) -> str:
+        """For people: `native call: no. The call is in the text …`"""
+        return f"{self.check}: {self.answer}. {self.note}".rstrip()
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """`run.json`."""
 
@@ -154,6 +168,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """`prompts.open_version` where rows were asked in words that leave it open to call nothing."""
     unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """Clean ids whose golden answers a log proposed and nobody looked at; filled by `rbtc score`."""
+    probed: tuple[Finding, ...] | None = None
+    """What the server did with the first questions of `rbtc probe`, asked once a run."""
     reader: str | None = None
     """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -152,13 +152,15 @@ def run(
     results: Mapping[str, Results] | None = None,
     words: Prompts = OURS,
     first: Asked | None = None,
+    before: Callable[[Backend], Awaitable[None]] | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
 
     `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
     asked for, for the record. `results`: by clean id what the tools of own cases answer; `words`: of
-    prompt mode; `first`: whose first replies may stop the session (`first_replies`).
+    prompt mode; `first`: whose first replies may stop the session (`first_replies`); `before`: what is asked
+    before any row.
     Raises UserError where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
@@ -197,6 +199,8 @@ def run(
                 progress=tell,
             )
             try:
+                if before is not None:
+                    await before(opened.backend)
                 return await harness.run(rows)
             finally:
                 served.update(harness.served_models)

@@ -247,7 +247,7 @@ def test_hostile_replies_are_kept_as_text(rbtc: Rbtc, release: Path) -> None:
     with LoopbackServer(lambda body: reply(next(served, "ok"))) as server:
         said = rbtc(
             "eval", release, "--model", "tiny", "--base-url", server.url, "--types", "clean",
-            "--concurrency", 1, "--out", "run",
+            "--concurrency", 1, "--out", "run", "--no-probe",
         )  # fmt: skip
     assert said.code == 0, said.err
     kept = {one.raw_output for one in predictions.read(Path("run/predictions.parquet"))}

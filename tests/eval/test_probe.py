@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,3 +96,16 @@ def test_the_command_ends_with_the_line_that_fits(rbtc: Rbtc) -> None:
         assert found["findings"][0] == {"check": "model listed", "answer": "yes", "note": ""}
     with LoopbackServer(lambda body: reply("No.")) as server:
         assert rbtc("probe", "tiny", "--base-url", server.url).code == 1
+
+
+def test_eval_asks_five_questions_first_and_once_a_run(release: Path, tmp_path: Path, rbtc: Rbtc) -> None:
+    asked = ["eval", release, "--model", "tiny", "--out", tmp_path / "run", "--no-score", "--no-early-stop"]
+    with LoopbackServer(lambda body: reply("No.")) as server:
+        done = rbtc(*asked, "--base-url", server.url, "--limit", 1)
+        rows = len(server.bodies) - 5
+        assert done.code == 0 and "answers a question: no." in done.err and "native call: no." in done.err
+        again = rbtc(*asked, "--base-url", server.url, "--limit", 3)
+        assert "answers a question" not in again.err and 0 < rows < len(server.bodies) - 5
+    with LoopbackServer(lambda body: reply("No.")) as server:
+        rbtc("eval", release, "--model", "tiny", "--base-url", server.url, "--limit", 1, "--no-probe")
+        assert len(server.bodies) == rows

@@ -122,6 +122,9 @@ NoScore = Annotated[bool, typer.Option("--no-score", help="Only ask; `rbtc score
 NoEarlyStop = Annotated[
     bool, typer.Option("--no-early-stop", help="Go on although the first 20 replies hold no call.")
 ]
+NoProbe = Annotated[
+    bool, typer.Option("--no-probe", help="Skip the five questions that a server is asked first.")
+]
 ShowProgress = Annotated[
     bool, typer.Option(help="A progress bar on standard error; without a terminal a line a minute.")
 ]
@@ -158,6 +161,7 @@ def eval_(
     discard_changes: DiscardChanges = False,
     no_score: NoScore = False,
     no_early_stop: NoEarlyStop = False,
+    no_probe: NoProbe = False,
     allow_missing: AllowMissing = False,
     progress: ShowProgress = True,
 ) -> None:
@@ -199,6 +203,7 @@ def eval_(
             discard_changes=discard_changes,
             score=False,
             early_stop=not no_early_stop,
+            probed=None if no_probe else _console.note,
             started=started,
             progress=tell,
             **requests.options(ctx),

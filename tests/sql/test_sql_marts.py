@@ -123,7 +123,7 @@ def test_the_shell_files_serve_every_mart_without_any_python(
             found = connection.sql((SQL / f"{name}.sql").read_text())
             assert found.columns == list(mart.columns)
         assert {row[0] for row in connection.sql("select distinct dataset from int_cells").fetchall()} == {
-            "1.0.0"
+            "ffffffff"
         }
 
 

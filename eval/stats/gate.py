@@ -154,8 +154,9 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     return ""
 
 
-def unsettled(line: Line, why: str) -> Line:
-    """A line of which rows are missing: a drop that was seen counts, a pass does not."""
+def unsettled(line: Line, cure: str) -> Line:
+    """An inconclusive line, with what to do about it."""
+    why = "; ".join(filter(None, (line.why, cure)))
     return msgspec.structs.replace(line, outcome="inconclusive", why=why)
 
 

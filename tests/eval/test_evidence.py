@@ -96,10 +96,9 @@ def check_answer(said: Answer, run: runs.Run, outcomes: runs.Outcomes) -> None:
             assert (matched > 0).sum() >= LOST_AT_LEAST and one.drop.low > 0 and one.p_holm <= 0.05
         assert one.keeps is None or one.keeps <= 1 - one.drop.value / one.clean + 1e-9
     heads = [one for name, one in said.lines.items() if name != "perturbed"]
-    if any(word in said.sentence for word in ("No loss", "everywhere", "elsewhere")):
-        kept = re.search(r"Keeps at least (\d+) %", said.sentence)
-        held = [one for one in heads if one.word == "holds"]
-        assert kept and min(one.keeps or 0 for one in held) == int(kept[1]) / 100
+    if kept := re.search(r"Keeps at least (\d+) %", said.sentence):
+        held = [one.keeps or 0 for one in heads if one.word == "holds"]
+        assert min(held) == int(kept[1]) / 100
         assert all(one.word != "cannot tell" for one in heads)
     if "No loss" in said.sentence:
         assert all(one.drop.low <= 0 <= one.drop.high for one in heads)

@@ -29,7 +29,7 @@ from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_err
 from robustbench_tc.schema import Sample
 
 from . import generations
-from .configs import TABLES, VERSION, columns_of, table_rows
+from .configs import TABLES, columns_of, table_rows
 from .counts import add
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
@@ -198,7 +198,7 @@ def build(
             written = iter([parquet.table(columns, arrow_schema(columns_of(name)))])
             write_config(written, folder, name, columns_of(name), checksums)
         report = BuildReport(
-            dataset_version=VERSION,
+            fingerprint=schema.fingerprint(sorted(tally.hashes.items())),
             profile=spec.profile,
             seed=spec.seed,
             types=spec.codes,

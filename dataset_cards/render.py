@@ -22,7 +22,7 @@ class Report(Protocol):
     """What a card needs of a build report (`builders.report.BuildReport`)."""
 
     @property
-    def dataset_version(self) -> str: ...
+    def fingerprint(self) -> str: ...
     @property
     def profile(self) -> str: ...
     @property
@@ -51,7 +51,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
     types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
-    version = release.plain_version if release else report.dataset_version
+    version = release.plain_version if release else None
     header = dataset_header(
         "RobustBench-TC",
         report.total,

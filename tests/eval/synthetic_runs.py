@@ -75,7 +75,7 @@ def write_run(
     model: str = "model-3b",
     mode: str = "prompt",
     fingerprint: str = "f" * 32,
-    version: str = "1.0.0",
+    version: str | None = "1.0.0",
     repeats: int = 1,
     record: dict[str, Any] | None = None,
     **fields: Any,

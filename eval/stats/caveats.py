@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 
 from .runs import Outcomes, Run, unstated
+from .unreviewed import unreviewed
 
 CUT = 0.05
 """Share of replies cut off at the token limit above which a run is read with care."""
@@ -40,6 +41,8 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     native = [n for n in run.rows["native_calls"].tolist() if n is not None]
     if run.mode == "fc" and native and not any(native):
         warnings.append(f"0 of {len(native)} replies hold a native call: is a tool parser missing?")
+    if logged := unreviewed(run, outcomes):
+        warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
         warnings.append(f"{golds} golds cannot be inferred, best possible {best:.1f}")

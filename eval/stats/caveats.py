@@ -20,6 +20,17 @@ def statuses(run: Run, outcomes: Outcomes) -> dict[str, Counter[str]]:
     return found
 
 
+def text_calls(run: Run) -> int | None:
+    """How many calls a server's replies made in fc mode, where none came in the native field; else None."""
+    native, calls = 0, 0
+    for came, found in zip(run.rows["native_calls"].tolist(), run.rows["calls"].tolist(), strict=True):
+        if came is not None:
+            native, calls = native + came, calls + found
+    settings = run.record.get("settings")
+    own = isinstance(settings, dict) and settings.get("backend") in ("callable", "command")
+    return calls if calls and not native and not own else None
+
+
 def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     """What leads the headline (may be empty), and every warning, the worst first."""
     by_status = statuses(run, outcomes)
@@ -38,9 +49,8 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     warnings = [f"{head.rstrip('.')}: {more}" for head, more in found]
     if missing := int(outcomes.missing.sum()) + outcomes.unaccounted:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
-    native = [n for n in run.rows["native_calls"].tolist() if n is not None]
-    if run.mode == "fc" and native and not any(native):
-        warnings.append(f"0 of {len(native)} replies hold a native call: is a tool parser missing?")
+    if (calls := text_calls(run)) is not None:
+        warnings.append(f"0 of {calls} calls came as native calls: is a tool parser missing on the server?")
     if logged := unreviewed(run, outcomes):
         warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:

@@ -181,8 +181,8 @@ def test_every_value_carries_its_n(report: content.Report) -> None:
     rows = list(csv.DictReader(io.StringIO(page.as_csv(report))))
     assert list(rows[0]) == page.CSV_COLUMNS
     assert all(int(row["n"]) > 0 and float(row["low"]) <= float(row["high"]) for row in rows)
-    assert {row["dataset_version"] for row in rows} == {"1.0.0", "paper"}
-    ours = {row["method"] for row in rows if row["dataset_version"] == "1.0.0"}
+    assert {row["dataset_version"] for row in rows} == {"1.0.0 (ffffffff)", "paper"}
+    ours = {row["method"] for row in rows if row["dataset_version"] == "1.0.0 (ffffffff)"}
     assert ours == {"hull", "mover", "fieller"}
     theirs = {row["method"] for row in rows if row["dataset_version"] == "paper"}
     assert theirs == {"exact", "simulated"}

@@ -254,7 +254,7 @@ def _rest(others: list[Evidence], where: str) -> str:
     if not others:
         return ""
     if unsure := [one.name for one in others if one.word == "cannot tell"]:
-        return f" Cannot tell for {', '.join(unsure)}."
+        return f" Cannot tell {'elsewhere' if len(unsure) == len(others) else 'for ' + ', '.join(unsure)}."
     kept = min(one.keeps or 0.0 for one in others)
     return f" Keeps at least {100 * kept:.0f} % {where}."
 

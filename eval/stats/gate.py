@@ -30,7 +30,7 @@ MAX_DROP = 0.05
 SHARE = 0.25
 """Of the accuracy before: what a type may lose, and how far the interval of a passing component may reach."""
 ENOUGH = 15
-"""Cases from which a perfect agent passes in every component: with fewer the interval ends above a quarter."""
+"""Cases from which a perfect agent passes in every component: with fewer the interval is too wide."""
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 

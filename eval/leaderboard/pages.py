@@ -263,7 +263,7 @@ def heatmap(found: Figures) -> Markup:
     values: dict[str, Interval | None] = {code: line.accuracy for code, line in found.types.items()}
     groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
     for one in taxonomy.among(values):
-        groups.setdefault(one.component or "", {})[one.code] = one.display_name
+        groups.setdefault(one.component or "", {})[one.code] = taxonomy.named(one.code)
     values[taxonomy.CLEAN] = found.metrics[taxonomy.CLEAN]
     return figures.heatmap([figures.Row("accuracy", values)], groups, "accuracy by type, in percent")
 

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 
 from .runs import Outcomes, Run, unstated
+from .unreviewed import unreviewed
 
 CUT = 0.05
 """Share of replies cut off at the token limit above which a run is read with care."""
@@ -17,6 +18,17 @@ def statuses(run: Run, outcomes: Outcomes) -> dict[str, Counter[str]]:
         if verdict >= 0 and clean_id in inside[0] and code in inside[1]:
             found[status][code] += 1
     return found
+
+
+def text_calls(run: Run) -> int | None:
+    """How many calls a server's replies made in fc mode, where none came in the native field; else None."""
+    native, calls = 0, 0
+    for came, found in zip(run.rows["native_calls"].tolist(), run.rows["calls"].tolist(), strict=True):
+        if came is not None:
+            native, calls = native + came, calls + found
+    settings = run.record.get("settings")
+    own = isinstance(settings, dict) and settings.get("backend") in ("callable", "command")
+    return calls if calls and not native and not own else None
 
 
 def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
@@ -37,9 +49,10 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
     warnings = [f"{head.rstrip('.')}: {more}" for head, more in found]
     if missing := int(outcomes.missing.sum()) + outcomes.unaccounted:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
-    native = [n for n in run.rows["native_calls"].tolist() if n is not None]
-    if run.mode == "fc" and native and not any(native):
-        warnings.append(f"0 of {len(native)} replies hold a native call: is a tool parser missing?")
+    if (calls := text_calls(run)) is not None:
+        warnings.append(f"0 of {calls} calls came as native calls: is a tool parser missing on the server?")
+    if logged := unreviewed(run, outcomes):
+        warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
         warnings.append(f"{golds} golds cannot be inferred, best possible {best:.1f}")

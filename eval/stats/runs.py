@@ -24,7 +24,7 @@ from .values import Counts
 COLUMNS = dict.fromkeys(
     (
         *("id", "clean_id", "type_code", "source", "model", "mode", "sample_hash", "status"),
-        *("error_mode", "finish_reason", "category", "stage", "stage_detail"),
+        *("error_mode", "finish_reason", "category", "stage", "stage_detail", "calls"),
     ),
     "string",
 ) | {
@@ -34,6 +34,8 @@ COLUMNS = dict.fromkeys(
     "score": "float64",
 }
 """What is read of a scored run, and as which type of Arrow."""
+
+_CALLS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +54,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How often the run was to ask every row."""
     rows: dict[str, np.ndarray[Any, Any]]
     """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them. `correct` is 1,
-    0 or -1 (no verdict: no answer was had). `unit`: what counts as one in every interval and test: the clean
-    id, or the case of one's own that it is a turn of."""
+    0 or -1 (no verdict: no answer was had). `calls`: how many the reply made. `unit`: what counts as one in
+    every interval and test: the clean id, or the case of one's own that it is a turn of."""
+
+    @property
+    def dataset_label(self) -> str:
+        """Version and fingerprint of the dataset, as they are printed."""
+        return schema.dataset_label(self.dataset_version, self.fingerprint or "")
 
     @property
     def own_tools(self) -> bool:
@@ -97,6 +104,7 @@ def read(folder: str | Path) -> Run:
     answered = (status != "request_error" for status in table["status"].to_pylist())
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
     rows["flags"] = np.array(flags, dtype=object)
+    rows["calls"] = np.array([len(_CALLS.decode(found or "[]")) for found in rows["calls"].tolist()])
     rows["unit"] = _units(rows)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     record = _record(path / "run.json")
@@ -368,11 +376,10 @@ def _refuse_other_datasets(runs: Sequence[Run]) -> None:
         dict(zip(runs[0].rows["id"].tolist(), runs[0].rows["sample_hash"].tolist(), strict=True)),
     )
     for run in runs[1:]:
-        if (run.dataset_version, run.fingerprint) != (first.dataset_version, first.fingerprint):
+        if run.fingerprint != first.fingerprint:
             raise UserError(
                 f"{first.path} and {run.path} are runs of different datasets "
-                f"(version {first.dataset_version}, fingerprint {first.fingerprint}; version "
-                f"{run.dataset_version}, fingerprint {run.fingerprint}): report them apart"
+                f"({first.dataset_label} and {run.dataset_label}): report them apart"
             )
         for row, found in zip(run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True):
             if hashes.setdefault(row, found) != found:

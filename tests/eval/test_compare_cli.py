@@ -160,3 +160,13 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
     assert "prompt: not shown: " in shown and "verdict: right" in shown
     show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean", release=real_run.parent / "moved")
     assert "Book a table for monday." in capsys.readouterr().out
+
+
+def test_failures_show_gold_and_answer_side_by_side(real_run: Path, rbtc: Rbtc) -> None:
+    found = rbtc("failures", real_run).out
+    [line] = [one for one in found.splitlines() if "transient_timeout" in one]
+    gold, answer = line.index('book {"day":["monday"]}'), line.index('book {"day":"tuesday"}')
+    assert gold < answer < line.index("a value is not an accepted one")
+    (real_run.parent / "robustbench-tc").rename(real_run.parent / "moved")
+    without = rbtc("failures", real_run).out
+    assert 'book {"day":"tuesday"}' in without and "monday" not in without and "no gold calls: " in without

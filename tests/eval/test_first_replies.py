@@ -1,0 +1,152 @@
+"""The first command of the README against servers that call natively, in their text, and not at all."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from robustbench_tc.builders.perturb import cases
+from robustbench_tc.builders.plan import Plan
+from robustbench_tc.eval import agent_server, inputs, predictions
+from robustbench_tc.eval.first_replies import SILENT
+from robustbench_tc.eval.stats.evidence import answer
+from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.schema import Sample
+
+from ..conftest import ROOT, Rbtc
+from ..loopback import LoopbackServer
+from . import small
+
+pytestmark = pytest.mark.usefixtures("new_folder")
+
+SILENCE = (
+    "rbtc: 20 of 20 replies hold no call: is a tool parser missing on the server (vLLM: "
+    "--enable-auto-tool-choice --tool-call-parser …), or is it a prompt-mode model (--mode prompt)? "
+    "--no-early-stop goes on"
+)
+CHAT = "I would look that up in a calendar."
+
+
+def first_command(url: str) -> list[str]:
+    """The README's first command that asks a model, against this server."""
+    (words, *_) = re.findall(r"^rbtc (eval robustbench-tc --model .+?)(?: +#.*)?$", readme(), re.MULTILINE)
+    return [re.sub(r"^https?://localhost.*", url, word) for word in words.split()]
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+def dataset(release: Path) -> tuple[Sample, ...]:
+    Path("robustbench-tc").symlink_to(release)
+    return inputs.load("robustbench-tc").rows
+
+
+@contextmanager
+def without_a_parser(rows: tuple[Sample, ...]) -> Iterator[LoopbackServer]:
+    """A server behind which the oracle's native calls stay in the text, in Hermes' form."""
+    index = agent_server.Index(rows)
+
+    def answered(body: dict[str, Any]) -> Any:
+        found = index.find(body["messages"], body.get("tools"))
+        assert found is not None
+        whole = agent_server.reply("oracle", found, body["model"])
+        message = whole["choices"][0]["message"]
+        for call in message.pop("tool_calls", ()):
+            of = call["function"]
+            said = {"name": of["name"], "arguments": json.loads(of["arguments"])}
+            message["content"] = f"{message['content'] or ''}<tool_call>\n{json.dumps(said)}\n</tool_call>\n"
+        return whole
+
+    with LoopbackServer(answered) as server:
+        yield server
+
+
+def native(run: str) -> list[int | None]:
+    return [one.native_calls for one in predictions.read(Path(run, "predictions.parquet"))]
+
+
+def warnings(run: str) -> tuple[str, ...]:
+    found = read(run)
+    return answer(found, align([found])[0]).warnings
+
+
+def test_a_server_that_calls_gets_its_accuracy_in_fc_mode(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
+    with agent_server.serving("oracle", dataset) as url:
+        said = rbtc(*first_command(url))
+    assert said.code == 0, said.err
+    assert "qwen3-8b is asked in fc mode, as it was trained; --mode says otherwise" in said.err
+    (run,) = map(str, Path("runs").iterdir())
+    assert run == "runs/qwen3-8b-fc"
+    assert json.loads(rbtc("summary", run, "--json").out)["clean"]["accuracy"] == 1.0
+    assert all(native(run)) and not any("native" in line for line in warnings(run))
+
+
+def test_a_server_that_only_talks_is_stopped_after_20_rows(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
+    with LoopbackServer(lambda body: CHAT) as server:
+        command = [*first_command(server.url), "--concurrency", "1"]
+        said = rbtc(*command)
+        assert (said.code, said.err.splitlines()[-1]) == (1, SILENCE)
+        assert len(native("runs/qwen3-8b-fc")) in (SILENT, SILENT + 1), "one more was under way"
+        assert rbtc(*command, "--no-early-stop").code == 0
+        assert server.count >= len(dataset) > SILENT, "what was asked stayed in the run"
+    assert set(native("runs/qwen3-8b-fc")) == {0}
+
+
+def test_calls_in_the_text_do_not_stop_a_run_and_are_warned_of(
+    rbtc: Rbtc, dataset: tuple[Sample, ...]
+) -> None:
+    with without_a_parser(dataset) as server:
+        said = rbtc(*first_command(server.url))
+    assert said.code == 0, said.err
+    assert set(native("runs/qwen3-8b-fc")) == {0}
+    (line,) = (line for line in warnings("runs/qwen3-8b-fc") if "native" in line)
+    assert re.fullmatch(
+        r"0 of \d+ calls came as native calls: is a tool parser missing on the server\?", line
+    )
+
+
+def test_a_run_that_holds_a_call_is_not_stopped(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
+    command = ("eval", "robustbench-tc", "--model", "tiny", "--out", "run")
+    with agent_server.serving("oracle", dataset) as url:
+        assert rbtc(*command, "--base-url", url, "--types", "clean").code == 0
+    with LoopbackServer(lambda body: CHAT) as server:
+        assert rbtc(*command, "--base-url", server.url).code == 0
+        assert server.count >= SILENT
+
+
+@pytest.mark.parametrize("golds", ["no call", "a call or none"])
+def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) -> None:
+    clean = cases.CLEAN["table"]
+    (row,) = Plan(samples=(clean,), seed=0, loans=cases.LENT).rows("missing_value")
+    assert isinstance(row, Sample) and row.golden_answers == ((),)
+    both = {"no call": ((),), "a call or none": (*clean.golden_answers, ())}[golds]
+    many = [
+        msgspec.structs.replace(one, id=f"bfcl_v3__{n}::{one.type_code}", clean_id=f"bfcl_v3__{n}")
+        for n in range(2 * SILENT)
+        for one in (clean, msgspec.structs.replace(row, golden_answers=both))
+    ]
+    small.write(Path("made"), many)
+    command = ("eval", "made", "--model", "tiny", "--concurrency", "1", "--base-url")
+    with LoopbackServer(lambda body: "Which table is meant?") as server:
+        assert rbtc(*command, server.url, "--types", "missing_value", "--out", "declines").code == 0
+        assert server.count == 2 * SILENT
+        assert rbtc(*command, server.url, "--types", "clean", "--out", "calls").code == 1
+    assert len(native("calls")) in (SILENT, SILENT + 1)
+
+
+def test_a_model_of_the_table_keeps_the_mode_of_its_training(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
+    """And a model asked in words that only talks is stopped too, with the other question."""
+    with LoopbackServer(lambda body: CHAT) as server:
+        said = rbtc("eval", "robustbench-tc", "--model", "toolrl-dr-full", "--base-url", server.url)
+    assert "toolrl-dr-full is asked in prompt mode, as it was trained; --mode says otherwise" in said.err
+    assert said.code == 1 and said.err.splitlines()[-1].endswith(
+        "hold no call: is the model one that calls natively (--mode fc)? --no-early-stop goes on"
+    )
+    assert set(native("runs/toolrl-dr-full-prompt")) == {None}

@@ -17,7 +17,6 @@ from .intervals import Interval
 from .runs import Outcomes, Run
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
 from .significance import holm, holm_by
-from .summary import Summary
 from .values import codes_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
@@ -76,7 +75,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The worst first, each one line."""
 
 
-def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answer:
+def answer(run: Run, outcomes: Outcomes) -> Answer:
     """What the run says over the rows of `outcomes`."""
     heads = {name: codes_of(name) for name in ("perturbed", *taxonomy.COMPONENTS)}
     sides = {
@@ -85,8 +84,8 @@ def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answ
         if (one := own_clean(outcomes, _scored(codes))) is not None
     }
     found = dict(zip(sides, drops([*sides.values()]), strict=True))
-    p_values = {name: drop.p or 0.0 for name, drop in found.items()}
-    components = {name: p for name, p in p_values.items() if name in taxonomy.COMPONENTS}
+    p_values = {name: drop.p for name, drop in found.items() if drop.p is not None}
+    components: dict[str, float] = {name: p_values[name] for name in taxonomy.COMPONENTS if name in p_values}
     types = {name: p for name, p in p_values.items() if name not in heads}
     corrected = p_values | holm(components) | holm_by(pack_of, types)
     reach = Reach(run, outcomes)
@@ -189,8 +188,7 @@ class Reach:
     def cure(self, cases: int, factor: float) -> str:
         """What to do about too few cases."""
         if self._own:
-            more = RIGHT if math.isinf(factor) else math.ceil(cases * factor) - cases
-            return f"{max(more, 1)} more cases"
+            return f"{max(math.ceil(cases * min(factor, RIGHT)) - cases, 1)} more cases"
         wanted = factor * self._samples
         if self._samples < self._exist:
             rounded = 10 * math.ceil(min(wanted, self._exist) / 10 + 0.1)

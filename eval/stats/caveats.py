@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 
 from .delivery import delivery
 from .runs import Outcomes, Run, unstated
+from .unreviewed import unreviewed
 
 CUT = 0.05
 """Share of replies cut off at the token limit above which a run is read with care."""
@@ -40,6 +41,8 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
     if (got := delivery(run, outcomes)) is not None and got.warning:
         warnings.append(got.warning)
+    if logged := unreviewed(run, outcomes):
+        warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
         warnings.append(f"{golds} golds cannot be inferred, best possible {best:.1f}")

@@ -199,14 +199,13 @@ class Client:
         """Whether the refusal says how the request has to be sent, now and from now on."""
         most = most_tokens(error)
         if most and any(isinstance(body.get(name), int) and body[name] > most for name in _LIMITS):
-            self._most_tokens = most
-            self.stats.left_out.append(f"max_tokens above {most}")
-            return True
-        if not takes_no_system(error) or not any(one.get("role") == "system" for one in body["messages"]):
+            self._most_tokens, note = most, f"max_tokens above {most}"
+        elif takes_no_system(error) and any(one.get("role") == "system" for one in body["messages"]):
+            self._system_as_user, note = True, "system role (its text stands before the first user message)"
+        else:
             return False
-        if not self._system_as_user:
-            self._system_as_user = True
-            self.stats.left_out.append("system role (its text stands before the first user message)")
+        if note not in self.stats.left_out:
+            self.stats.left_out.append(note)
         return True
 
     def _wait_s(self, error: LLMError, retries: int) -> float:

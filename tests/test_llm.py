@@ -369,9 +369,12 @@ def test_a_refused_system_role_is_learnt_once() -> None:
     asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     with LoopbackServer(gemma) as server:
         found, stats = run(server, ChatRequest(asked), ChatRequest(asked), ask(), concurrency=1)
-    assert [one.text for one in found] == ["fine"] * 3
-    assert (server.count, len(stats.left_out)) == (4, 1) and "system role" in stats.left_out[0]
-    assert server.bodies[1]["messages"] == [{"role": "user", "content": "Be brief.\n\nHi"}]
+        again, said = run(server, ChatRequest(asked), system_as_user=True)
+    assert [one.text for one in (*found, *again)] == ["fine"] * 4
+    assert server.count == 5 and said.left_out == stats.left_out
+    assert stats.left_out == ["system role (its text stands before the first user message)"]
+    for body in (server.bodies[1], server.bodies[4]):
+        assert body["messages"] == [{"role": "user", "content": "Be brief.\n\nHi"}]
 
 
 def test_a_reasoning_endpoint_is_asked_in_its_own_terms() -> None:

@@ -74,10 +74,12 @@ class Client:
         max_cost: float | None = None,
         price: tuple[float, float] | None = None,
         progress: Callable[[Stats], None] | None = None,
+        system_as_user: bool = False,
         wire: Transport | None = None,
     ) -> None:
-        """`wire`: another way to the model than a connection of the client's own; the client closes it. The
-        endpoint then only names the model, and is taken as it is."""
+        """`system_as_user`: no system message is sent, as where the server refuses them. `wire`: another way
+        to the model than a connection of the client's own; the client closes it. The endpoint then only names
+        the model, and is taken as it is."""
         if concurrency < 1:
             raise UserError(f"concurrency {concurrency}: at least 1 request has to be under way")
         if max_cost is not None and price is None:
@@ -100,7 +102,9 @@ class Client:
         self._jitter = random.Random(0)
         self._left_out = {"temperature", "max_tokens"} if endpoint.is_reasoning else set[str]()
         self._most_tokens: int | None = None
-        self._system_as_user = False
+        self._system_as_user = system_as_user
+        if system_as_user:
+            self.stats.left_out.append(_NO_SYSTEM)
         self._wire: Transport = wire or HttpTransport(self.endpoint, timeout_s)
 
     async def __aenter__(self) -> Self:
@@ -201,7 +205,7 @@ class Client:
         if most and any(isinstance(body.get(name), int) and body[name] > most for name in _LIMITS):
             self._most_tokens, note = most, f"max_tokens above {most}"
         elif takes_no_system(error) and any(one.get("role") == "system" for one in body["messages"]):
-            self._system_as_user, note = True, "system role (its text stands before the first user message)"
+            self._system_as_user, note = True, _NO_SYSTEM
         else:
             return False
         if note not in self.stats.left_out:
@@ -309,6 +313,8 @@ class Client:
     def _where(self) -> str:
         return public(self.endpoint.base_url or "")
 
+
+_NO_SYSTEM = "system role (its text stands before the first user message)"
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 

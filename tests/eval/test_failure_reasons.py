@@ -169,6 +169,14 @@ def test_filtered_and_cut_replies_are_counted(rbtc: Rbtc, tmp_path: Path) -> Non
     assert any('"content_filter": 2' in path.read_text() for path in Path("page").rglob("*.json"))
 
 
+def test_unknown_finish_reasons_are_counted(rbtc: Rbtc, tmp_path: Path) -> None:
+    release = numbered(tmp_path / "release", 5)
+    words = ["stop", "eos", "length", "eos", "abort[now]"]
+    with LoopbackServer(lambda b: reply("[ping()]", finish_reason=words[number_of(b)])) as server:
+        said = rbtc(*asked(release, server))
+    assert "unknown finish reasons: 2 × eos, 1 × abort[now]" in said.err
+
+
 def test_a_filter_is_not_an_endpoint_that_has_gone(rbtc: Rbtc, tmp_path: Path) -> None:
     release = numbered(tmp_path / "release", 30)
     with LoopbackServer(lambda body: FILTERED) as server:

@@ -255,6 +255,8 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     _console.note(answered)
     if dropped := done.folder.record.sessions[-1].left_out:
         _console.note(f"the endpoint does not take {', '.join(dropped)}: left out of the requests")
+    if unknown := reasons.unknown_finishes(done.folder.record.totals["finish_reason"]):
+        _console.note(f"unknown finish reasons: {unknown}")
     if done.asked.request_errors:
         _console.note(
             f"{done.asked.request_errors} could not be had (request_error): the same command asks again"

@@ -355,7 +355,7 @@ def test_a_limit_of_tokens_is_learnt_once(model: str) -> None:
     with LoopbackServer(limited) as server:
         asked = (ask(max_tokens=most) for most in (900, 100, 901))
         found, stats = run(server, *asked, model=model, concurrency=1)
-    assert [one.text for one in found] == ["fine"] * 3
+    assert all(isinstance(one, Completion) and one.text == "fine" for one in found)
     assert (server.count, stats.left_out) == (4, ["max_tokens above 512"])
 
 
@@ -370,7 +370,7 @@ def test_a_refused_system_role_is_learnt_once() -> None:
     with LoopbackServer(gemma) as server:
         found, stats = run(server, ChatRequest(asked), ChatRequest(asked), ask(), concurrency=1)
         again, said = run(server, ChatRequest(asked), system_as_user=True)
-    assert [one.text for one in (*found, *again)] == ["fine"] * 4
+    assert all(isinstance(one, Completion) and one.text == "fine" for one in (*found, *again))
     assert server.count == 5 and said.left_out == stats.left_out
     assert stats.left_out == ["system role (its text stands before the first user message)"]
     for body in (server.bodies[1], server.bodies[4]):

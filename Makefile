@@ -39,7 +39,7 @@ WORKERS  := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies planted blind live-table statistics-check fuzz nightly facts lock clean \
+.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies planted blind live-table statistics-check gate-check fuzz nightly facts lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks test-doors env-peers docs mutation
 .PRECIOUS: .venv-%/.done
@@ -207,6 +207,9 @@ live-table: env  ## what faults cost scripted agents in the bundled worlds: the 
 
 statistics-check: env  ## how often intervals hold and sentences alarm: the tables of docs/statistics.md (10 minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.eval.statistics.check
+
+gate-check: env  ## how often the gate and the headline's words are right: the tables of docs/gate.md (20 minutes)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.gate
 
 fuzz: env  ## the long fuzz of the parser (100,000 texts)
 	$(BIN)/python scripts/fuzz_parser.py

@@ -232,7 +232,7 @@ def audit_predictions(
         package_version=__version__,
         kind="predictions",
         name=path.name,
-        dataset_version=_text(build.report.get("dataset_version")),
+        fingerprint=_text(build.report.get("fingerprint")),
         profile=_text(build.report.get("profile")),
         build=build.digest(),
         passed=not any(one.blocks for one in checks),
@@ -261,7 +261,7 @@ def _facts(
     return {
         "package_version": __version__,
         "name": build.path.name,
-        "dataset_version": _text(build.report.get("dataset_version")),
+        "fingerprint": _text(build.report.get("fingerprint")),
         "build": build.digest(),
         "provenance": origin.said,
         "checks": tuple(checks),
@@ -275,9 +275,9 @@ def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes
     """The suites as a Great Expectations project with its data docs."""
     from .expectations import project
 
-    profile, version = build.report.get("profile"), build.report.get("dataset_version")
+    profile, fingerprint = build.report.get("profile"), build.report.get("fingerprint")
     what = "training data" if build.kind == "training" else f"profile {profile}"
-    return project.files(validated, f"Audit of {what}, version {version}")
+    return project.files(validated, f"Audit of {what}, fingerprint {fingerprint}")
 
 
 def _training(

@@ -187,7 +187,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["benchmark", "training", "live", "predictions"]
     name: str
     """The audited folder's or file's name, without its path."""
-    dataset_version: str | None = None
+    fingerprint: str | None = None
+    """Of the rows of a benchmark."""
     profile: str | None = None
     build: str
     """sha256 over the audited Parquet files: another build has another one."""

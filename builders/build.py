@@ -14,7 +14,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -23,13 +23,13 @@ from robustbench_tc import mixtures, schema, taxonomy
 from robustbench_tc.column_types import ColumnTypes, arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.schema import Sample
 
 from . import generations
-from .configs import TABLES, VERSION, columns_of, table_rows
+from .configs import TABLES, columns_of, table_rows
 from .counts import add
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
@@ -78,25 +78,11 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
         return taxonomy.codes()
     wanted: set[str] = set()
     for name in names:
-        if name == taxonomy.CLEAN:
-            continue
-        meant = _meant(name)
-        if meant is None:
-            words = (*taxonomy.COMPONENTS, *get_args(taxonomy.Pack), *get_args(taxonomy.Level))
-            codes = (t.code for t in taxonomy.types("all"))
-            raise unknown("perturbation type, component, pack or level", name, (*words, *codes))
-        wanted.update(meant)
+        if name.startswith("mix:"):
+            wanted.add(mixtures.code_of(name.removeprefix("mix:").split("+")))
+        else:
+            wanted.update(taxonomy.codes_of(name))
     return tuple(t.code for t in taxonomy.among(wanted))
-
-
-def _meant(name: str) -> tuple[str, ...] | None:
-    """As `taxonomy.named`, and `mix:A+B` whatever the order of its parts. Raises UserError for types that
-    cannot be mixed."""
-    if name.startswith("mix:"):
-        return (mixtures.code_of(name.removeprefix("mix:").split("+")),)
-    if taxonomy.parts(name):
-        return (taxonomy.get(name).code,)
-    return taxonomy.named(name)
 
 
 def factorial() -> tuple[str, ...]:
@@ -212,7 +198,7 @@ def build(
             written = iter([parquet.table(columns, arrow_schema(columns_of(name)))])
             write_config(written, folder, name, columns_of(name), checksums)
         report = BuildReport(
-            dataset_version=VERSION,
+            fingerprint=schema.fingerprint(sorted(tally.hashes.items())),
             profile=spec.profile,
             seed=spec.seed,
             types=spec.codes,

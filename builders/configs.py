@@ -7,7 +7,8 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.column_types import ColumnType, ColumnTypes
 
 VERSION = "1.2.0"
-"""Version of the dataset that this code builds: what `rbtc release` freezes unless another is named."""
+"""Of the rows that this code builds: `datasets` caches them, and clean rows have their digests, under it. A
+build has no version, a release has its own."""
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 """The 23 sample configs; `clean` is the default."""

@@ -23,7 +23,7 @@ from .generators.recorded import Recorded, from_path, shipped
 
 __all__ = ["Generator", "Settings", "kinds", "make_generator", "parse_generators"]
 
-_PER_KIND = re.compile(r"(\w+)=(.*)", re.DOTALL)
+_PER_KIND = re.compile(r"([^:=]+)=(.*)", re.DOTALL)
 
 
 def make_generator(
@@ -75,12 +75,12 @@ def parse_generators(
         if match is None:
             chosen = dict.fromkeys(chosen, spec)
             continue
-        kind, own = match.groups()
+        kind = taxonomy.code_of(match[1])
         if not is_written(kind):
             if taxonomy.known(kind):
                 raise UserError(f"--generator {spec}: {kind} is made by rule and takes no generator")
             raise unknown("model-written type", kind, kinds())
-        chosen[kind] = own
+        chosen[kind] = match[2]
     spent = Spent()
     return {
         kind: make_generator(kind, spec, bundled=bundled, settings=settings, spent=spent)

@@ -9,7 +9,7 @@ import msgspec
 
 from robustbench_tc import sources
 from robustbench_tc.io import marker, templates
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Sample, content_hash
 
 from .counts import add, merge
 from .plan import Skip
@@ -20,7 +20,8 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["robustbench-tc"] = "robustbench-tc"
     report_version: int = marker.BUILD_VERSION
-    dataset_version: str
+    fingerprint: str
+    """`schema.fingerprint` of the rows: a build has no version, that is its release's."""
     profile: str
     seed: int
     types: tuple[str, ...]
@@ -83,6 +84,8 @@ class Tally(msgspec.Struct, kw_only=True):
     """Words that `realistic_typos` changed → rows."""
     ratios: dict[str, list[float]] = {}
     """Length after / before of every rewritten text, by type."""
+    hashes: dict[str, str] = {}
+    """Row id → `content_hash`."""
 
     def add(self, row: Sample | Skip) -> None:
         """Counts a row with its flags, rewritten texts and typing errors; a skip is kept as it is."""
@@ -91,6 +94,7 @@ class Tally(msgspec.Struct, kw_only=True):
             self.skipped.append(row)
             return
         add(by_source, row.source)
+        self.hashes[row.id] = content_hash(row)
         for flag in row.flags:
             add(self.flags.setdefault(flag, {}), row.type_code)
         if row.component == "observation":
@@ -106,6 +110,7 @@ class Tally(msgspec.Struct, kw_only=True):
         merge(self.flags, other.flags)
         merge(self.words, other.words)
         self.skipped += other.skipped
+        self.hashes |= other.hashes
         for code, ratios in other.ratios.items():
             self.ratios.setdefault(code, []).extend(ratios)
 

@@ -35,9 +35,6 @@ from .toolrl_configs import CONFIGS, ConfigWriter
 from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
 from .toolrl_versions import Checks, VersionMaker
 
-VERSION = "1.1.0"
-"""Version of the training data that this code builds."""
-
 SPLITS = ("train", "validation")
 
 SWAPS = tuple(unit.code for unit in SWAPPED.values())
@@ -193,7 +190,6 @@ def _report(
     tally, drawable = maker.tally, maker.drawable
     drawn = {code: sum(counts.values()) for code, counts in tally.drawn_to_used.items()}
     return TrainingReport(
-        dataset_version=VERSION,
         form=form,
         sources=sources,
         seed=spec.seed,

@@ -24,7 +24,6 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["toolrl-dr"] = "toolrl-dr"
     report_version: int = marker.BUILD_VERSION
-    dataset_version: str
     form: str
     """rl_parquet, raw_json, or sft_json (400 rows that stand in for the 4,000)."""
     sources: tuple[dict[str, Any], ...]

@@ -160,6 +160,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[TypeEvidence, ...] = ()
     issues: dict[str, dict[str, int]] = {}
     """Source → reason → records left out."""
+    tools: dict[str, float] = {}
+    """Source → mean number of tools of its clean rows."""
     characters: int = 0
     """Of all messages and tools: what a model reads in one evaluation, before its prompt's own words."""
 
@@ -197,12 +199,16 @@ def release_facts(
         )
     codes = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with(sizes))]
     examples, characters = {}, 0
+    tools: dict[str, list[int]] = {}
     for code in codes:
         if code in sizes:
             rows = [schema.record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / code))]
             characters += sum(len(message.content) for row in rows for message in row.messages)
             characters += sum(len(schema.dumps(row.tools)) for row in rows)
             examples[code] = example_of(rows)
+            for row in rows:
+                if code == taxonomy.CLEAN:
+                    tools.setdefault(row.source, []).append(len(row.tools))
     if not examples:
         examples = _training_examples(folder, sha256)
     return Release(
@@ -219,6 +225,7 @@ def release_facts(
         examples=examples,
         evidence=_evidence(folder) if "evidence" in sizes else (),
         issues=_issues(folder) if "known_issues" in sizes else {},
+        tools={source: sum(found) / len(found) for source, found in tools.items()},
         characters=characters,
     )
 

@@ -56,10 +56,12 @@ def model_header(licence: str, base_model: str, dataset_repo: str | None, tags: 
 def config(
     name: str, splits: Iterable[str], *, default: bool, version: str | None = None, sha256: str | None = None
 ) -> dict[str, Any]:
-    """One config with its files; the version and the checksum where the folder has them."""
+    """One config with its files; a release's version, and the checksum where the folder has it."""
     found = {"config_name": name, **({"default": True} if default else {})}
+    if version is not None:
+        found["version"] = version
     if sha256 is not None:
-        found |= {"version": version, "description": f"sha256:{sha256}"}
+        found["description"] = f"sha256:{sha256}"
     return found | {"data_files": [{"split": split, "path": f"{name}/{split}-*.parquet"} for split in splits]}
 
 

@@ -27,3 +27,12 @@ PAPER_ROWS: dict[str, int] = {
     **{kind.code: kind.paper_rows for kind in taxonomy.types() if kind.paper_rows is not None},
 }
 """Rows of the paper's own release (arXiv:2605.11928, appendix), for comparison only."""
+
+PAPER_SOURCES: dict[str, tuple[int, float]] = {
+    "bfcl_v3": (505, 2.8),
+    "apibank": (1646, 3.1),
+    "rotbench": (479, 7.8),
+    "toolalpaca": (479, 3.5),
+    "tooleyes": (612, 6.3),
+}
+"""Its Table 3: rows of each source, clean ones included, and the mean number of tools of a clean row."""

@@ -76,7 +76,7 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
                 name,
                 ["test"],
                 default=name == TASKS,
-                version=release.plain_version if release else report.dataset_version,
+                version=release.plain_version if release else None,
                 sha256=report.checksums[name],
             )
             for name in configs

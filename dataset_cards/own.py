@@ -13,7 +13,7 @@ def own_card(report: Report, book: Book, release: Release | None = None) -> str:
     """`README.md` of a build from `rbtc build --cases`, or with `release` of a release of it."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
     types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
-    version = release.plain_version if release else report.dataset_version
+    version = release.plain_version if release else None
     configs = [
         config(
             name,

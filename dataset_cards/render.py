@@ -8,21 +8,21 @@ from typing import Any, Protocol
 
 import jinja2
 
-from robustbench_tc import __version__, taxonomy
+from robustbench_tc import __version__, sources, taxonomy
 from robustbench_tc.io import templates
 from robustbench_tc.io.citation import paper_bibtex
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .facts import Release
 from .front_matter import config, dataset_header
-from .how_made import FLAGS, HOW_MADE, PAPER_ROWS
+from .how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
 
 
 class Report(Protocol):
     """What a card needs of a build report (`builders.report.BuildReport`)."""
 
     @property
-    def dataset_version(self) -> str: ...
+    def fingerprint(self) -> str: ...
     @property
     def profile(self) -> str: ...
     @property
@@ -51,7 +51,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
     types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
-    version = release.plain_version if release else report.dataset_version
+    version = release.plain_version if release else None
     header = dataset_header(
         "RobustBench-TC",
         report.total,
@@ -79,6 +79,9 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         how_made=HOW_MADE,
         flags=FLAGS,
         answerable=_answerable(report),
+        per_source=per_source(report),
+        core=len(taxonomy.codes()) + 1,
+        paper_sources=PAPER_SOURCES,
         paper_rows=PAPER_ROWS,
         bibtex=paper_bibtex(),
         package_version=__version__,
@@ -96,6 +99,14 @@ def _answerable(report: Report) -> dict[str, tuple[int, int]]:
             known = rows - report.flags.get(GOLD_NOT_STATED, {}).get(code, 0)
             found[name] = (found[name][0] + known, found[name][1] + rows)
     return found
+
+
+def per_source(report: Report) -> dict[str, tuple[int, int]]:
+    """Source → its clean rows, and its rows in clean and the core types together."""
+    core = [report.rows[code] for code in (taxonomy.CLEAN, *taxonomy.codes()) if code in report.rows]
+    found = {source: sum(rows.get(source, 0) for rows in core) for source in sources.in_tables()}
+    clean = report.rows.get(taxonomy.CLEAN, {})
+    return {source: (clean.get(source, 0), rows) for source, rows in found.items() if rows}
 
 
 def skips(report: Report) -> dict[tuple[str, str], int]:

@@ -381,11 +381,8 @@ def selection_of(
 ) -> Selection:
     """Which rows these words mean; components stand for their types. `inputs.select` checks names."""
     codes: list[str] = []
-    for word in words(types):
-        if word in taxonomy.COMPONENTS:
-            codes += [t.code for t in taxonomy.types() if t.component == word]
-        else:
-            codes.append(word)
+    for word in taxonomy.split(types):
+        codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
     return Selection(
         types=tuple(dict.fromkeys(codes)),
         sources=tuple(dict.fromkeys(words(sources))),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
@@ -52,8 +53,7 @@ class Judged(msgspec.Struct, frozen=True):
             return f"no verdict: no answer was had ({self.prediction.error or 'unknown error'})"
         if self.verdict.correct:
             return "correct"
-        reason = self.verdict.reason or ""
-        return f"{REASONS.get(reason, reason or 'wrong')} ({self.verdict.error_mode})"
+        return f"{said(self.verdict) or 'wrong'} ({self.verdict.error_mode})"
 
 
 def read(run: Path) -> list[Judged]:
@@ -90,8 +90,8 @@ def failures(
         if flag not in known:
             raise unknown("flag", flag, known)
     found_types = {row.prediction.type_code for row in rows}
-    if type_code is not None and type_code not in found_types:
-        raise unknown("type of this run", type_code, found_types)
+    if type_code is not None:
+        type_code = taxonomy.find_in(found_types, type_code, "type of this run")
     if mode is not None and mode not in ERROR_MODES:
         raise unknown("error mode", mode, ERROR_MODES)
     found_sources = {row.prediction.source for row in rows}
@@ -128,7 +128,7 @@ def find(run: Path, wanted: str, type_code: str | None = None) -> list[Judged]:
     of_sample = [row for row in rows if row.prediction.clean_id == fitting[0]]
     if not code:
         return of_sample
+    there = {row.prediction.type_code for row in of_sample}
+    code = taxonomy.find_in(there, code, f"type of {fitting[0]} in {run}")
     found = [row for row in of_sample if row.prediction.type_code == code]
-    if not found:
-        raise unknown(f"type of {fitting[0]} in {run}", code, {r.prediction.type_code for r in of_sample})
     return sorted(found, key=lambda row: row.prediction.repeat)

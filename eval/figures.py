@@ -22,6 +22,9 @@ ROW = 22
 NAME = 30
 """Characters of a name beside a grid: a longer one is shortened, its tip has it whole."""
 
+CODE = 24
+"""Characters of a type's code in a figure."""
+
 LINE = 15
 """Least distance of two names beside the ends of their lines."""
 
@@ -165,7 +168,7 @@ def _grid(
     rows: Sequence[tuple[str, Mapping[str, Cell | None]]], groups: Mapping[str, Mapping[str, str]], label: str
 ) -> Markup:
     longest = max((len(said) for said, _ in rows), default=0)
-    left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 118, 8
+    left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 146, 8
     x = left
     parts: list[Markup] = []
     columns: list[tuple[str, str, float]] = []
@@ -173,7 +176,7 @@ def _grid(
         parts.append(_text(x + width * len(names) / 2, 12, heading, "axis", "middle"))
         for column, name in names.items():
             turned = f"translate({x + width / 2 + 4:g} {head - 6}) rotate(-55)"
-            parts.append(element("text", _shorten(name, 17), transform=turned, _class="axis"))
+            parts.append(element("text", _shorten(column, CODE - 2), transform=turned, _class="axis"))
             columns.append((column, name, x))
             x += width
         x += gap
@@ -188,7 +191,7 @@ def _grid(
             inside = _text(start + width / 2 - 1, y + 14.5, cell.text, anchor="middle")
             tip = f"{said}, {name}: {cell.tip}"
             parts.append(_with_tip(tip, _rect(*box, cell.colour, rx=2), inside, kind=cell.kind))
-    return _svg(x + 26, head + ROW * len(rows) + 2, parts, label, "heatmap")
+    return _svg(x + 62, head + ROW * len(rows) + 2, parts, label, "heatmap")
 
 
 class Effect(NamedTuple):
@@ -201,7 +204,7 @@ class Effect(NamedTuple):
 
 def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
     """Values with their intervals about a line at 0; significant ones filled, the others hollow."""
-    left, width, top = 132, 164, 18
+    left, width, top = 12 + 7.2 * CODE, 164, 18
     height = top + ROW * len(effects)
 
     def x(at: float) -> float:
@@ -219,7 +222,7 @@ def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
         tip = f"{name}: {_said(found)}, {'significant' if significant else 'not significant'}"
         reach = _line(x(found.low), y, x(found.high), y, "whisker")
         dot = element("circle", cx=x(found.value), cy=y, r=4, _class=kind)
-        parts.append(_text(left - 8, y + 4, _shorten(name, 19), "name", "end"))
+        parts.append(_text(left - 8, y + 4, _shorten(name, CODE), "name", "end"))
         parts.append(_with_tip(tip, reach, dot))
         value = numbers.typeset(numbers.signed(100 * found.value, 1))
         parts.append(_text(left + width + 50, y + 4, value, "number", "end"))
@@ -227,8 +230,8 @@ def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
 
 
 def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
-    """A bar from no drop to this one, and its interval. It fills its place: over the rows of a table that share
-    an axis it is one chart, whose numbers stand beside it."""
+    """A bar from no drop to this one, and its interval. It fills its place: the rows of a table that share an
+    axis are one chart, whose numbers stand beside it."""
 
     def x(at: float) -> str:
         return f"{100 * at:.2f}%"
@@ -274,11 +277,12 @@ class Stack(NamedTuple):
 
 def stacks(rows: Sequence[Stack], label: str) -> Markup:
     """A bar per name, whose full width is the row's total; the note stands at its end."""
-    left, width, height = 106, 300, ROW * len(rows)
+    longest = max((len(row.name) for row in rows), default=0)
+    left, width, height = 12 + 6.7 * min(longest, CODE), 300, ROW * len(rows)
     parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
     for at, row in enumerate(rows):
         y, x = at * ROW, float(left)
-        parts.append(_text(left - 6, y + 15, _shorten(row.name, 13), "name", "end"))
+        parts.append(_text(left - 6, y + 15, _shorten(row.name, CODE), "name", "end"))
         for kind, count in row.counts.items():
             if count:
                 size = width * count / row.total

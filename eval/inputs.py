@@ -1,6 +1,5 @@
 """The rows to evaluate: a release folder, a Hub dataset, or the layout of the paper's public release."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -66,7 +65,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
-        return fingerprint(sorted(self.hashes().items()))
+        return schema.fingerprint(sorted(self.hashes().items()))
 
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
@@ -119,16 +118,6 @@ def _without_namesakes(row: Sample) -> Sample:
     return msgspec.structs.replace(row, tools=tools, gold_tool_index=tools.index(gold))
 
 
-def fingerprint(hashes: Iterable[tuple[str, str]]) -> str:
-    """Of (id, content hash) pairs in the order of the ids: a digest of their list as canonical JSON."""
-    digest, comma = hashlib.sha256(b"["), b""
-    for pair in hashes:
-        digest.update(comma + schema.dumps(pair).encode())
-        comma = b","
-    digest.update(b"]")
-    return digest.hexdigest()[:32]
-
-
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Which rows of the dataset a run asks. Empty means all."""
 
@@ -168,9 +157,7 @@ def locate(dataset: str, revision: str | None = None) -> Path:
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
     """The selected rows, in the dataset's order. Raises UserError: an unknown name, or nothing is left."""
     known = dict.fromkeys(row.type_code for row in dataset.rows)
-    for code in selection.types:
-        if code not in known:
-            raise unknown("type in this dataset", code, known)
+    types = {taxonomy.find_in(known, name, "type in this dataset") for name in selection.types}
     for source in selection.sources:
         if source not in sources.in_tables():
             raise unknown("source", source, sources.in_tables())
@@ -182,7 +169,7 @@ def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
     rows = [
         row
         for row in dataset.rows
-        if (not selection.types or row.type_code in selection.types)
+        if (not types or row.type_code in types)
         and (not selection.sources or row.source in selection.sources)
         and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
     ]
@@ -274,12 +261,9 @@ def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sa
 
 
 def version_of(folder: Path) -> str | None:
-    """The version that the release's manifest states, or the build's report before there is a release."""
-    for name, field in (("manifest.json", "version"), ("build_report.json", "dataset_version")):
-        try:
-            found = schema.loads((folder / name).read_bytes())
-        except (OSError, ValueError):  # not there yet
-            continue
-        if isinstance(found, dict) and isinstance(found.get(field), str):
-            return str(found[field])
-    return None
+    """The version that the release's manifest states; a build has none."""
+    try:
+        found = schema.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):  # a build
+        return None
+    return str(found["version"]) if isinstance(found, dict) and "version" in found else None

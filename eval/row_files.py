@@ -20,7 +20,7 @@ from robustbench_tc.own.book import read as read_book
 from robustbench_tc.schema import Tool
 
 from . import needs_no_reading
-from .inputs import fingerprint, sample
+from .inputs import sample
 from .stats.blind import TypeFigures
 
 GROUPS = 4
@@ -93,7 +93,8 @@ class RowFiles:
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""
-        return fingerprint((one, f"{self._hashes[self._places[one]]:016x}") for one in sorted(self._places))
+        places = self._places
+        return schema.fingerprint((one, f"{self._hashes[places[one]]:016x}") for one in sorted(places))
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows with these ids, and the clean rows that they are judged against; each once."""

@@ -14,7 +14,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Prediction, Sample, Tool, Verdict
+from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, dataset_label
 
 from . import growth, inputs, predictions
 from .inputs import Dataset
@@ -40,10 +40,10 @@ def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
         raise UserError(f"{error}; {folder.path} was made of it, name its place with --dataset") from None
     here, there = dataset.fingerprint(), record.settings.fingerprint
     if here != there:
+        found, asked = dataset_label(dataset.version, here), dataset_label(record.dataset_version, there)
         raise UserError(
-            f"{dataset.name} is another dataset than {folder.path} was asked: "
-            f"fingerprint {here[:12]} (version {dataset.version}) here, {there[:12]} "
-            f"(version {record.dataset_version}) there; name the right one with --dataset"
+            f"{dataset.name} ({found}) is another dataset than {folder.path} was asked ({asked}): "
+            "name the right one with --dataset"
         )
     return dataset
 

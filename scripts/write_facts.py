@@ -156,13 +156,13 @@ def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
     yield ""
     yield "Written by `make facts` from what the types state about themselves (docs/extending.md)."
     yield ""
-    yield "| code | paper's name | component | level | pack | channel | method | may change |"
+    yield "| type | paper's name | component | level | pack | channel | method | may change |"
     yield "|---|---|---|---|---|---|---|---|"
     for kind in kinds:
         changes = ", ".join(kind.may_change) or "nothing"
         yield (
-            f"| [{kind.code}](#{kind.code.lower()}) | {kind.display_name} | {kind.component} | {kind.level} "
-            f"| {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
+            f"| [{kind.code}](#{kind.code.lower()}) {kind.label} | {kind.display_name} | {kind.component} "
+            f"| {kind.level} | {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
         )
     yield from _levels()
     for kind in kinds:
@@ -271,11 +271,11 @@ def _by_level(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
     yield from (
         "",
         "```sh",
-        "rbtc summary runs/qwen3-8b-fc --by level",
+        "rbtc summary runs/qwen3-8b-fc --full",
         "rbtc sql by_level --run runs/qwen3-8b-fc",
         "```",
         "",
-        "`rbtc summary --by level` puts the levels where the components stand; the report has the section "
+        "`rbtc summary --full` has a table by level; the report has the section "
         "*By level*, a model's page on the board the same table, and the board ranks by a level on request. "
         "A level has a line for the core's types, "
         "one for each pack that the run holds, and where there are several one for `all`. A line of the "

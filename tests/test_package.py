@@ -138,7 +138,7 @@ def test_the_wheel_works_where_it_is_installed(built: tuple[Path, Path], tmp_pat
     assert where.stdout.startswith(str(site))
     assert run("--version").startswith("rbtc ")
     assert "all 1517 verdicts on the agent name-biased are the known ones" in run("quickstart")
-    assert "1.000" in run("summary", "rbtc-quickstart/run")
+    assert "100.0" in run("summary", "rbtc-quickstart/run")
     assert "wrote 8 files" in run("init", "demo")
     assert "rows in bench" in run("build", "--cases", "demo/cases.yaml", "--out", "bench")
 

@@ -101,15 +101,12 @@ def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
 
 
 def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
-    (shown,) = (text for language, text in blocks() if not language and "Δ matched" in text)
+    (shown,) = (text for language, text in blocks() if not language and "95 % interval" in text)
     printed = shell.run("rbtc quickstart --out out")
     assert "the world is wrong; the user was told: claims" in printed
 
-    def figures(text: str) -> list[list[str]]:
-        return [line.split() for line in text.splitlines() if re.match(r" +(\w+ +\d+ / |\[)", line)]
-
-    assert len(figures(shown)) == 12
-    assert figures(shown) == figures(printed)
+    assert len(printed.splitlines()) <= 25, "a screenful"
+    assert shown.strip() in printed
 
 
 def test_what_is_not_run_is_there() -> None:

@@ -13,6 +13,7 @@ from robustbench_tc.api.rendering import render
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Check
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import inputs
 from robustbench_tc.io import manifest, resolve
 from robustbench_tc.release import freeze
 
@@ -87,11 +88,16 @@ def test_two_releases_of_one_build_differ_in_the_moment_alone(
     assert other == {"croissant.json", "README.md", "build_report.json"}  # the year of the citation
 
 
-def test_reports_of_a_release_carry_its_version(build: Path, tmp_path: Path) -> None:
+def test_a_release_has_a_version_and_the_fingerprint_of_its_build(build: Path, tmp_path: Path) -> None:
     released(build, tmp_path / "out", "2.3.4")
     report = msgspec.json.decode((tmp_path / "out" / "build_report.json").read_bytes())
-    assert report["dataset_version"] == "2.3.4"
-    assert "Dataset version 2.3.4." in (tmp_path / "out" / "build_report.md").read_text()
+    assert "dataset_version" not in report
+    assert (
+        report["fingerprint"]
+        == inputs.load(str(build)).fingerprint()
+        == inputs.load(str(tmp_path / "out")).fingerprint()
+    )
+    assert (inputs.version_of(build), inputs.version_of(tmp_path / "out")) == (None, "2.3.4")
     assert "# RobustBench-TC 2.3.4" in (tmp_path / "out" / "README.md").read_text()
 
 

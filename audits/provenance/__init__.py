@@ -68,10 +68,10 @@ def steps(folder: Folder, rebuild: Rebuild | None) -> Iterator[tuple[list[Check]
     if known.is_release:
         yield [manifest_check(folder), cards_check(folder, rebuild.cards if rebuild else None)], ""
     if any(name in folder.there for name in OF_AN_AUDIT):
-        yield [audit_report_check(folder, released=known.is_release)], ""
+        yield [audit_report_check(folder)], ""
     if folder.kind == "benchmark":
         origin = "" if rebuild is None else rebuild.origin
-        yield [clean_rows_check(folder, origin=origin, released=known.is_release)], ""
+        yield [clean_rows_check(folder, origin=origin)], ""
     yield _rebuilt(folder, rebuild, known.is_release)
     yield licence_checks(folder), ""
 

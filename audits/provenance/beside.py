@@ -46,7 +46,7 @@ def cards_check(folder: Folder, cards: Cards | None) -> Check:
     return check(*what, len(wanted), failures)
 
 
-def audit_report_check(folder: Folder, *, released: bool) -> Check:
+def audit_report_check(folder: Folder) -> Check:
     """Whether the report is one that an audit of these files wrote. What it found is not looked at here: this
     audit finds it again, and nothing reads the earlier one."""
     data = _bytes(folder, AUDIT_REPORT)
@@ -58,9 +58,8 @@ def audit_report_check(folder: Folder, *, released: bool) -> Check:
     same_package = found.package_version == __version__
     if not (found.json() == data if same_package else marker.is_sealed(data, _own_sha256(data))):
         failures.append(Failure(AUDIT_REPORT, "its text is not the one that an audit wrote (own_sha256)"))
-    wanted = {"kind": folder.kind, "profile": folder.report.get("profile"), "build": folder.digest()}
-    if not released:  # its version is younger than the audit that let it out
-        wanted["dataset_version"] = folder.report.get("dataset_version")
+    about = {name: folder.report.get(name) for name in ("profile", "fingerprint")}
+    wanted = {"kind": folder.kind, "build": folder.digest(), **about}
     failures += [
         Failure(f"{AUDIT_REPORT}: {name}", f"{str(getattr(found, name))[:80]} instead of {str(value)[:80]}")
         for name, value in wanted.items()

@@ -85,24 +85,23 @@ def _errata(folder: Folder) -> tuple[errata.Erratum, ...]:
         return ()
 
 
-def clean_rows_check(folder: Folder, *, origin: str, released: bool) -> Check:
+def clean_rows_check(folder: Folder, *, origin: str) -> Check:
     """The digests against the shipped ones. May be left out only where the sources speak.
 
-    A release has a version of its own: its rows are those of the newest dataset version.
+    The newest ones: this package builds no others.
     """
     profile = str(folder.report.get("profile"))
-    version = list(pinned())[-1] if released else str(folder.report.get("dataset_version"))
-    of_version = pinned().get(version)
-    wanted = None if of_version is None else of_version.profiles.get(profile)
+    version, newest = list(pinned().items())[-1]
+    wanted = newest.profiles.get(profile)
     if is_own(folder):
         return not_run(*_WHAT, "own cases: nobody but their maker has them", NOTHING_THERE)
-    if of_version is None or wanted is None:
+    if wanted is None:
         return not_run(
             *_WHAT,
             f"no digest ships for dataset version {version}, profile {profile}",
             may_be_left_out=f"the clean rows were read from {origin}" if origin else None,
         )
-    found = found_digests(folder, of_version.sources)
+    found = found_digests(folder, newest.sources)
     failures = [
         Failure(
             table,
@@ -115,7 +114,7 @@ def clean_rows_check(folder: Folder, *, origin: str, released: bool) -> Check:
         others = {str(row.get("source")) for table in found for row in folder.rows(table)}
         failures += [
             Failure(name, "rows of this source: no digest of them ships, and no sources are at hand")
-            for name in sorted(others - set(of_version.sources))
+            for name in sorted(others - set(newest.sources))
         ]
     corrected = len(_errata(folder))
     said = f"but for {corrected} golden answers that its errata correct" if corrected else ""

@@ -45,7 +45,6 @@ def _derived(folder: Folder) -> dict[str, Any]:
     entries = {name: _entry(folder, name) for name in (listed if isinstance(listed, dict) else ())}
     return {
         "kind": report.get("kind"),
-        "version": report.get("dataset_version"),
         "licence": "apache-2.0",
         "data_sha256": folder.digest(),
         "seed": report.get("seed"),

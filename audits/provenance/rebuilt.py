@@ -212,8 +212,6 @@ class Comparison:
             wanted["checksums"] = {config: self._joined(config) for config in self._checksums}
         wanted["files"] = {path: self._folder.sha256(path) or "" for path in self._theirs}
         wanted["pyarrow"] = said.get("pyarrow")
-        if self._released:  # its own version, which the manifest has too
-            wanted["dataset_version"] = said.get("dataset_version")
         wanted["own_sha256"] = ""
         self.wanted = wanted
         self._held["provenance.report"] = len(wanted)

@@ -39,7 +39,7 @@ from .report import LiveReport, Tally
 from .rows import clean_rows
 
 VERSION = "1.0.0"
-"""Version of the dataset that this code builds."""
+"""Of the rows that this code builds: `datasets` caches them under it."""
 
 Profile = Literal["bundled", "lite", "full"]
 """bundled: every kind in the package's own worlds. full: every kind in BFCL's four categories. lite: BFCL's
@@ -131,7 +131,6 @@ def build(
             write_config(tables, folder, live.config_of(code), in_struct(LiveRow), checksums)
         of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
-            dataset_version=VERSION,
             profile="own" if spec.worlds else spec.profile,
             seed=spec.seed,
             worlds={world.name: marker.sha256(world.file) for world in worlds},

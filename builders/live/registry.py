@@ -25,7 +25,7 @@ TAKES_GOLD = "takes_gold_call"
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The registry types that were named, in the order of every table. Raises UserError for another name."""
-    wanted = {name.removeprefix("live_") for name in names}
+    wanted = {taxonomy.code_of(name.removeprefix("live_")) for name in names}
     usable = registry_types()
     for name in sorted(wanted.difference(usable)):
         what = "does not exist"

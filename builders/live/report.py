@@ -18,7 +18,6 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["robustbench-tc-live"] = "robustbench-tc-live"
     report_version: int = marker.BUILD_VERSION
-    dataset_version: str
     profile: str
     """`bundled`, `lite` or `full`; `own` where worlds were named."""
     seed: int

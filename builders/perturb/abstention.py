@@ -141,7 +141,7 @@ class GoldRemoved(NoCall):
 
     code = "gold_removed"
     order = 201
-    display_name = "GoldGone"
+    display_name, label = "GoldGone", "gold tool removed"
     component = "action"
     channel = "registry"
     applies_to = "every source"
@@ -198,7 +198,7 @@ class NearMiss(NoCall):
 
     code = "near_miss"
     order = 202
-    display_name = "NearMiss"
+    display_name, label = "NearMiss", "lookalike replaces gold tool"
     component = "action"
     channel = "registry"
     applies_to = "every source"

@@ -32,7 +32,7 @@ class Irrelevant(NoCall):
 
     code = "irrelevant"
     order = 206
-    display_name = "Irrelevant"
+    display_name, label = "Irrelevant", "only irrelevant tools"
     component = "action"
     channel = "registry"
     applies_to = ("bfcl_v3",)

@@ -83,7 +83,7 @@ class MissingValue(NoCall):
 
     code = "missing_value"
     order = 203
-    display_name = "NoValue"
+    display_name, label = "NoValue", "required value missing"
     component = "observation"
     channel = "context"
     what_is_modified = "One value that the gold tool requires is taken out of the request."
@@ -161,7 +161,7 @@ class AnswerDirectly(NoCall):
 
     code = "answer_directly"
     order = 204
-    display_name = "NoNeed"
+    display_name, label = "NoNeed", "no tool needed"
     component = "observation"
     channel = "context"
     applies_to = "every source"
@@ -222,7 +222,7 @@ class CallDue(Asked):
 
     code = "call_due"
     order = 205
-    display_name = "CallDue"
+    display_name, label = "CallDue", "call due, declining allowed"
     component = "observation"
     channel = "context"
     applies_to = "every source"

@@ -141,7 +141,7 @@ class SameNameA(SameName):
 
     code = "same_name_A"
     order = 5
-    display_name = "Dup-NoDesc"
+    display_name, label = "Dup-NoDesc", "twin, no description"
     what_is_modified = (
         "A distractor with the ground-truth tool's name is added, carrying neither description nor "
         "parameters."
@@ -170,7 +170,7 @@ class SameNameB(SameName):
 
     code = "same_name_B"
     order = 6
-    display_name = "Dup-Desc"
+    display_name, label = "Dup-Desc", "described twin, no parameters"
     what_is_modified = "A same-named distractor is added with the correct description and no parameters."
     how_made = _HOW_MADE.format("the gold tool's description and no parameters")
     description = "gold"
@@ -194,7 +194,7 @@ class SameNameC(SameName):
 
     code = "same_name_C"
     order = 7
-    display_name = "Dup-WrongP"
+    display_name, label = "Dup-WrongP", "undescribed twin, wrong parameters"
     what_is_modified = "A same-named distractor is added with no description and wrong parameters."
     how_made = _HOW_MADE.format("no description, and the parameters of another tool")
     description = "none"
@@ -218,7 +218,7 @@ class SameNameD(SameName):
 
     code = "same_name_D"
     order = 8
-    display_name = "Dup-DescWP"
+    display_name, label = "Dup-DescWP", "described twin, wrong parameters"
     what_is_modified = "A same-named distractor is added with the correct description and wrong parameters."
     how_made = _HOW_MADE.format("the gold tool's description, and the parameters of another tool")
     description = "gold"
@@ -241,7 +241,7 @@ class SameNameE(SameName):
 
     code = "same_name_E"
     order = 9
-    display_name = "Dup-SwapDP"
+    display_name, label = "Dup-SwapDP", "twin, another tool's definition"
     what_is_modified = (
         "A same-named distractor is added with a swapped, wrong description and wrong parameters (the "
         "paper does not say where the swapped text comes from)."
@@ -272,7 +272,7 @@ class Redundant(Registry):
 
     code = "redundant"
     order = 10
-    display_name = "RedunTool"
+    display_name, label = "RedunTool", "similar tools added"
     channel = "siblings"
     what_is_modified = (
         "Plausible sibling tools that do a related but different job are added to the tool list."

@@ -170,6 +170,7 @@ class Perturbation:
     code: ClassVar[str]
     order: ClassVar[int]
     display_name: ClassVar[str]
+    label: ClassVar[str]
     component: ClassVar[Component]
     level: ClassVar[Level]
     pack: ClassVar[Pack]

@@ -271,7 +271,7 @@ class Context2k(Before):
 
     code = "context_2k"
     order = 301
-    display_name = "Context-2k"
+    display_name, label = "Context-2k", "2k tokens before request"
     what_is_modified = "Closed exchanges of 2,000 tokens stand before the request, which stays as it is."
     tokens = 2_000
     rows = Rows(paper=198, bundled=73, full=3097)
@@ -294,7 +294,7 @@ class Context8k(Before):
 
     code = "context_8k"
     order = 302
-    display_name = "Context-8k"
+    display_name, label = "Context-8k", "8k tokens before request"
     what_is_modified = "Closed exchanges of 8,000 tokens stand before the request, which stays as it is."
     tokens = 8_000
     rows = Rows(paper=197, bundled=73, full=3097)
@@ -317,7 +317,7 @@ class Context32k(Before):
 
     code = "context_32k"
     order = 303
-    display_name = "Context-32k"
+    display_name, label = "Context-32k", "32k tokens before request"
     what_is_modified = "Closed exchanges of 32,000 tokens stand before the request, which stays as it is."
     tokens = 32_000
     rows = Rows(paper=197, bundled=73, full=3095)

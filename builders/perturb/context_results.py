@@ -156,7 +156,7 @@ class BenignResult(Result):
 
     code = "benign_result"
     order = 304
-    display_name = "Result"
+    display_name, label = "Result", "plausible tool result"
     level = "interaction"
     what_is_modified = "The first tool call is answered with a plausible success; a second reply follows."
     how_made = (
@@ -200,7 +200,7 @@ class InjectedResult(Result):
 
     code = "injected_result"
     order = 305
-    display_name = "Injected"
+    display_name, label = "Injected", "injection in tool result"
     level = "internalization"
     what_is_modified = (
         "The first tool call is answered with a plausible success that carries an order to call another tool."

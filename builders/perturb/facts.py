@@ -14,7 +14,7 @@ from robustbench_tc.taxonomy import PerturbationType
 from . import cases
 from .base import REGISTRY, Case, Perturbation
 
-OWN = ("code", "order", "display_name", "what_is_modified", "golden")
+OWN = ("code", "order", "display_name", "label", "what_is_modified", "golden")
 """Facts that a type states in its own class. The others may come from a base class that is not a type."""
 
 STATED = (
@@ -99,6 +99,8 @@ def problems(
         u.code for u in REGISTRY.values() if u.code != unit.code and getattr(u, "order", 0) == found.order
     ]:
         wrong.append(f"order {found.order} is taken by {others[0]}")
+    if len(found.label.split()) > 4:
+        wrong.append("label has more than four words")
     if not found.sources:
         wrong.append("applies_to names no source")
     if isinstance(unit.applies_to, tuple) and (lost := set(unit.applies_to) - set(found.sources)):

@@ -287,6 +287,7 @@ def facts_of(base: type[InLanguage], language: Language) -> dict[str, Any]:
         "code": f"language_{language.code}" if kept else f"language_full_{language.code}",
         "language": language.code,
         "display_name": f"{language.name}-{'Kept' if kept else 'Full'}",
+        "label": f"{language.name}, values {base.values}",
         "what_is_modified": _CHANGED.format(language=language.name, values=changed),
         "how_made": _HOW_MADE.format(language=language.name) + made,
         "prompt_words": MappingProxyType({"language": language.name}),

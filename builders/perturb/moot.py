@@ -197,7 +197,7 @@ class CDMoot(Moot):
 
     code = "CD_moot"
     order = 511
-    display_name = "MisDesc-Moot"
+    display_name, label = "MisDesc-Moot", "cheaper tool lacks parameter"
     what_is_modified = (
         "A look-alike enters; the cheaper of the two tools lacks a parameter, which the query needs in half "
         "of the rows; the query asks for the cheapest tool that can do it."
@@ -225,7 +225,7 @@ class TDMoot(Moot):
 
     code = "TD_moot"
     order = 512
-    display_name = "TimeDesc-Moot"
+    display_name, label = "TimeDesc-Moot", "faster tool lacks parameter"
     what_is_modified = (
         "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in half "
         "of the rows; the query asks for the fastest tool that can do it."

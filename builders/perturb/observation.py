@@ -102,7 +102,7 @@ class RealisticTypos(QueryRewrite):
 
     code = "realistic_typos"
     order = 1
-    display_name = "Typo"
+    display_name, label = "Typo", "typos in the request"
     what_is_modified = (
         "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they were."
     )
@@ -131,7 +131,7 @@ class QueryParaphrase(QueryRewrite):
 
     code = "query_paraphrase"
     order = 2
-    display_name = "QueryPara"
+    display_name, label = "QueryPara", "request reworded"
     what_is_modified = (
         "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay as "
         "they were."
@@ -167,7 +167,7 @@ class ParaphraseToolDescription(Rewrite):
 
     code = "paraphrase_tool_description"
     order = 3
-    display_name = "ToolPara"
+    display_name, label = "ToolPara", "tool descriptions reworded"
     channel = "descriptions"
     what_is_modified = (
         "Every tool's natural-language description is reworded with the same meaning and about the same "
@@ -245,7 +245,7 @@ class ParaphraseParameterDescription(Rewrite):
 
     code = "paraphrase_parameter_description"
     order = 4
-    display_name = "ParamPara"
+    display_name, label = "ParamPara", "parameter descriptions reworded"
     channel = "descriptions"
     what_is_modified = (
         "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."

@@ -110,7 +110,7 @@ class CDInv(Opposed):
 
     code = "CD_inv"
     order = 507
-    display_name = "MisDesc-Inv"
+    display_name, label = "MisDesc-Inv", "cheap decoy, speed asked"
     what_is_modified = (
         "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for the "
         "fast one at any price."
@@ -138,7 +138,7 @@ class TDInv(Opposed):
 
     code = "TD_inv"
     order = 508
-    display_name = "TimeDesc-Inv"
+    display_name, label = "TimeDesc-Inv", "fast decoy, price asked"
     what_is_modified = (
         "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for the "
         "cheap one without hurry."

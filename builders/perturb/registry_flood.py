@@ -189,7 +189,7 @@ class Flood1(Flood):
 
     code = "flood_1"
     order = 406
-    display_name = "Flood-1"
+    display_name, label = "Flood-1", "1 unrelated tool added"
     what_is_modified = (
         "One tool of other samples of the source enters; names and parameters differ from the gold's."
     )
@@ -212,7 +212,7 @@ class Flood3(Flood):
 
     code = "flood_3"
     order = 407
-    display_name = "Flood-3"
+    display_name, label = "Flood-3", "3 unrelated tools added"
     what_is_modified = (
         "Three tools of other samples of the source enter; names and parameters differ from the gold's."
     )
@@ -237,7 +237,7 @@ class Flood10(Flood):
 
     code = "flood_10"
     order = 408
-    display_name = "Flood-10"
+    display_name, label = "Flood-10", "10 unrelated tools added"
     what_is_modified = (
         "Ten tools of other samples of the source enter; names and parameters differ from the gold's."
     )
@@ -269,7 +269,7 @@ class Flood30(Flood):
 
     code = "flood_30"
     order = 409
-    display_name = "Flood-30"
+    display_name, label = "Flood-30", "30 unrelated tools added"
     what_is_modified = (
         "Thirty tools of other samples of the source enter; names and parameters differ from the gold's."
     )

@@ -161,7 +161,7 @@ class GhostInPassing(Open):
 
     code = "ghost_tool_1"
     order = 401
-    display_name = "Ghost-Passing"
+    display_name, label = "Ghost-Passing", "missing tool mentioned"
     what_is_modified = "An earlier assistant turn names, in passing, a tool that is not registered."
     how_made = (
         "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
@@ -233,7 +233,7 @@ class GhostAsked(Asked, Open):
 
     code = "ghost_tool_2"
     order = 402
-    display_name = "Ghost-Asked"
+    display_name, label = "Ghost-Asked", "missing tool requested"
     what_is_modified = "The user asks, by name, for a tool that is not registered."
     how_made = f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}{_OPEN}"
     may_change = ("messages", "golden answers")
@@ -262,7 +262,7 @@ class GhostAlone(Asked):
 
     code = "ghost_tool_3"
     order = 403
-    display_name = "Ghost-Alone"
+    display_name, label = "Ghost-Alone", "only missing tool requested"
     level = "internalization"
     what_is_modified = (
         "As ghost_tool_2, and every accepted tool leaves the registry: no call is right, of any tool."

@@ -93,7 +93,7 @@ class Prerequisite(Perturbation):
 
     code = "prerequisite"
     order = 405
-    display_name = "Prereq"
+    display_name, label = "Prereq", "prerequisite call missing"
     component = "action"
     level = "reasoning"
     pack = "registry"

@@ -158,7 +158,7 @@ class RotSlight(Noisy):
 
     code = "rot_slight"
     order = 410
-    display_name = "Rot-Slight"
+    display_name, label = "Rot-Slight", "names misspelt"
     what_is_modified = "RoTBench's own noise of level slight: some letters of names changed."
     how_made = _HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change.")
     noise = "slight"
@@ -185,7 +185,7 @@ class RotMedium(Noisy):
 
     code = "rot_medium"
     order = 411
-    display_name = "Rot-Medium"
+    display_name, label = "Rot-Medium", "names garbled"
     what_is_modified = (
         "RoTBench's own noise of level medium: names reversed or replaced by letters without meaning."
     )
@@ -216,7 +216,7 @@ class RotHeavy(Noisy):
 
     code = "rot_heavy"
     order = 412
-    display_name = "Rot-Heavy"
+    display_name, label = "Rot-Heavy", "names exchanged"
     what_is_modified = (
         "RoTBench's own noise of level heavy: names exchanged between tools or parameters, parameters added "
         "that have to be given."
@@ -251,7 +251,7 @@ class RotUnion(Noisy):
 
     code = "rot_union"
     order = 413
-    display_name = "Rot-Union"
+    display_name, label = "Rot-Union", "names in mixed noise"
     what_is_modified = "RoTBench's own noise of level union: noise of all levels together."
     how_made = _HOW_MADE.format("union", "", "Noise of all levels on names of tools and parameters together.")
     noise = "union"

@@ -201,7 +201,7 @@ class TypeShift(Perturbation):
 
     code = "type_shift"
     order = 404
-    display_name = "TypeShift"
+    display_name, label = "TypeShift", "parameter type changed"
     component = "action"
     level = "interaction"
     pack = "registry"

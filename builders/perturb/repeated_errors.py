@@ -50,7 +50,7 @@ class TimeoutOnce(RepeatedTimeout):
 
     code = "transient_timeout_x1"
     order = 621
-    display_name = "Timeout-1"
+    display_name, label = "Timeout-1", "1 call times out"
     what_is_modified = "The first tool call is answered with the time-out message."
     times = 1
     series, dose = "timeouts", 1
@@ -63,7 +63,7 @@ class TimeoutTwice(RepeatedTimeout):
 
     code = "transient_timeout_x2"
     order = 622
-    display_name = "Timeout-2"
+    display_name, label = "Timeout-2", "2 calls time out"
     what_is_modified = "The first two tool calls are answered with the time-out message."
     times = 2
     series, dose = "timeouts", 2
@@ -76,7 +76,7 @@ class TimeoutAlways(RepeatedTimeout):
 
     code = "transient_timeout_x9"
     order = 623
-    display_name = "Timeout-9"
+    display_name, label = "Timeout-9", "9 calls time out"
     what_is_modified = "The first nine tool calls are answered with the time-out message; tries are counted."
     times = 9
     scored = False

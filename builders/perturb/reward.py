@@ -76,7 +76,7 @@ class CD(Suffixed):
 
     code = "CD"
     order = 11
-    display_name = "MisDesc"
+    display_name, label = "MisDesc", "cheap decoy"
     what_is_modified = (
         "An equivalent tool enters under a name that sounds cheaper (_Budget); descriptions state prices"
         " per call, the ground-truth tool is the cheaper one; the query asks for a cheap option."
@@ -110,7 +110,7 @@ class TD(Suffixed):
 
     code = "TD"
     order = 12
-    display_name = "TimeDesc"
+    display_name, label = "TimeDesc", "fast decoy"
     what_is_modified = (
         "As CD with response times: the equivalent tool is named _Fast, the ground-truth tool is the "
         "faster one; the query asks for a quick option."
@@ -144,7 +144,7 @@ class CDNT(Suffixed):
 
     code = "CD_NT"
     order = 13
-    display_name = "MisDesc-N"
+    display_name, label = "MisDesc-N", "cheap decoy, neutral name"
     what_is_modified = "As CD, but the equivalent tool carries a neutral suffix (_1)."
     how_made = _HOW_MADE.format(
         what="price per call", name="by the gold tool's name and `_1`", query=_STATED.format(wish="cheap one")
@@ -173,7 +173,7 @@ class TDNT(Suffixed):
 
     code = "TD_NT"
     order = 14
-    display_name = "TimeDesc-N"
+    display_name, label = "TimeDesc-N", "fast decoy, neutral name"
     what_is_modified = "As TD, but the equivalent tool carries a neutral suffix (_1)."
     how_made = _HOW_MADE.format(
         what="response time", name="by the gold tool's name and `_1`", query=_STATED.format(wish="quick one")
@@ -202,7 +202,7 @@ class CDAB(Unstated):
 
     code = "CD_AB"
     order = 15
-    display_name = "MisDesc-Abbr"
+    display_name, label = "MisDesc-Abbr", "cheap decoy, cryptic gold"
     what_is_modified = (
         "The ground-truth tool is renamed to an abbreviation; an equivalent, dearer tool keeps the "
         "readable name; the query is unchanged."
@@ -242,7 +242,7 @@ class TDAB(Unstated):
 
     code = "TD_AB"
     order = 16
-    display_name = "TimeDesc-Abbr"
+    display_name, label = "TimeDesc-Abbr", "fast decoy, cryptic gold"
     what_is_modified = (
         "The ground-truth tool is renamed to an abbreviation; an equivalent, slower tool keeps the "
         "readable name; the query is unchanged."
@@ -288,7 +288,7 @@ class CDABPref(Stated):
 
     code = "CD_AB_pref"
     order = 23
-    display_name = "MisDesc-Abbr-Pref"
+    display_name, label = "MisDesc-Abbr-Pref", "cryptic gold, price asked"
     what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
@@ -315,7 +315,7 @@ class TDABPref(Stated):
 
     code = "TD_AB_pref"
     order = 24
-    display_name = "TimeDesc-Abbr-Pref"
+    display_name, label = "TimeDesc-Abbr-Pref", "cryptic gold, speed asked"
     what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"

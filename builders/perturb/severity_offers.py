@@ -72,7 +72,7 @@ class Factor15(Factor):
 
     code = "factor_1_5"
     order = 604
-    display_name = "Factor-1.5"
+    display_name, label = "Factor-1.5", "decoy costs 1.5 times"
     what_is_modified = "As CD; the tool called _Budget costs one and a half times what the gold tool does."
     how_made = _FACTOR.format(times="one and a half times")
     factors = (Fraction(3, 2),)
@@ -98,7 +98,7 @@ class Factor5(Factor):
 
     code = "factor_5"
     order = 605
-    display_name = "Factor-5"
+    display_name, label = "Factor-5", "decoy costs 5 times"
     what_is_modified = "As CD; the tool called _Budget costs five times what the gold tool does."
     how_made = _FACTOR.format(times="five times")
     factors = (5,)
@@ -124,7 +124,7 @@ class Factor100(Factor):
 
     code = "factor_100"
     order = 606
-    display_name = "Factor-100"
+    display_name, label = "Factor-100", "decoy costs 100 times"
     what_is_modified = "As CD; the tool called _Budget costs a hundred times what the gold tool does."
     how_made = _FACTOR.format(times="a hundred times")
     factors = (100,)
@@ -181,7 +181,7 @@ class Shortened5(Shortened):
 
     code = "abbreviated_5"
     order = 607
-    display_name = "Abbr-5"
+    display_name, label = "Abbr-5", "gold keeps 5 letters"
     what_is_modified = "As CD_AB; each part of the gold tool's name keeps five letters."
     how_made = _SHORTENED.format(least=7, kept="the first five stay")
     letters = 5
@@ -207,7 +207,7 @@ class Shortened3(Shortened):
 
     code = "abbreviated_3"
     order = 608
-    display_name = "Abbr-3"
+    display_name, label = "Abbr-3", "gold keeps 3 letters"
     what_is_modified = "As CD_AB, drawn once more; each part of the gold tool's name keeps three letters."
     how_made = _SHORTENED.format(least=5, kept="the first three stay")
     letters = 3
@@ -233,7 +233,7 @@ class Shortened1(Shortened):
 
     code = "abbreviated_1"
     order = 609
-    display_name = "Abbr-1"
+    display_name, label = "Abbr-1", "gold keeps 1 letter"
     what_is_modified = "As CD_AB; each part of the gold tool's name keeps one letter."
     how_made = _SHORTENED.format(least=3, kept="the first one stays")
     letters = 1

@@ -263,7 +263,7 @@ class Typos1(Typos):
 
     code = "typos_1"
     order = 601
-    display_name = "Typo-1"
+    display_name, label = "Typo-1", "1 typo by rule"
     what_is_modified = "The user query gains one keyboard slip by rule; gold values stay as they were."
     how_made = _HOW_MADE.format(slips="One slip")
     slips = 1
@@ -286,7 +286,7 @@ class Typos2(Typos):
 
     code = "typos_2"
     order = 602
-    display_name = "Typo-3"
+    display_name, label = "Typo-3", "3 typos by rule"
     what_is_modified = "The user query gains three keyboard slips by rule; gold values stay as they were."
     how_made = _HOW_MADE.format(slips="Three slips")
     slips = 3
@@ -311,7 +311,7 @@ class Typos3(Typos):
 
     code = "typos_3"
     order = 603
-    display_name = "Typo-8"
+    display_name, label = "Typo-8", "8 typos by rule"
     what_is_modified = "The user query gains eight keyboard slips by rule; gold values stay as they were."
     how_made = _HOW_MADE.format(slips="Eight slips")
     slips = 8

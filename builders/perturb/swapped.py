@@ -184,7 +184,7 @@ class CDSwap(SuffixedSwap):
 
     code = "CD_swap"
     order = 501
-    display_name = "MisDesc-Swap"
+    display_name, label = "MisDesc-Swap", "decoy truly cheaper"
     core = draws_as = "CD"
     what_is_modified = _WHAT.format(core="CD", which="the tool named _Budget", better="cheaper")
     how_made = _HOW_MADE.format(core="CD", which="called `_Budget`")
@@ -213,7 +213,7 @@ class TDSwap(SuffixedSwap):
 
     code = "TD_swap"
     order = 502
-    display_name = "TimeDesc-Swap"
+    display_name, label = "TimeDesc-Swap", "decoy truly faster"
     core = draws_as = "TD"
     what_is_modified = _WHAT.format(core="TD", which="the tool named _Fast", better="faster")
     how_made = _HOW_MADE.format(core="TD", which="called `_Fast`")
@@ -242,7 +242,7 @@ class CDNTSwap(SuffixedSwap):
 
     code = "CD_NT_swap"
     order = 503
-    display_name = "MisDesc-N-Swap"
+    display_name, label = "MisDesc-N-Swap", "neutral name truly cheaper"
     core = draws_as = "CD_NT"
     what_is_modified = _WHAT.format(core="CD_NT", which="the tool with the suffix _1", better="cheaper")
     how_made = _HOW_MADE.format(core="CD_NT", which="with the suffix `_1`")
@@ -271,7 +271,7 @@ class TDNTSwap(SuffixedSwap):
 
     code = "TD_NT_swap"
     order = 504
-    display_name = "TimeDesc-N-Swap"
+    display_name, label = "TimeDesc-N-Swap", "neutral name truly faster"
     core = draws_as = "TD_NT"
     what_is_modified = _WHAT.format(core="TD_NT", which="the tool with the suffix _1", better="faster")
     how_made = _HOW_MADE.format(core="TD_NT", which="with the suffix `_1`")
@@ -300,7 +300,7 @@ class CDABSwap(ReadableSwap):
 
     code = "CD_AB_swap"
     order = 505
-    display_name = "MisDesc-Abbr-Swap"
+    display_name, label = "MisDesc-Abbr-Swap", "readable name truly cheaper"
     core = draws_as = "CD_AB"
     what_is_modified = _WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper")
     how_made = _HOW_MADE.format(core="CD_AB", which="with the readable name")
@@ -324,7 +324,7 @@ class TDABSwap(ReadableSwap):
 
     code = "TD_AB_swap"
     order = 506
-    display_name = "TimeDesc-Abbr-Swap"
+    display_name, label = "TimeDesc-Abbr-Swap", "readable name truly faster"
     core = draws_as = "TD_AB"
     what_is_modified = _WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster")
     how_made = _HOW_MADE.format(core="TD_AB", which="with the readable name")

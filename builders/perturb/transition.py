@@ -66,7 +66,7 @@ class TransientTimeout(Transition):
 
     code = "transient_timeout"
     order = 17
-    display_name = "Timeout"
+    display_name, label = "Timeout", "tool times out"
     what_is_modified = (
         "The first tool call is answered with a fixed time-out message; a second inference pass follows."
     )
@@ -83,7 +83,7 @@ class TransientRateLimit(Transition):
 
     code = "transient_rate_limit"
     order = 18
-    display_name = "RateLim"
+    display_name, label = "RateLim", "tool is rate-limited"
     what_is_modified = "The first tool call is answered with a fixed HTTP 429 message."
     injected_error = (
         "HTTP 429 Too Many Requests. The provider rejected the call because the per-minute rate limit "
@@ -98,7 +98,7 @@ class TransientAuthError(Transition):
 
     code = "transient_auth_error"
     order = 19
-    display_name = "AuthErr"
+    display_name, label = "AuthErr", "tool rejects credentials"
     what_is_modified = (
         "The first tool call is answered with a fixed authorisation-failure message (Table 1: 401 or 403; "
         "Appendix G string: 401)."
@@ -116,7 +116,7 @@ class TransientServerError(Transition):
 
     code = "transient_server_error"
     order = 20
-    display_name = "5xxErr"
+    display_name, label = "5xxErr", "tool's server fails"
     what_is_modified = (
         "The first tool call is answered with a fixed server-error message (Table 1: any 5xx; "
         "Appendix G string: 500)."
@@ -131,7 +131,7 @@ class TransientMalformedResponse(Transition):
 
     code = "transient_malformed_response"
     order = 21
-    display_name = "Malform"
+    display_name, label = "Malform", "tool returns malformed JSON"
     what_is_modified = (
         "The first tool call is answered as if its body could not be parsed (Table 1 says malformed JSON is "
         "returned; the Appendix G string only describes it)."
@@ -146,7 +146,7 @@ class TransientSchemaDrift(Transition):
 
     code = "transient_schema_drift"
     order = 22
-    display_name = "SchemaD"
+    display_name, label = "SchemaD", "tool's schema drifts"
     what_is_modified = (
         "The first tool call is answered with a schema-mismatch message (Table 1: a parameter is no longer "
         "valid; Appendix G: the output breaks its declared schema)."

@@ -99,7 +99,7 @@ class CDUnit(MixedUnits):
 
     code = "CD_unit"
     order = 509
-    display_name = "MisDesc-Unit"
+    display_name, label = "MisDesc-Unit", "prices in different units"
     what_is_modified = (
         "An equivalent, dearer tool enters; one price is per call, the other per 1,000 calls; the query asks "
         "for a cheap option."
@@ -129,7 +129,7 @@ class TDUnit(MixedUnits):
 
     code = "TD_unit"
     order = 510
-    display_name = "TimeDesc-Unit"
+    display_name, label = "TimeDesc-Unit", "times in different units"
     what_is_modified = (
         "An equivalent, slower tool enters; one response time is in milliseconds, the other in seconds; the "
         "query asks for a quick option."

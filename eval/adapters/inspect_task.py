@@ -22,7 +22,7 @@ from robustbench_tc.eval import passes, wire
 from robustbench_tc.eval.models import DEFAULT_DECODING
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.run import received, with_call_noted
-from robustbench_tc.schema import Json, Prediction, Sample, dumps
+from robustbench_tc.schema import Json, Prediction, Sample, dataset_label, dumps
 
 from .bench import KEY, Bench
 from .figures import figures
@@ -54,7 +54,7 @@ def benchmark(
         scorer=_verdicts(bench),
         config=GenerateConfig(**DEFAULT_DECODING),
         metadata={KEY: msgspec.to_builtins(bench.origin)},
-        version=bench.data.version or "unversioned",
+        version=dataset_label(bench.data.version, bench.origin.fingerprint),
     )
 
 

@@ -3,6 +3,7 @@
 
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow
 from robustbench_tc.schema import Json
@@ -40,7 +41,7 @@ class LiveRows:
         """Raises UserError as `rbtc live run` does."""
         data = inputs.load(dataset, revision=revision)
         selection = Selection(
-            types=inputs.codes(words(types)), ids=tuple(dict.fromkeys(words(ids))), limit=limit
+            types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(words(ids))), limit=limit
         )
         self._rows = {row.id: row for row in inputs.select(data, selection)}
         self._clean = data.clean()

@@ -18,6 +18,7 @@ from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io import numbers
+from robustbench_tc.schema import dataset_label
 
 from . import checks, flags, live, reading, scoring
 from .datasets import Datasets, LiveRows, Rows
@@ -114,7 +115,7 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
         defend=settings.defend,
         repeats=settings.repeat,
         dataset=rows.title,
-        version=rows.version or "unversioned",
+        version=rows.version or "",
         fingerprint=rows.digest,
         inputs=inputs,
         checker=CHECKER,
@@ -158,8 +159,8 @@ def table(entry: Entry) -> str:
     """The figures with their intervals, the flags and what they mean, as Markdown."""
     behind = f", behind {', '.join(entry.defend)}" if entry.defend else ""
     lines = [
-        f"**{entry.submission.model}**, mode {entry.mode}{behind}, on {entry.dataset} {entry.version} "
-        f"({entry.fingerprint[:8]})",
+        f"**{entry.submission.model}**, mode {entry.mode}{behind}, on {entry.dataset} "
+        f"{dataset_label(entry.version, entry.fingerprint)}",
         "",
         "| | value | 95 % interval |",
         "|---|---|---|",

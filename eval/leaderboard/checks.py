@@ -16,7 +16,7 @@ from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord
-from robustbench_tc.schema import Prediction, Sample
+from robustbench_tc.schema import Prediction, Sample, dataset_label
 
 from . import reading
 from .datasets import LiveRows, Rows
@@ -57,13 +57,13 @@ def asked(
 ) -> list[reading.Row]:
     """The answers or episodes in a file, in the dataset's order. Raises Refused unless the record is of all
     of this dataset, and each row is there once for each repeat, and answered."""
-    settings, version = record.settings, record.dataset_version
-    if (settings.fingerprint, version) != (data.digest, data.version):
+    settings = record.settings
+    if settings.fingerprint != data.digest:
+        theirs = dataset_label(record.dataset_version, settings.fingerprint)
         raise Refused(
             "dataset",
-            f"the run is of dataset version {shown(str(version))}, fingerprint "
-            f"{shown(settings.fingerprint, 12)}; {data.title} is version {data.version}, fingerprint "
-            f"{data.digest[:12]}: evaluate on that version",
+            f"the run is of the dataset {shown(theirs)}, and {data.title} is "
+            f"{dataset_label(data.version, data.digest)}: evaluate on that one",
         )
     if not 1 <= settings.repeat <= reading.REPEATS:
         raise Refused("ids", f"every row was asked more than {reading.REPEATS} times, or less than once")

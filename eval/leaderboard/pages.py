@@ -13,6 +13,7 @@ from robustbench_tc.eval.live.report import false_success, mean
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
+from robustbench_tc.schema import dataset_label
 
 from .boards import HEAD, PAPER, Board, Row, defended
 from .entry import Figures, Usage
@@ -192,12 +193,10 @@ def by(row: Row) -> str:
 
 
 def label(board: Board) -> str:
-    """`version 1.0.0 (cc827666)`"""
-    return (
-        "the paper's own rows"
-        if board.fingerprint == PAPER
-        else safe(f"version {board.version} ({board.fingerprint[:8]})")
-    )
+    """`1.0.0 (cc827666)`; of a build the fingerprint alone."""
+    if board.fingerprint == PAPER:
+        return "the paper's own rows"
+    return safe(dataset_label(board.version, board.fingerprint))
 
 
 def title(board: Board) -> str:
@@ -264,7 +263,7 @@ def heatmap(found: Figures) -> Markup:
     values: dict[str, Interval | None] = {code: line.accuracy for code, line in found.types.items()}
     groups: dict[str, dict[str, str]] = {"": {taxonomy.CLEAN: "clean"}}
     for one in taxonomy.among(values):
-        groups.setdefault(one.component or "", {})[one.code] = one.display_name
+        groups.setdefault(one.component or "", {})[one.code] = taxonomy.named(one.code)
     values[taxonomy.CLEAN] = found.metrics[taxonomy.CLEAN]
     return figures.heatmap([figures.Row("accuracy", values)], groups, "accuracy by type, in percent")
 

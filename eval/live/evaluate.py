@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.worlds.handle import WorldType
@@ -93,7 +94,7 @@ def run_live(
     chain = defended.parse(words(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
     only = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
-    selection = Selection(types=inputs.codes(words(types)), ids=only, limit=limit)
+    selection = Selection(types=inputs.codes(taxonomy.split(types)), ids=only, limit=limit)
     rows = inputs.select(data, selection)
     settings = Settings(
         fingerprint=data.fingerprint(),

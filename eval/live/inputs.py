@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import live, schema
+from robustbench_tc import live, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
@@ -151,7 +151,8 @@ def _in_turns(rows: Sequence[LiveRow]) -> list[LiveRow]:
 def codes(words: Iterable[str]) -> tuple[str, ...]:
     """Type codes for what a user named: `clean`, a code, a kind of fault, or a registry type."""
     known = {*live.KINDS, *live.registry_types()}
-    return tuple(dict.fromkeys(f"live_{one}" if one in known else one for one in words))
+    named = map(taxonomy.code_of, words)
+    return tuple(dict.fromkeys(f"live_{one}" if one in known else one for one in named))
 
 
 def world_types(

@@ -8,6 +8,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
 from robustbench_tc.live import KINDS, registry_types
+from robustbench_tc.schema import dataset_label
 from robustbench_tc.worlds.host import Worlds
 
 from ..evaluate import check_thread
@@ -68,7 +69,7 @@ def report_live(
         run=folder.path.name,
         model=settings.model,
         mode=settings.mode,
-        dataset=f"{Path(data.name).name} {data.version or 'unversioned'}",
+        dataset=f"{Path(data.name).name} {dataset_label(data.version, data.fingerprint())}",
         finding=finding(found, scores),
         tables=(_costs(found, scores), _effects(scores)),
         episodes=tuple(drawn),

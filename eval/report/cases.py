@@ -1,5 +1,5 @@
-"""Lost samples to read: of each component one that was right on clean and is wrong when perturbed, both replies
-side by side."""
+"""Lost samples to read: of each component one that was right on clean and is wrong when perturbed, with both
+replies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

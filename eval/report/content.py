@@ -182,7 +182,7 @@ def build(
                 run=run.path,
                 params_b=params_of(run.model),
                 summary=summaries[at],
-                answer=answer(run, aligned[at], summaries[at]),
+                answer=answer(run, aligned[at]),
                 losses=losses.by_component(aligned[at], allow_missing=partial),
                 source_losses=losses.by_source(aligned[at], of_sample, allow_missing=partial),
                 error_modes=rest.error_modes,
@@ -206,7 +206,7 @@ def build(
     models.sort(key=_rank)
     own = runs[0].own_tools
     return Report(
-        dataset_version=OWN_TOOLS if own else runs[0].dataset_version or "unversioned",
+        dataset_version=OWN_TOOLS if own else runs[0].dataset_label,
         fingerprint=runs[0].fingerprint,
         convention=options.convention,
         subset=options.subset,
@@ -343,7 +343,7 @@ def _card(run: Run) -> dict[str, str]:
         "model": run.model,
         "mode": run.mode,
         "dataset": str(record.get("dataset", "")).rstrip("/").rpartition("/")[2],
-        "dataset version": run.dataset_version or "unversioned",
+        "dataset version": run.dataset_label,
         "fingerprint": (run.fingerprint or "")[:16],
         "selection": _short("; ".join(filter(None, selections)), 200) or "every row",
         "repeats": str(run.repeats),

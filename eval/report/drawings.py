@@ -42,7 +42,7 @@ def heatmap(models: tuple[Model, ...]) -> Markup:
     types = [t for t in taxonomy.types() if any(t.code in m.summary.types for m in models)]
     groups = {"": {taxonomy.CLEAN: "clean"}}
     for component in taxonomy.COMPONENTS:
-        if names := {t.code: t.display_name for t in types if t.component == component}:
+        if names := {t.code: taxonomy.named(t.code) for t in types if t.component == component}:
             groups[component] = names
     rows = []
     for model in models:
@@ -166,7 +166,7 @@ def flips(model: Model) -> dict[str, Line]:
 
 def flip_bars(model: Model) -> Markup:
     """A bar per type: right on both, gained, lost, wrong on both."""
-    stacks = [_flip_stack(taxonomy.get(code).display_name, line) for code, line in flips(model).items()]
+    stacks = [_flip_stack(code, line) for code, line in flips(model).items()]
     return figures.stacks(stacks, f"flips of {model.label} between clean and perturbed")
 
 
@@ -239,7 +239,7 @@ def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for one in taxonomy.among(there):
         component = one.component if one.code in taxonomy.codes() else "beyond the core"
-        found.setdefault(component or "beyond the core", {})[one.code] = one.display_name
+        found.setdefault(component or "beyond the core", {})[one.code] = taxonomy.named(one.code)
     return found
 
 
@@ -345,8 +345,8 @@ def forest(model: Model, axis: Axis) -> Markup:
         if whole is not None:
             tested = model.losses.get(component)
             effects.append(Effect("all its types", whole, tested is not None and tested.significant))
-        for code, name in names.items():
+        for code in names:
             row = model.summary.types[code]
             if row.delta_matched is not None:
-                effects.append(Effect(name, row.delta_matched, _significant(row)))
+                effects.append(Effect(code, row.delta_matched, _significant(row)))
     return figures.forest(effects, axis, f"Δ matched of {model.label} with 95 % intervals, in points")

@@ -43,7 +43,7 @@ def tables(report: Report) -> str:
     ]
     first = [[escaped(m.label), *(_cell(m.summary.values[name]) for name in TABLE2)] for m in report.models]
     types = taxonomy.among(code for m in report.models for code in m.summary.types)
-    second = [[escaped(t.display_name), *(_loss(m, t.code) for m in report.models)] for t in types]
+    second = [[escaped(taxonomy.named(t.code)), *(_loss(m, t.code) for m in report.models)] for t in types]
     version = escaped(report.dataset_version)
     dataset = "Own tools" if report.own_tools else f"RobustBench-TC, dataset version {version}"
     return "\n".join(

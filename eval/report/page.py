@@ -94,7 +94,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
     models = report.models
     simulated = [found for model in models for found in _intervals(model) if found[2].method == "simulated"]
     kinds = taxonomy.known_with(code for m in report.models for code in m.summary.types)
-    names = {t.code: t.display_name for t in kinds}
+    names = {t.code: taxonomy.named(t.code) for t in kinds}
     styles = [str(figures.style()), _own("page.css")]
     scripts = [_own("page.js"), *([_own("browser.js")] if samples.text else [])]
     return (
@@ -115,6 +115,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             metrics=TABLE2,
             codes=list(names),
             names=names,
+            labels={t.code: t.label for t in kinds},
             modified={t.code: t.what_is_modified for t in kinds},
             sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, samples, anchor)},
             simulated=", ".join(dict.fromkeys(readable(metric) for metric, _, _ in simulated)),
@@ -251,6 +252,7 @@ def markdown(report: Report) -> str:
             stages_table=stages.table,
             stages=STAGES,
             codes=[kind.code for kind in kinds],
+            named=taxonomy.named,
         )
     )
 

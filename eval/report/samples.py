@@ -157,7 +157,7 @@ def _data(rows: Sequence[Sample], runs: Sequence[Run], labels: Sequence[str], cl
     """Everything that the browser reads; the arrays are described in browser.js, where they are read."""
     kinds = [(taxonomy.CLEAN, taxonomy.CLEAN, "")]
     named = (*(one.code for one in taxonomy.types("all")), *(row.type_code for row in rows))
-    kinds += [(one.code, one.display_name, one.component or "") for one in taxonomy.among(named)]
+    kinds += [(one.code, taxonomy.named(one.code), one.component or "") for one in taxonomy.among(named)]
     types = {code: place for place, (code, _, _) in enumerate(kinds)}
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
     texts, tools = Pool(), Pool()

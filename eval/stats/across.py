@@ -1,5 +1,6 @@
 """Values of many models: what is usual of one, how far they lie apart, and whether two rank them alike."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +25,12 @@ def across(values: Floats) -> Across:
 
 
 def rank_correlation(x: Floats, y: Floats) -> float | None:
-    """Spearman's ρ of two values of the same models, ties at their mean rank. None where one does not vary."""
+    """Spearman's ρ of two values of the same models, ties at their mean rank; None where one never varies."""
     ranks = []
     for values in (x, y):
         distinct, place, times = np.unique(values, return_inverse=True, return_counts=True)
         if len(distinct) < 2:
             return None
-        ranks.append((np.cumsum(times) - (times - 1) / 2)[place])
-    return float(np.corrcoef(ranks)[0, 1])
+        ranks.append((np.cumsum(times) - (times - 1) / 2)[place] - (len(values) + 1) / 2)
+    a, b = ranks
+    return float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))

@@ -9,6 +9,7 @@ from robustbench_tc.schema import ERROR_MODES, Json
 from . import blind, values
 from .blind import BlindLine
 from .breakdown import Flagged, breakdown
+from .evidence import Answer, answer
 from .intervals import Interval
 from .levels import LevelLine, levels
 from .packs import Given, Table, tables as pack_tables
@@ -42,6 +43,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     answered: int
     missing: int
     """Expected predictions that nobody answered; in a subset, of the whole run."""
+    samples: int
+    rows: int
+    """Of the subset, each once however often it was asked."""
+    answer: Answer
+    """The headline, a word for each component and type, and warnings."""
     clean: Line
     perturbed: Line
     """Over all perturbed rows of the core types, sample-weighted."""
@@ -92,6 +98,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at; left out where there are none."""
 
+    @property
+    def lines(self) -> dict[str, Line]:
+        """By HEADS."""
+        return {taxonomy.CLEAN: self.clean, "perturbed": self.perturbed, **self.components}
+
 
 def overview(
     run: Run, expected: int, flagged: dict[str, Json], *, subset: Subset = "all", allow_missing: bool = False
@@ -119,6 +130,9 @@ def overview(
         expected=expected,
         answered=answered,
         missing=missing,
+        samples=len(outcomes.clean_ids),
+        rows=int((outcomes.n + outcomes.missing > 0).sum()),
+        answer=answer(run, outcomes),
         clean=found.lines[taxonomy.CLEAN],
         perturbed=found.lines["perturbed"],
         components={name: found.lines[name] for name in taxonomy.COMPONENTS},

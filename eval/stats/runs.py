@@ -58,6 +58,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     every interval and test: the clean id, or the case of one's own that it is a turn of."""
 
     @property
+    def dataset_label(self) -> str:
+        """Version and fingerprint of the dataset, as they are printed."""
+        return schema.dataset_label(self.dataset_version, self.fingerprint or "")
+
+    @property
     def own_tools(self) -> bool:
         """Whether every row is of somebody's own tools: nothing of the published benchmark is beside it."""
         return set(self.rows["source"].tolist()) == {sources.OWN}
@@ -371,11 +376,10 @@ def _refuse_other_datasets(runs: Sequence[Run]) -> None:
         dict(zip(runs[0].rows["id"].tolist(), runs[0].rows["sample_hash"].tolist(), strict=True)),
     )
     for run in runs[1:]:
-        if (run.dataset_version, run.fingerprint) != (first.dataset_version, first.fingerprint):
+        if run.fingerprint != first.fingerprint:
             raise UserError(
                 f"{first.path} and {run.path} are runs of different datasets "
-                f"(version {first.dataset_version}, fingerprint {first.fingerprint}; version "
-                f"{run.dataset_version}, fingerprint {run.fingerprint}): report them apart"
+                f"({first.dataset_label} and {run.dataset_label}): report them apart"
             )
         for row, found in zip(run.rows["id"].tolist(), run.rows["sample_hash"].tolist(), strict=True):
             if hashes.setdefault(row, found) != found:

@@ -85,18 +85,6 @@ def signs_p(differences: Sequence[Ints]) -> list[float]:
     return [(n + 1) / (SIGNS + 1) if one else 1.0 for n, one in zip(reached, observed.tolist(), strict=True)]
 
 
-def signs_above_p(differences: Floats) -> float:
-    """One-sided p of a sum above 0, one difference per cluster, as `signs_p` finds it."""
-    observed = float(differences.sum())
-    used = differences[differences != 0]
-    if observed <= 0 or not len(used):
-        return 1.0
-    if len(used) > MANY:
-        return math.erfc(observed / math.sqrt(2 * float(used @ used))) / 2
-    sums = _signs(len(used)).astype(np.float64) @ used
-    return (int((sums >= observed - 1e-9).sum()) + 1) / (SIGNS + 1)
-
-
 @lru_cache(maxsize=2)
 def _signs(clusters: int) -> NDArray[np.float32]:
     """[SIGNS, clusters] of ±1."""

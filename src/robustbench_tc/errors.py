@@ -11,10 +11,13 @@ class UserError(Exception):
     """
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """A `UserError` for a name that does not exist, with near misses and a bounded list of what does."""
+def unknown(kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> UserError:
+    """A `UserError` for a name that does not exist, with near misses and a bounded list of what does.
+
+    `also`: further spellings that are taken, too many to list.
+    """
     names = sorted(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    near = get_close_matches(name, {*names, *also}, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else ""
     shown = ", ".join(names[:30]) + (f", … ({len(names)} in all)" if len(names) > 30 else "")
     return UserError(f"unknown {kind} {name!r}: {hint or 'known: ' + shown}")

@@ -17,7 +17,7 @@ def code_of(names: Sequence[str]) -> str:
     for types that cannot be mixed."""
     if len(names) < 2:
         raise UserError(f"{_said(names)}: a mixture has two types or more")
-    kinds = [taxonomy.get(name) for name in names if not taxonomy.parts(name)]
+    kinds = [taxonomy.get(taxonomy.find(name)) for name in names if not taxonomy.parts(name)]
     mixed = [name for name in names if taxonomy.parts(name)]
     if mixed:
         raise UserError(f"{_said(names)}: {mixed[0]} is a mixture itself: name its parts")
@@ -75,6 +75,7 @@ def facts(kinds: Sequence[Any]) -> Mapping[str, Any]:
     return {
         "code": taxonomy.MIX + "__".join(codes),
         "display_name": " + ".join(kind.display_name for kind in kinds),
+        "label": "+".join(kind.display_name for kind in kinds),
         "level": get_args(taxonomy.Level)[max(levels)],
         "what_is_modified": f"{', then '.join(codes)}, each on the row that the one before it made.",
         "how_made": f"Several types, one after the other. {said}",

@@ -332,6 +332,26 @@ def content_hash(sample: Sample) -> str:
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 
+def fingerprint(hashes: Iterable[tuple[str, str]]) -> str:
+    """32 hex digits that say which rows a dataset has: runs are comparable if, and only if, theirs are equal.
+
+    Of (id, `content_hash`) pairs in the order of the ids: a digest of their list as canonical JSON.
+    """
+    digest, comma = hashlib.sha256(b"["), b""
+    for pair in hashes:
+        digest.update(comma + dumps(pair).encode())
+        comma = b","
+    digest.update(b"]")
+    return digest.hexdigest()[:32]
+
+
+def dataset_label(version: str | None, fingerprint: str) -> str:
+    """A dataset as it is printed: `1.3.0 (57b5f563)` for a release, `57b5f563` for a build."""
+    if not version:
+        return fingerprint[:8]
+    return f"{version} ({fingerprint[:8]})"
+
+
 def clean_id_hash(clean_id: str) -> str:
     """32 hex digits of a clean id, which can hold upstream's text: what is packed names samples by it."""
     return hashlib.sha256(clean_id.encode()).hexdigest()[:32]

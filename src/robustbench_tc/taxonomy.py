@@ -7,7 +7,7 @@ after it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -101,7 +101,9 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     order: int
     code: str
     display_name: str
-    """The paper's short name, used in tables beside the code."""
+    """The paper's short name."""
+    label: str
+    """At most four words that say what happens; tables print it behind the code (`named`)."""
     component: Component
     level: Level
     pack: Pack
@@ -271,16 +273,69 @@ def written(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(one.code for one in among(needed) if one.method == "llm")
 
 
-def named(name: str) -> tuple[str, ...] | None:
-    """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or a
-    code; None for a word that means none of them. The pack `mixed` stands for its default design, the pairs
-    and all four: the mixtures of three parts are the factorial design's."""
-    if name in COMPONENTS:
-        return tuple(kind.code for kind in types() if kind.component == name)
-    if name in get_args(Pack) or name in get_args(Level):
-        meant = (kind.code for kind in types("all") if name in (kind.pack, kind.level))
-        return tuple(code for code in meant if name != "mixed" or len(parts(code)) != 3)
-    return (name,) if known(name) else None
+def named(code: str) -> str:
+    """The type as tables print it: `CD_AB cheap decoy, cryptic gold`. `clean` and kinds of live faults have
+    no label."""
+    kind = _by_code().get(code) or _by_name(code)
+    return f"{code} {kind.label}" if kind else code
+
+
+@cache
+def _codes_by_name() -> dict[str, str]:
+    """Whatever a user may write for a type, and its code."""
+    found = {CLEAN: CLEAN}
+    for kind in types("known"):
+        found |= dict.fromkeys((kind.code, kind.display_name, kind.label), kind.code)
+    return found
+
+
+def code_of(text: str) -> str:
+    """The code of that name in any case, or the text itself."""
+    names = _codes_by_name().items()
+    return next((code for name, code in names if name.casefold() == text.casefold()), text)
+
+
+def find(text: str, words: Iterable[str] = ()) -> str:
+    """The code that a user means by a code, a display name or a label, in any case; `clean` means itself.
+
+    Raises UserError with the closest names, also among the `words`.
+    """
+    code = code_of(text)
+    return code if code == CLEAN else get(code, words).code
+
+
+def find_in(there: Collection[str], text: str, kind: str) -> str:
+    """As `find`, among the codes that a run or dataset has. Raises UserError that calls them `kind`."""
+    code = code_of(text)
+    if code not in there:
+        raise unknown(kind, text, there, also=(name for name, of in _codes_by_name().items() if of in there))
+    return code
+
+
+@cache
+def _listed() -> re.Pattern[str]:
+    labels = sorted((name for name in _codes_by_name() if "," in name), key=len, reverse=True)
+    return re.compile(rf"\s*((?:{'|'.join(map(re.escape, labels))})(?=\s*(?:,|$))|[^,]+)", re.IGNORECASE)
+
+
+def split(given: str | Iterable[str]) -> list[str]:
+    """The names of types in one or several comma-separated texts. A label can hold a comma itself:
+    `CD,cheap decoy, cryptic gold` are two types."""
+    texts = [given] if isinstance(given, str) else given
+    return [name.strip() for text in texts for name in _listed().findall(text) if name.strip()]
+
+
+def codes_of(word: str) -> tuple[str, ...]:
+    """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or
+    one type, as for `find`. The pack `mixed` stands for its default design, the pairs and all four: the
+    mixtures of three parts are the factorial design's. Raises UserError."""
+    if word in COMPONENTS:
+        return tuple(kind.code for kind in types() if kind.component == word)
+    groups = (*get_args(Pack), *get_args(Level))
+    if word in groups:
+        meant = (kind.code for kind in types("all") if word in (kind.pack, kind.level))
+        return tuple(code for code in meant if word != "mixed" or len(parts(code)) != 3)
+    return (find(word, (*COMPONENTS, *groups)),)
 
 
 @cache
@@ -289,8 +344,8 @@ def codes() -> tuple[str, ...]:
     return tuple(t.code for t in types())
 
 
-def get(code: str) -> PerturbationType:
-    """The type of that code. Raises UserError with near misses."""
+def get(code: str, words: Iterable[str] = ()) -> PerturbationType:
+    """The type of that code. Raises UserError with near misses, also among the `words`."""
     found = _by_code().get(code) or _by_name(code)
     if found is None:
         if parts(code):
@@ -299,7 +354,7 @@ def get(code: str) -> PerturbationType:
             mixtures.checked(code)  # raises: these cannot be mixed
         if match := _OF_A_LANGUAGE.fullmatch(code):
             languages.language(match[1])  # raises: there is no such language
-        raise unknown("perturbation type", code, _by_code())
+        raise unknown("perturbation type", code, _by_code(), also={*_codes_by_name(), *words})
     return found
 
 

@@ -178,7 +178,6 @@ def build_training(folder: Path) -> Path:
     report: dict[str, Any] = {
         "kind": "toolrl-dr",
         "report_version": marker.BUILD_VERSION,
-        "dataset_version": "1.0.0",
         "form": "rl_parquet",
         "drawn": {},
         "sources": [{"file": "train.parquet", "bytes": 1, "sha256": "0" * 64}],

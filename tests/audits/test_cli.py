@@ -1,6 +1,7 @@
 """`rbtc audit` from end to end: exit codes, files, one-line errors, no key anywhere."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,16 @@ def test_a_defect_exits_with_1_and_names_the_row(bundled: Path, tmp_path: Path, 
     row = builds.edit(folder, "TD", lose_the_gold)
     done = rbtc("audit", folder)
     assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "robustbench-tc may NOT be released"
     assert "failed: rows.gold_is_there" in done.out and row in done.out
-    assert "may NOT be released" in done.out and "by hand-written" in done.out
+    shown = [line.partition(":")[0] for line in lines if line.startswith(("failed: ", "not run: "))]
+    assert shown == sorted(shown) and {*shown} == {"failed", "not run"}
+    [counts] = [index for index, line in enumerate(lines) if re.match(r"\d+ checks: passed ", line)]
+    assert counts > max(index for index, line in enumerate(lines) if line.startswith("not run: "))
+    assert "by hand-written" not in done.out and "waived: " not in done.out
+    full = rbtc("audit", folder, "--full").out
+    assert full.startswith(lines[0]) and "by hand-written" in full and "waived: " in full
 
 
 def test_no_key_is_in_any_report_or_message(

@@ -329,7 +329,7 @@ def test_types_are_chosen_by_code_component_pack_and_level() -> None:
     )  # fmt: skip
     assert select_types([]) == taxonomy.codes()
     assert select_types(["CD_AB_pref"]) == ("CD_AB_pref",)
-    refuses("pack or level 'transitions': did you mean transition", select_types, ["transitions"])
+    refuses("unknown perturbation type 'transitions': did you mean transition", select_types, ["transitions"])
     kinds = taxonomy.types("all")
     assert select_types(["core"]) == select_types(["observation", "action", "reward", "transition"])
     assert select_types(["offers"]) == tuple(kind.code for kind in kinds if kind.pack == "offers")

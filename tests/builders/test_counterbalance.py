@@ -96,7 +96,7 @@ def test_a_pack_is_drawn_by_name_as_far_as_it_is_there_to_train_on(source: Path,
     report = made_from(source, tmp_path / "out", configs=("full",), types=("offers",))
     wanted = tuple(k.code for k in taxonomy.types("all") if k.pack == "offers" and k.train_augmentable)
     assert report.types == wanted and len(wanted) == 12
-    assert "CD_AB_pref" in taxonomy.named("offers") and "CD_AB_pref" not in wanted  # type: ignore[operator]
+    assert "CD_AB_pref" in taxonomy.codes_of("offers") and "CD_AB_pref" not in wanted
     for row in rows(tmp_path / "out", "full"):
         info = row["extra_info"]
         gold = row["reward_model"]["ground_truth"]

@@ -124,7 +124,7 @@ def test_every_reader_finds_the_configs_by_their_names(built: Path) -> None:
 @pytest.mark.parametrize(
     ("types", "generator", "line"),
     [
-        (["language_qq"], [], "unknown perturbation type"),
+        (["language_qq"], [], "unknown language 'qq'"),
         (["language_de"], ["language_qq=none"], "unknown model-written type 'language_qq'"),
         (["language_de"], [], "language_de: no answer for 73 of 73 texts"),
         (["language_de"], ["CD=none"], "CD is made by rule"),

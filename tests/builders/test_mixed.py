@@ -108,7 +108,7 @@ def test_a_mixed_type_is_of_no_component() -> None:
     for code in MIXED:
         kind = taxonomy.get(code)
         assert kind.component == "mixed" and kind.status == "extension"
-        assert not any(kind.code in (taxonomy.named(name) or ()) for name in taxonomy.COMPONENTS)
+        assert not any(kind.code in taxonomy.codes_of(name) for name in taxonomy.COMPONENTS)
 
 
 @pytest.mark.parametrize("code", MIXED)

@@ -1,5 +1,6 @@
 """Cards say what the release holds: counts, examples, evidence and audit come from its own files."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
 from robustbench_tc.dataset_cards.examples import Example
 from robustbench_tc.dataset_cards.facts import Release, release_facts
 from robustbench_tc.dataset_cards.front_matter import size_category
-from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS
+from robustbench_tc.dataset_cards.how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.io import manifest, parquet
 from robustbench_tc.schema import Sample
@@ -228,12 +229,28 @@ def test_a_build_claims_no_audit_and_no_version_to_cite(build: Path, report: Bui
 def test_cards_speak_of_the_paper_only_where_its_samples_are(report: BuildReport) -> None:
     assert "rows in the paper" not in benchmark_card(report)
     assert "does not hold the paper's samples (profile `bundled`)" in benchmark_card(report)
-    paper = msgspec.structs.replace(report, profile="paper")
-    assert "| CD | MisDesc | reward | " in benchmark_card(paper)
-    assert "rows in the paper" in benchmark_card(paper)
+    beside = benchmark_card(msgspec.structs.replace(report, profile="paper"))
+    assert "| CD | MisDesc | reward | " in beside and "rows in the paper" in beside
+
+
+def test_rows_by_source_are_those_of_the_files(build: Path, report: BuildReport, card: str) -> None:
+    rows = [
+        row
+        for code in ("clean", *taxonomy.codes())
+        for row in parquet.read_rows(parquet.shards(build / code))
+    ]
+    lines = {line.split(" |")[0]: line for line in section(card, "Structure").splitlines()}
+    for source in {row["source"] for row in rows}:
+        mine = [row for row in rows if row["source"] == source]
+        clean = [len(json.loads(row["tools"])) for row in mine if row["type_code"] == "clean"]
+        means = f"{len(mine) / 23:.1f} | {sum(clean) / len(clean):.1f}"
+        assert lines[f"| {source}"] == f"| {source} | {len(clean)} | {len(mine)} | {means} |"
+    beside = section(benchmark_card(msgspec.structs.replace(report, profile="paper")), "Structure")
+    assert "| 1646 | 71.6 | 3.1 |" in beside  # 1646 / 23, as Table 3 prints its average
 
 
 def test_the_papers_counts_are_its_own() -> None:
+    assert sum(rows for rows, _ in PAPER_SOURCES.values()) == 3721
     assert sum(PAPER_ROWS.values()) == 3721 and PAPER_ROWS["clean"] == 199
     assert list(PAPER_ROWS) == ["clean", *taxonomy.codes()]
 

@@ -25,7 +25,7 @@ from robustbench_tc.transcript import MAY_DECLINE
 from .small import prediction
 from .synthetic_runs import pack_input
 
-CODES = taxonomy.named("abstention") or ()
+CODES = taxonomy.codes_of("abstention")
 NO_CALL = [code for code in CODES if taxonomy.get(code).no_call == "right"]
 TABLE, DIALOGUE = cases.CLEAN["table"], cases.CLEAN["dialogue"]
 

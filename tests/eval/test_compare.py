@@ -58,7 +58,7 @@ def test_turning_the_comparison_round_turns_every_sign(weak: runs.Run, strong: r
 
 def test_a_run_against_itself_differs_nowhere(weak: runs.Run) -> None:
     found = compare_runs(weak, weak)
-    assert found.verdict.startswith("Whether ") and "is open" in found.verdict
+    assert found.verdict.startswith("No significant difference between ")
     assert all(p.p == 1.0 and p.difference.value == 0 for p in found.overall.values())
     # No sample differs; what could be behind that has a width all the same.
     assert all(0 < p.difference.half_width < 0.05 for p in found.overall.values())
@@ -191,7 +191,7 @@ def test_different_numbers_of_repeats_are_put_on_one_scale(folder: Path) -> None
 
 
 def test_other_datasets_and_strangers_are_refused(folder: Path, weak: runs.Run) -> None:
-    other = runs.read(write_run(folder / "other", coin(3), version="2.0.0"))
+    other = runs.read(write_run(folder / "other", coin(3), fingerprint="e" * 32))
     refuses("different datasets", compare_runs, weak, other)
     half = [pair for pair in pairs(clean_ids()) if pair[1] == "CD"]
     cd_only = runs.read(write_run(folder / "cd", coin(3), half))
@@ -227,6 +227,11 @@ def test_failures_are_the_wrong_answers_filtered(folder: Path, weak: runs.Run) -
     assert [row.prediction.id for row in found] == wrong
     assert failures.failures(run, mode="omitted") == []
     assert found[0].why == "value (wrong_parameters)"
+    named = [
+        failures.failures(run, type_code=name)
+        for name in ("CD_AB", "MisDesc-Abbr", "cheap decoy, cryptic gold")
+    ]
+    assert named[0] and named[1] == named[2] == named[0]
     refuses("did you mean wrong_name", failures.failures, run, mode="wrong_nam")
     refuses("unknown type of this run", failures.failures, run, type_code="XX")
 
@@ -235,7 +240,7 @@ def test_a_prediction_is_found_by_id_sample_and_prefix(folder: Path, weak: runs.
     run = Path(weak.path)
     [one] = failures.find(run, "bfcl_v3__level1_3::CD_AB")
     assert one.prediction.type_code == "CD_AB"
-    assert failures.find(run, "bfcl_v3__level1_3", "CD_AB") == [one]
+    assert failures.find(run, "bfcl_v3__level1_3", "misdesc-abbr") == [one]
     assert len(failures.find(run, "bfcl_v3__level1_31")) == 23
     refuses("fits 74 samples", failures.find, run, "apibank__")
     refuses("unknown sample", failures.find, run, "nobody")

@@ -40,9 +40,9 @@ def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple
 def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
     shown = rbtc("compare", *two).out
     assert shown.count("p (Holm)") == 4  # of each table, and what it means
-    assert "the smallest effect that could have been seen (199 samples, 1 repeat;" in shown
+    assert "minimum detectable effect in points (80 % power; 199 samples, 1 repeat)" in shown
     same = rbtc("compare", two[0], two[0]).out
-    assert "is open" in same and "No single type differs" in same
+    assert "No significant difference" in same and "No single type differs" in same
     back = rbtc("compare", *two[::-1], "--json").out
     closed = [one["closed"] for one in json.loads(back)["paired"]["deltas"].values()]
     assert rbtc("compare", *two[::-1]).out.count("cannot be said") == closed.count(None)
@@ -160,3 +160,13 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
     assert "prompt: not shown: " in shown and "verdict: right" in shown
     show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean", release=real_run.parent / "moved")
     assert "Book a table for monday." in capsys.readouterr().out
+
+
+def test_failures_show_gold_and_answer_side_by_side(real_run: Path, rbtc: Rbtc) -> None:
+    found = rbtc("failures", real_run).out
+    [line] = [one for one in found.splitlines() if "transient_timeout" in one]
+    gold, answer = line.index('book {"day":["monday"]}'), line.index('book {"day":"tuesday"}')
+    assert gold < answer < line.index("a value is not an accepted one")
+    (real_run.parent / "robustbench-tc").rename(real_run.parent / "moved")
+    without = rbtc("failures", real_run).out
+    assert 'book {"day":"tuesday"}' in without and "monday" not in without and "no gold calls: " in without

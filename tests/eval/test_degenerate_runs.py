@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -51,20 +50,6 @@ SHAPES: dict[str, tuple[Verdict, list[tuple[str, str]]]] = {
 }
 
 
-def settings(name: str, repeats: int) -> dict[str, Any]:
-    """What `rbtc summary` wants of a run record."""
-    return {
-        "fingerprint": "f" * 32,
-        "model": name,
-        "mode": "prompt",
-        "backend": "openai",
-        "decoding": {},
-        "prompt_version": "v1",
-        "selection": {},
-        "repeat": repeats,
-    }
-
-
 TWICE = ("all wrong", "one perturbed row", "clean wrong, perturbed right")
 
 
@@ -75,9 +60,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for number, (name, (verdict, rows)) in enumerate(SHAPES.items()):
         for repeats in (1, 2) if name in TWICE else (1,):
             label = name if repeats == 1 else f"{name}, twice"
-            record = {"dataset_revision": None, "settings": settings(label, repeats)}
             folder = root / f"run-{number}-{repeats}"
-            made[label] = write_run(folder, verdict, rows, model=label, repeats=repeats, record=record)
+            made[label] = write_run(folder, verdict, rows, model=label, repeats=repeats)
     return made
 
 

@@ -37,7 +37,7 @@ def release(tmp_path: Path) -> Path:
 def test_a_release_folder_is_read_whole(release: Path) -> None:
     found = inputs.load(str(release))
     assert [schema.dumps(row) for row in found.rows] == [schema.dumps(row) for row in small.rows()]
-    assert (found.name, found.version, found.left_out) == (str(release), "9.9.9", {})
+    assert (found.name, found.version, found.left_out) == (str(release), None, {})
     assert {row.type_code for row in found.anchors().values()} == {"clean"}
     assert all(anchor.id.startswith(i.split("::")[0]) for i, anchor in found.anchors().items())
 
@@ -124,7 +124,7 @@ def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_pa
         commit = hub.tags("datasets/acme/robustbench-tc")["v9.9.9"]
         printed = subprocess.run([*python, ask, "v9.9.9"], env=environment, check=True, capture_output=True)
         absent = subprocess.run([*python, ask, "v8"], env=environment, capture_output=True)
-    assert printed.stdout.decode().split() == [inputs.load(str(release)).fingerprint(), "9.9.9", commit]
+    assert printed.stdout.decode().split() == [inputs.load(str(release)).fingerprint(), "None", commit]
     assert b"acme/robustbench-tc on the Hub has no revision 'v8'" in absent.stderr
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.cli.summary import print_tables
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats import levels, packs, runs, stages
@@ -121,43 +120,16 @@ def test_every_type_has_a_level_of_the_four() -> None:
     assert [len(codes) for codes in of_core.values()] == [4, 12, 6, 0]
 
 
-Printed = Callable[..., str]
-
-
-@pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
-    """What the terminal shows of a run folder."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def show(folder: Path, by_level: bool = False) -> str:
-        print_tables(overview(runs.read(folder), 0, {}, allow_missing=True), by_level)
-        return capsys.readouterr().out
-
-    return show
-
-
-def test_the_summary_by_level_has_levels_in_place_of_components(tmp_path: Path, printed: Printed) -> None:
+def test_the_full_summary_has_the_levels_and_the_stages_of_wrong_answers(
+    tmp_path: Path, rbtc: Callable[..., Done]
+) -> None:
     folder = write_run(tmp_path / "run", both, pairs(IDS) + PREFERRED)
-    by_level = printed(folder, by_level=True).partition("verified")[0]
+    said = [line.split() for line in rbtc("summary", folder, "--full", "--allow-missing").out.splitlines()]
     for (level, pack), one in lines(folder, allow_missing=True).items():
-        [line] = [words for words in map(str.split, by_level.splitlines()) if words[:2] == [level, pack]]
+        [line] = [words for words in said if words[:2] == [level, pack]]
         assert line[2:5] == [str(len(one.types)), str(one.correct), str(one.n)]
-    assert not any(f" {name} " in by_level for name in taxonomy.COMPONENTS)
-    plain = printed(folder).partition("verified")[0]
-    assert "perception" not in plain and " observation " in plain
-
-
-def test_another_grouping_is_refused_with_its_nearest_name(tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    assert rbtc("summary", tmp_path, "--by", "levels").refusal == (
-        "rbtc: unknown grouping 'levels': did you mean level?\n"
-    )
-
-
-def test_the_summary_counts_the_stages_of_wrong_answers(tmp_path: Path, printed: Printed) -> None:
-    folder = write_run(tmp_path / "run", coin(1), pairs(IDS))
     run = runs.read(folder)
     found = stages.stages(run, runs.align([run])[0])
-    said = [line.split() for line in printed(folder).splitlines()]
     for name in ("clean", "perturbed", *taxonomy.COMPONENTS):
         counted = [found.n[name], found.wrong(name), *found.of(name).values()]
         assert [name, *map(str, counted)] in said
@@ -197,8 +169,8 @@ def test_a_cell_is_spelled_with_its_interval() -> None:
 
 
 @pytest.mark.usefixtures("of_offers")
-def test_a_packs_tables_are_in_the_report_and_in_the_summary(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_packs_tables_are_in_the_report_and_in_the_full_summary(
+    tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     folder = run(tmp_path / "run", "CD_AB_pref")
     report = api.report([str(folder)])
@@ -213,9 +185,8 @@ def test_a_packs_tables_are_in_the_report_and_in_the_summary(
     assert json.loads(page.as_json(report))["models"][0]["packs"][0]["rows"][1] == [HOSTILE, 3, 0.5, None]
     made = overview(read(folder), 0, {}, allow_missing=True)
     assert made.packs == report.models[0].packs
-    print_tables(made)
-    said = capsys.readouterr().out
-    assert "A note." in said and "-0.250" in said and HOSTILE in said
+    said = rbtc("summary", folder, "--full").out
+    assert "A note." in said and "-25.0" in said and HOSTILE in said
 
 
 @pytest.mark.usefixtures("of_offers")

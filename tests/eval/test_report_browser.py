@@ -10,11 +10,13 @@ from urllib.parse import quote
 
 import pytest
 
-from robustbench_tc import api
+from robustbench_tc import api, taxonomy
+from robustbench_tc.io.numbers import number, typeset
 from robustbench_tc.schema import Sample
 
 from ..browsing import axe, chromium
 from . import small
+from .synthetic_runs import clean_ids, coin, pairs, write_run
 
 VIEWS = {
     "desktop": ({"width": 1280, "height": 900}, "light"),
@@ -63,7 +65,9 @@ def browser() -> Iterator[Any]:
 class Watched:
     """The page in a window, with whatever the console says and whatever is asked for."""
 
-    def __init__(self, browser: Any, report: Path, view: str = "desktop", hash: str = "") -> None:
+    def __init__(
+        self, browser: Any, report: Path, view: str = "desktop", hash: str = "", *, rows: bool = True
+    ) -> None:
         size, scheme = VIEWS[view]
         self.context = browser.new_context(viewport=size, color_scheme=scheme, accept_downloads=True)
         self.page = self.context.new_page()
@@ -74,7 +78,8 @@ class Watched:
         self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(report.as_uri() + hash)
-        self.page.wait_for_selector("#rowbrowser[data-ready]")
+        if rows:
+            self.page.wait_for_selector("#rowbrowser[data-ready]")
 
     def close(self) -> None:
         title = self.page.title()
@@ -121,6 +126,7 @@ BROKEN = """() => [...document.querySelectorAll("#found a, td.id, h3")].filter(e
 def test_axe_the_console_and_the_network_have_nothing_to_say(browser: Any, report: Path, view: str) -> None:
     watched = Watched(browser, report, view, f"#row={quote(ROW)}")
     page = watched.page
+    page.click(".menu > summary")
     page.wait_for_timeout(300)
     page.evaluate(AXE)
 
@@ -141,13 +147,119 @@ def test_axe_the_console_and_the_network_have_nothing_to_say(browser: Any, repor
 
 
 def test_the_figures_of_a_table_have_one_width(page: Any) -> None:
-    found = page.evaluate("""() => [...document.querySelectorAll("table, .findings li, .card dd")]
+    found = page.evaluate("""() => [...document.querySelectorAll("table, .answer, .card dd")]
         .map(el => getComputedStyle(el).fontVariantNumeric)""")
     assert len(found) > 10 and set(found) == {"tabular-nums"}
 
 
+# --- the first screen -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Any]]:
+    """Pages over a run with losses, over one with too little to tell, and over one with every warning."""
+    root = tmp_path_factory.mktemp("answers")
+    few: dict[str, Any] = {"rows": pairs(clean_ids({"apibank": 20}))}
+    warned: dict[str, Any] = {
+        "status": lambda c, t: "agent_error" if c.endswith("7") else "rejected" if t == "CD" else "ok",
+        "finish_reason": lambda c, t: "length" if c.endswith(("1", "2")) else "stop",
+    }
+    made = {
+        "loses": write_run(root / "loses", coin(2, 0.75, 0.7), model="a/model_of-a-very-long-name-1.5B"),
+        "cannot tell": write_run(root / "few", lambda c, t: c.endswith(("_1", "_2")) and t != "CD", **few),
+        "warned": write_run(root / "warned", coin(3), **warned),
+    }
+    found = {}
+    for name, run in made.items():
+        report = api.report([run], root / f"{name} page", allow_missing=True)
+        found[name] = root / f"{name} page" / "report.html", report.models[0].answer
+    return found
+
+
+BOXES = """() => [...document.querySelectorAll(
+    ".sentence, .level strong, .level small, .drops tr > *, .drops svg, .warnings li, .menu > summary")]
+  .map(el => [el.textContent.slice(0, 40), el.getBoundingClientRect()])
+  .map(([text, box]) => [text, box.left, box.top, box.right, box.bottom, box.width * box.height])"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["loses", "cannot tell", "warned"])
+def test_the_first_screen_holds_the_answer(
+    browser: Any, answers: dict[str, tuple[Path, Any]], name: str, view: str
+) -> None:
+    path, answer = answers[name]
+    watched = Watched(browser, path, view, rows=False)
+    page, size = watched.page, VIEWS[view][0]
+    assert page.evaluate("scrollY") == 0
+    for text, left, top, right, bottom, area in page.evaluate(BOXES):
+        assert left >= 0 and top >= 0 and area > 0, text
+        assert right <= size["width"] and bottom <= size["height"], (text, right, bottom)
+    assert page.inner_text(".sentence") == answer.sentence
+    assert page.locator(".level small").all_inner_texts()[1].endswith("right")
+    rows = page.locator(".drops tbody tr").all_inner_texts()
+    assert len(rows) == len(answer.lines) == 5
+    for shown, line in zip(rows, answer.lines.values(), strict=True):
+        ends = [typeset(number(100 * end, 1)) for end in (line.drop.value, line.drop.low, line.drop.high)]
+        assert shown.split()[:5] == [line.name, ends[0], ends[1], "to", ends[2]] and line.word in shown
+    assert page.locator(".warnings li").all_inner_texts() == list(answer.warnings)
+    assert bool(answer.warnings) == (name == "warned")
+    assert page.locator(".unsure li").count() == sum(bool(line.why) for line in answer.lines.values())
+    assert page.locator("nav a, button[data-file]").filter(visible=True).count() == 0
+    watched.close()
+
+
+def test_the_bars_of_the_first_screen_are_one_chart(
+    browser: Any, answers: dict[str, tuple[Path, Any]]
+) -> None:
+    """Equal points are equally long, whiskers stand at the interval, and every zero in one line."""
+    path, answer = answers["loses"]
+    watched = Watched(browser, path, rows=False)
+    bars = watched.page.evaluate("""() => [...document.querySelectorAll(".drops svg")].map(svg =>
+        ["rect", ".whisker", ".base"].map(part => svg.querySelector(part).getBoundingClientRect())
+        .map(box => [box.left, box.right]).flat())""")
+    drops = [line.drop for line in answer.lines.values()]
+    zero, unit = bars[0][4], (bars[0][3] - bars[0][2]) / (drops[0].high - drops[0].low)
+    for (left, right, low, high, base, _), drop in zip(bars, drops, strict=True):
+        assert base == pytest.approx(zero, abs=0.1)
+        assert left + right - zero == pytest.approx(zero + unit * drop.value, abs=1.5)
+        assert [low, high] == pytest.approx([zero + unit * drop.low, zero + unit * drop.high], abs=1.5)
+    watched.close()
+
+
+def test_the_menu_opens_leads_to_a_section_and_closes(page: Any) -> None:
+    page.click(".menu > summary")
+    links = page.locator(".menu nav a")
+    assert links.count() > 15 and all(links.nth(i).is_visible() for i in range(links.count()))
+    page.click(".menu nav a[href='#forest']")
+    heading = page.locator("#forest h2").bounding_box()
+    bar = page.locator(".topbar").bounding_box()
+    assert bar["y"] + bar["height"] <= heading["y"] < 200, "not below the bar that stays"
+    assert not page.locator(".menu nav").is_visible()
+    page.click(".menu > summary")
+    page.keyboard.press("Escape")
+    assert not page.locator(".menu nav").is_visible()
+
+
+def test_a_case_shows_both_replies_gold_verdict_and_stage(page: Any) -> None:
+    cases = page.locator("#cases details[open] .case")
+    heads = [one.partition(":")[0] for one in cases.locator("h3").all_inner_texts()]
+    assert heads and heads == [name for name in taxonomy.COMPONENTS if name in heads]
+    case = cases.filter(has_text="summit.height").first
+    clean, perturbed = (case.locator(".half").nth(i) for i in range(2))
+    assert "right" in clean.locator("h4").inner_text() and "wrong" in perturbed.locator("h4").inner_text()
+    assert '[summit.height(mountain="Galdhoppen")]' in clean.inner_text()
+    assert "I cannot do this." in perturbed.inner_text()
+    assert "stage decide" in perturbed.inner_text()
+    gold = [side.locator("h5", has_text="gold").bounding_box()["y"] for side in (clean, perturbed)]
+    assert gold[0] == pytest.approx(gold[1], abs=1), "not beside each other"
+    case.locator("a", has_text="The whole row").click()
+    page.wait_for_function("document.querySelector('#row h3').textContent.includes('::')")
+    assert page.locator("#row h3").inner_text() == ROW
+
+
 def test_a_reader_filters_searches_and_reads_a_row(page: Any) -> None:
     every = len(ids(page))
+    assert page.locator("#found a").first.is_visible()
     page.select_option("#by-type", "CD")
     assert 0 < len(ids(page)) < every and all(one.endswith("::CD") for one in ids(page))
     page.select_option("#by-source", "bfcl_v3")
@@ -236,6 +348,7 @@ def test_hostile_replies_are_text_bounded_and_seen_for_what_they_are(browser: An
 
 
 def test_everything_can_be_saved_from_the_page(page: Any, report: Path) -> None:
+    page.click(".menu > summary")
     for name in ("report.csv", "report.json", "report.md", "report.tex"):
         with page.expect_download() as download:
             page.click(f"button[data-file='{name}']")

@@ -58,9 +58,9 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
         ("version: 1\ntypes: []", "p:2: 'types' must be a list that is not empty"),
         (
             "version: 1\ntypes:\n- CD\n- same_nam_A",
-            "p:4: unknown type 'same_nam_A': did you mean same_name",
+            "p:4: unknown perturbation type 'same_nam_A': did you mean same_name",
         ),
-        ("version: 1\ntypes: [paraphrase]", "p:2: unknown type"),
+        ("version: 1\ntypes: [paraphrase]", "p:2: unknown perturbation type"),
         ("version: 1\ntypes: [typos_1]", "p:2: typos_1 cannot be made without its case"),
         ("version: 1\ntypes: [redundant]", "p:2: redundant cannot be made without its case"),
         ("version: 1\nseed: yes", "p:2: 'seed' must be a whole number"),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from .. import taxonomy
 from ..compute.parallel import SERIAL, Workers
 from ..errors import UserError, unknown
 from .at_hand import leaks_of
@@ -62,7 +63,6 @@ def build(
     from ..builders.build import BuildSpec, factorial, select_types
     from ..builders.generate import Settings
     from ..builders.sources import Profile
-    from ..eval.evaluate import words
     from ..io.errata import read_file
     from ..io.store import refuse_foreign
 
@@ -77,7 +77,7 @@ def build(
     spec = BuildSpec(
         profile=profile,
         sources=sources,
-        codes=select_types([*words(types), *(factorial() if design else ())]),
+        codes=select_types([*taxonomy.split(types), *(factorial() if design else ())]),
         seed=seed,
         generators=tuple(generator) or ("recorded",),
         settings=Settings(

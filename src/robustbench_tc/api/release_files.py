@@ -23,9 +23,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def report_of(facts: "Facts", kind: type[T]) -> T:
-    """The build's report under the release's version. Raises UserError for one of another package version."""
+    """The build's report. Raises UserError for one of another package version."""
     try:
-        return msgspec.convert({**facts.build, "dataset_version": facts.version}, kind)
+        return msgspec.convert(facts.build, kind)
     except msgspec.ValidationError as error:
         raise UserError(f"build_report.json is not of this package's version: {error}") from None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..eval.defend.base import Defence
     from ..eval.failures import Judged
     from ..eval.inputs import Dataset
-    from ..schema import Prediction
+    from ..schema import Call, Prediction
 
 SHOWN = 20_000
 """Characters of a text."""
@@ -44,21 +44,20 @@ def show_prediction(
 
 
 def dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]":
+    """The dataset of a run, from where it lay then or from `release` where that exists; else why there is
+    none."""
     from ..eval import record, verdicts
 
-    try:
-        folder = record.open_run(run)
-    except UserError as error:
-        return None, str(error)
-    try:
-        return verdicts.dataset_of(folder), ""
-    except UserError as error:
-        if release is None or not release.is_dir():
-            return None, str(error)
-    try:
-        return verdicts.dataset_of(folder, str(release)), ""
-    except UserError as error:
-        return None, str(error)
+    problem = ""
+    places: list[str | None] = [None]
+    if release is not None and release.is_dir():
+        places.append(str(release))
+    for place in places:
+        try:
+            return verdicts.dataset_of(record.open_run(run), place), ""
+        except UserError as error:
+            problem = str(error)
+    return None, problem
 
 
 def _asked_how(run: Path) -> "tuple[str | None, Sequence[Defence]]":
@@ -87,9 +86,10 @@ def _print_sample(found: "list[Judged]") -> None:
         found, key=lambda row: (order.get(row.prediction.type_code, last), row.prediction.repeat)
     ):
         one = row.prediction
-        table.add_row(one.type_code, str(one.repeat), _word(row), row.why, styled(beginning(one)))
+        name, reply = taxonomy.named(one.type_code), beginning(reply_of(one))
+        table.add_row(name, str(one.repeat), _word(row), row.why, styled(reply))
     _console.out.print(table)
-    _console.out.print("add --type CODE to see one whole", markup=False)
+    _console.out.print("add --type TYPE to see one in full", markup=False)
 
 
 def _word(row: "Judged") -> "Text":
@@ -137,11 +137,10 @@ def _print_prediction(
     if one.finish_reason == "length":
         _field("note", "the reply was cut at the token limit")
     if row.verdict is not None:
-        calls = "; ".join(f"{call.name} {dumps(call.parameters)}" for call in row.verdict.calls)
-        _field(f"parsed ({row.verdict.variant or 'no variant fired'})", calls or "no call")
+        _field(f"parsed ({row.verdict.variant or 'no variant fired'})", calls_of(row.verdict.calls))
     if sample is not None:
         for answer in sample.golden_answers:
-            _field("gold", "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer))
+            _field("gold", calls_of(answer))
     score = "" if row.verdict is None else f", score {row.verdict.score:g}"
     _console.out.print(styled("verdict: ", style="cyan") + _word(row) + styled(f"{score}: {row.why}"))
     lacks = None if row.verdict is None or sample is None else unmet(row.verdict, sample)
@@ -165,9 +164,21 @@ def _field(name: str, text: str) -> None:
     _console.out.print(styled(f"{name}: ", style="cyan") + styled(text))
 
 
-def beginning(one: "Prediction", length: int = 90) -> str:
-    from ..schema import dumps
-
-    text = one.raw_output or (dumps(one.tool_calls) if one.tool_calls else "")
+def beginning(text: str, length: int = 90) -> str:
+    """The first characters of a text, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def reply_of(one: "Prediction") -> str:
+    """What the model said: its text, else its native calls; of an agent that failed the error."""
+    from ..schema import dumps
+
+    return one.raw_output or (dumps(one.tool_calls) if one.tool_calls else one.error or "")
+
+
+def calls_of(answer: "Sequence[Call]") -> str:
+    """Calls as people read them."""
+    from ..schema import dumps
+
+    return "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer) or "no call"

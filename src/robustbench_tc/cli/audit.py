@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..audits.report import AuditReport
 
 
+Full = Annotated[bool, typer.Option("--full", help="Print waived checks and the judges' scores too.")]
+
+
 class _BuildByDefault(TyperGroup):
     """`rbtc audit DIR` is `rbtc audit build DIR`."""
 
@@ -81,6 +84,7 @@ def build(
         ".rbtc/judgments.jsonl"
     ),
     max_requests: Annotated[int | None, typer.Option(min=1, help="Stop a live judge after so many.")] = None,
+    full: Full = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Audit a build: exit code 0 if it may be released, 1 if not.
@@ -116,7 +120,7 @@ def build(
             progress=progress,
             files=files,
         )
-    _finish(report, out or folder, as_json, files)
+    _finish(report, out or folder, as_json, files, full=full)
 
 
 @app.command("predictions")
@@ -223,7 +227,12 @@ def fetch_page(url: str) -> tuple[int, str]:
 
 
 def _finish(
-    report: "AuditReport", out: Path | None, as_json: bool, files: Mapping[str, bytes] | None = None
+    report: "AuditReport",
+    out: Path | None,
+    as_json: bool,
+    files: Mapping[str, bytes] | None = None,
+    *,
+    full: bool = False,
 ) -> None:
     """Writes and prints the report, and ends with the gate's exit code."""
     from ..audits import gate
@@ -232,69 +241,77 @@ def _finish(
     if as_json:
         _console.json(report.json())
     else:
-        _print(report)
+        _print(report, full)
         for path in paths:
-            _console.out.print(f"written to {path}", markup=False, soft_wrap=True)
+            _console.out.print(f"written to {path}")
         if out is not None and files:
-            docs = out / audit_files.FOLDER / "data_docs" / "index.html"
-            _console.out.print(f"data docs: {docs}", markup=False, soft_wrap=True)
+            _console.out.print(f"data docs: {out / audit_files.FOLDER / 'data_docs' / 'index.html'}")
     if not report.passed:
         raise typer.Exit(1)
 
 
-def _print(report: "AuditReport") -> None:
-    if report.paraphrase:
-        _console.out.print(_paraphrase_table(report))
-    for check in report.checks:
-        if check.status == "passed":
-            continue
-        said = check.reason or f"{check.failed} of {check.applied} failed"
+def _print(report: "AuditReport", full: bool) -> None:
+    """The verdict, the checks that failed or did not run (those that block first), and the counts; with
+    `full` also waived checks and the judges' scores."""
+    tell = _console.out.print
+    tell(f"{report.name} {'may be released' if report.passed else 'may NOT be released'}")
+    statuses = ["failed", "not_run"]
+    if full:
+        statuses.append("waived")
+    listed = [check for check in report.checks if check.status in statuses]
+    for check in sorted(listed, key=lambda one: (not one.blocks, statuses.index(one.status))):
+        why = check.reason or f"{check.failed} of {check.applied} failed"
         left_out = "" if check.may_be_left_out is None else f" (may be left out: {check.may_be_left_out})"
-        _console.out.print(f"{check.status.replace('_', ' ')}: {check.id}: {said}{left_out}", markup=False)
+        tell(f"{check.status.replace('_', ' ')}: {check.id}: {why}{left_out}")
         for failure in check.failures[:3] if check.blocks else ():
-            _console.out.print(f"    {failure.where}: {failure.what}", markup=False, soft_wrap=True)
+            tell(f"    {failure.where}: {failure.what}")
     counts = ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in report.counts().items())
+    tell(f"{len(report.checks)} checks: {counts}")
     if report.provenance:
-        _console.out.print(f"provenance: {report.provenance}", markup=False)
-    verdict = "may be released" if report.passed else "may NOT be released"
-    _console.out.print(f"{report.name} {verdict}: {len(report.checks)} checks, {counts}", markup=False)
+        tell(f"provenance: {report.provenance}")
+    if full and report.paraphrase:
+        tell(_paraphrase_table(report))
 
 
 def _paraphrase_table(report: "AuditReport") -> "Table":
     judges = ", ".join(sorted({score.judge for score in report.paraphrase}))
     unpinned = sum(score.n - score.pinned for score in report.paraphrase if score.scope == "all")
     judges += f" ({unpinned} judgments are not pinned)" if unpinned else ""
-    table = _table(f"rewritten texts, scored 1 to 5 by {judges}; the paper's are its own texts")
-    table.add_column("type", no_wrap=True)
-    for name in ("pairs", "mean", "median", "std", "<= 2", "upper"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("paper: mean, median, std, <= 2", no_wrap=True)
+    rows = []
     for score in report.paraphrase:
         paper = score.paper or {}
-        figures = [numbers.number(paper.get(name), 2) for name in ("mean", "median", "std")]
-        table.add_row(
-            score.type_code,
-            f"all {score.n}" if score.scope == "all" else str(score.n),
-            *(numbers.number(value, 2) for value in (score.mean, score.median, score.std)),
-            *(numbers.percent(value) for value in (score.share_low, score.upper)),
-            ", ".join([*figures, numbers.percent(paper.get("frac_le_2"))]) if paper else "",
-        )
-    return table
-
-
-def _table(title: str) -> "Table":
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+        figures = [score.mean, score.median, score.std, *map(paper.get, ("mean", "median", "std"))]
+        shares = (score.share_low, score.upper, paper.get("frac_le_2"))
+        mean, median, std, *papers = (numbers.number(one, 2) for one in figures)
+        low, upper, paper_low = map(numbers.percent, shares)
+        pairs = {"sample": f"{score.n}", "all": f"all {score.n}"}[score.scope]
+        rows.append((score.type_code, pairs, mean, median, std, low, upper, *papers, paper_low))
+    columns = (
+        "type",
+        "pairs",
+        "mean",
+        "median",
+        "std",
+        "<= 2",
+        "upper",
+        "paper: mean",
+        "median",
+        "std",
+        "<= 2",
+    )
+    title = f"rewritten texts, scored 1 to 5 by {judges}; the paper's are its own texts"
+    return _console.table(columns, rows, title)
 
 
 def _evidence_table(found: Sequence[Any]) -> "Table":
-    table = _table("cases per type; constructed: none supports it that also fits it")
-    table.add_column("type", no_wrap=True)
-    for name in ("verdicts", "roles", "supporting", ""):
-        table.add_column(name)
-    for one in found:
-        counted = map(numbers.counts, (one.verdicts, one.roles))
-        table.add_row(one.type_code, *counted, str(one.supporting), "constructed" if one.constructed else "")
-    return table
+    rows = (
+        (
+            one.type_code,
+            *map(numbers.counts, (one.verdicts, one.roles)),
+            str(one.supporting),
+            "constructed" if one.constructed else "",
+        )
+        for one in found
+    )
+    title = "cases per type; constructed: none supports it that also fits it"
+    return _console.table(("type", "verdicts", "roles", "supporting", ""), rows, title, ("verdicts", "roles"))

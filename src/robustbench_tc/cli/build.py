@@ -38,7 +38,8 @@ Sources = Annotated[
 Types = Annotated[
     list[str] | None,
     typer.Option(
-        help="Codes, components, packs, levels, also comma-separated; default: the core's 22. Repeatable."
+        help="Types (code, name or label), components, packs or levels; default: the core's 22. "
+        "Comma-separated, repeatable."
     ),
 ]
 Design = Annotated[

@@ -68,7 +68,8 @@ Backend = Annotated[
 ]
 Revision = Annotated[str | None, typer.Option(help="Of a Hub dataset: tag, branch or commit.")]
 Types = Annotated[
-    list[str] | None, typer.Option(help="Type codes, clean, or components; comma-separated, repeatable.")
+    list[str] | None,
+    typer.Option(help="Types (code, name or label), clean or components; comma-separated, repeatable."),
 ]
 Sources = Annotated[list[str] | None, typer.Option(help="Sources; comma-separated, repeatable.")]
 Ids = Annotated[

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from .. import sources
 from ..errors import UserError
 from . import _console
 from ._console import styled
-from ._predictions import beginning, dataset_of
+from ._predictions import beginning, calls_of, dataset_of, reply_of
 
 
 def failures(
@@ -31,7 +29,7 @@ def failures(
     limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """List a run's wrong answers: id, error mode, why, and the reply's beginning.
+    """List a run's wrong answers: the gold call and the answer side by side, and why it is wrong.
 
     Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --mode omitted
     Example: rbtc failures runs/qwen3-8b-fc --flag quoted_call
@@ -42,21 +40,21 @@ def failures(
     if as_json:
         _console.json(found[:limit])
         return
-    own = any(row.prediction.source == sources.OWN for row in found[:limit])
-    dataset = dataset_of(run, None)[0] if own else None
+    dataset, problem = dataset_of(run, None)
     rows = {} if dataset is None else {one.id: one for one in dataset.rows}
-    table = Table()
-    for name in ("id", "error mode", "why", "reply"):
-        table.add_column(name, overflow="fold", no_wrap=name == "error mode")
+    lines = []
     for row in found[:limit]:
-        verdict = row.verdict
-        table.add_row(
-            styled(row.prediction.id),
-            (verdict.error_mode or "right") if verdict else "",
-            styled(room.said(verdict, rows.get(row.prediction.id)) if verdict else ""),
-            styled(beginning(row.prediction)),
-        )
-    _console.out.print(table)
+        sample, verdict = rows.get(row.prediction.id), row.verdict
+        gold = "" if sample is None else " or ".join(map(calls_of, sample.golden_answers))
+        answer = calls_of(verdict.calls) if verdict and verdict.calls else reply_of(row.prediction)
+        mode, why = "", ""
+        if verdict is not None:
+            mode, why = verdict.error_mode or "right", room.said(verdict, sample)
+        lines.append((row.prediction.id, mode, beginning(gold, 160), beginning(answer, 160), why))
+    columns = ("id", "error mode", "gold", "answer", "why")
+    _console.out.print(_console.table(columns, lines, folded=columns))
+    if problem:
+        _console.out.print(styled(f"no gold calls: {problem}"))
     shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""
     _console.out.print(
         f"{len(found)} {'wrong answers' if flag is None else 'replies'}{shown}; "

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from .. import taxonomy
 from . import _console
 from ._generating import AsJson
 from ._replacing import DiscardChanges, Force
@@ -78,7 +79,7 @@ def build_live(
             profile=profile,
             worlds=tuple(world or ()),
             kinds=tuple(_split(kinds)),
-            types=tuple(_split(types)),
+            types=tuple(taxonomy.split(types or ())),
             seed=seed,
             sources=sources,
             python=world_python,

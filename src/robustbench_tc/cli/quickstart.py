@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from ..schema import dumps
 from . import _console
+from ._predictions import beginning
 from .eval import say_agent
-from .live_show import print_episode
-from .summary import overview_of, print_gaps
+from .live_show import print_verdict
+from .summary import WIDTH, print_summary
 
 
 def quickstart(
@@ -22,9 +24,20 @@ def quickstart(
 
     with _console.status("building", f"what is in {out} is whole; run it again") as progress:
         made = api.quickstart(out, progress=progress)
-    print_episode(made.episode)
+    found = made.episode
+    lines = [f"{found.model} · a live episode: {found.id}"]
+    for turn in found.turns:
+        lines += [f"user: {said}" for said in turn.says]
+        for reply in turn.replies:
+            for call in reply.calls:
+                got = "carried out, but shown" if call.met else "shown"
+                lines.append(f"calls {call.name} {dumps(call.arguments)}, {got}: {call.result}")
+            if reply.text:
+                lines.append(f"agent: {reply.text}")
+    for line in lines:
+        _console.out.print(beginning(line, WIDTH))
+    print_verdict(found.scores)
     _console.out.print()
     run = made.run.folder
     say_agent("name-biased", made.run.unexpected, run.record.expected)
-    _console.out.print(f"its gaps (rbtc summary {run.path} has every table):")
-    print_gaps(overview_of(run))
+    print_summary(run)

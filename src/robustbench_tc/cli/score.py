@@ -9,6 +9,7 @@ from ..errors import UserError, unknown
 from . import _console
 from ._of_runs import DatasetOption, say, say_left_out, say_reader
 from ._workers import Address, Engine, NumProc, workers
+from .summary import print_summary
 
 if TYPE_CHECKING:
     from ..eval.record import RunFolder
@@ -32,7 +33,7 @@ def score(
         int | None, typer.Option(help="Of a journal: how many attempts at each row count.")
     ] = None,
 ) -> None:
-    """Turn a run's predictions into verdicts (scores.parquet) without asking the model again.
+    """Turn a run's predictions into verdicts (scores.parquet), asking the model nothing; print the summary.
 
     The journal of `rbtc proxy llm` becomes a run folder like any other (docs/proxy-llm.md).
 
@@ -59,7 +60,8 @@ def score(
     kept = f"{folder.scores_path} was not touched, the answers neither; score again"
     with _console.keeping(kept), _console.working("scoring"):
         api.score(run, dataset=dataset, workers=who, progress=_console.note)
-    _console.err.print(f"scored: {folder.scores_path}", markup=False)
+    _console.note(f"scored: {folder.scores_path}")
+    print_summary(record.open_run(run), allow_missing=True)
 
 
 def _score_journal(
@@ -75,6 +77,7 @@ def _score_journal(
     for reason, count in made.failures.items():
         _console.note(f"without an answer: {count} × {reason}")
     _console.note(f"{made.predictions} predictions in {made.folder.path}; scored: {made.folder.scores_path}")
+    print_summary(made.folder, allow_missing=True)
 
 
 def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from .. import taxonomy
-from ..errors import UserError, unknown
+from ..errors import UserError
 from ..schema import SOURCES, Json, Sample, Tool, dumps
 from . import _console
 from ._console import styled
@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="List what exists.")
 
 @app.command("types")
 def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """The perturbation types: code, component, method, what is modified.
+    """List the perturbation types: code and label, the paper's name, component, method.
 
     Example: rbtc list types --json
     """
@@ -31,11 +31,11 @@ def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
         _console.json([msgspec.to_builtins(row) | taxonomy.published(row) for row in rows])
         return
     table = Table()
-    for column in ("code", "paper's name", "component", "level", "pack", "method", "what is modified"):
-        table.add_column(column, no_wrap=column == "code")
+    for column in ("type", "paper's name", "component", "level", "pack", "method", "what is modified"):
+        table.add_column(column, no_wrap=column == "type")
     for row in rows:
-        name = row.display_name + (" (extension)" if row.status == "extension" else "")
-        table.add_row(row.code, name, row.component, row.level, row.pack, row.method, row.what_is_modified)
+        name, facts = taxonomy.named(row.code), (row.component, row.level, row.pack, row.method)
+        table.add_row(name, row.display_name, *facts, row.what_is_modified)
     _console.out.print(table)
 
 
@@ -99,8 +99,9 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
     clean_id, _, code = wanted.rpartition("::")
     if not clean_id:
         clean_id, code = wanted, type_code or ""
-    if code and code != taxonomy.CLEAN and code not in (folder.name for folder in folders):
-        raise unknown("type of this release", code, [folder.name for folder in folders])
+    if code:
+        there = {taxonomy.CLEAN, *(folder.name for folder in folders)}
+        code = taxonomy.find_in(there, code, "type of this release")
     ids = [row["clean_id"] for row in read_rows(shards(release / taxonomy.CLEAN), ["clean_id"])]
     found = [i for i in ids if i == clean_id] or [i for i in ids if i.startswith(clean_id)]
     if not found:
@@ -142,7 +143,7 @@ def _print_clean(row: Sample) -> None:
 def _print_changes(row: Sample) -> None:
     echo = _console.out.print
     echo()
-    echo(styled(f"{row.type_code} ({row.component}, {row.generator})", style="bold"))
+    echo(styled(f"{taxonomy.named(row.type_code)} ({row.component}, {row.generator})", style="bold"))
     if row.injected_error:
         echo(styled("the first call is answered with: ", style="cyan") + styled(row.injected_error))
     for change in row.changes:

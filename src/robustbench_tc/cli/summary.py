@@ -1,23 +1,39 @@
-"""`rbtc summary`: the tables of a scored run."""
+"""`rbtc summary`: what a scored run says, on one screen; its tables behind `--full`."""
 
-from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+import shlex
+from collections.abc import Iterator
+from itertools import accumulate, islice
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..io.numbers import counts, interval, number, p_value
+from .. import taxonomy
+from ..io.numbers import NONE, counted, counts, number, p_value
 from . import _console
 from ._of_runs import AllowMissing, Run, say_reader
-from ._words import Subset, one_of
+from ._words import Subset
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..eval.record import RunFolder
-    from ..eval.stats import packs
-    from ..eval.stats.intervals import Interval
+    from ..eval.stats.evidence import Evidence
     from ..eval.stats.overview import Overview
+    from ..eval.stats.packs import Cell, Table
+
+WIDTH = 100
+"""Characters of a line of the first screen."""
+
+TYPES = 5
+"""Types that the first screen of a run without a row of any component lists, the largest drops first."""
+
+VALUES = ("accuracy", "Δ (paper's)", "Δ matched", "keeps", "p (Holm)", "")
+"""Columns that the full tables of lines and of types share."""
+
+WRONG = "wrong answers"
+"""The one column whose cells may be folded."""
+
+LONG = 36
+"""Characters of a model's name; of a path above which the next steps name it RUN, to fit their line whole."""
 
 
 def summary(
@@ -25,203 +41,257 @@ def summary(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     subset: Subset = "all",
     allow_missing: AllowMissing = False,
-    by: Annotated[
-        Literal["component", "level"],
-        one_of("grouping", "component", "level", help="The lines of the first table: component or level."),
-    ] = "component",
+    full: Annotated[bool, typer.Option("--full", help="Print every warning and table.")] = False,
 ) -> None:
-    """Print clean and perturbed accuracy, the four gaps, retention and error modes of a scored run.
+    """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
-    Example: rbtc summary runs/qwen3-8b-fc --by level
+    Example: rbtc summary runs/qwen3-8b-fc --full
     """
     from ..eval import record
 
-    print_summary(record.open_run(run), subset, allow_missing, as_json, by_level=by == "level")
+    print_summary(record.open_run(run), subset, allow_missing, as_json, full=full)
 
 
 def print_summary(
-    folder: "RunFolder", subset: Subset, allow_missing: bool, as_json: bool, *, by_level: bool = False
+    folder: "RunFolder",
+    subset: Subset = "all",
+    allow_missing: bool = False,
+    as_json: bool = False,
+    *,
+    full: bool = False,
 ) -> None:
-    """Prints a scored run: tables, or with `as_json` the same as `overview` gives it. `by_level`: the first
-    table has the levels in place of the components."""
-    record = folder.record
-    made = overview_of(folder, subset, allow_missing)
-    say_reader(folder)
-    if as_json:
-        _console.json(made)
-        return
-    settings = record.settings
-    version = f", version {record.dataset_version}" if record.dataset_version else ""
-    version = version if made.verified else ", own tools"
-    _console.out.print(
-        f"{settings.model} · {settings.mode} · {record.dataset}{version} · {folder.path}", markup=False
-    )
-    print_tables(made, by_level)
-
-
-def overview_of(folder: "RunFolder", subset: Subset = "all", allow_missing: bool = False) -> "Overview":
-    """Everything that a scored run amounts to."""
+    """Prints the first screen of a scored run, with `full` all warnings and tables below it, with `as_json`
+    the `Overview` alone."""
     from ..eval.stats.overview import overview
     from ..eval.stats.runs import read
 
     record = folder.record
-    return overview(
+    made = overview(
         read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
     )
+    say_reader(folder)
+    if as_json:
+        _console.json(made)
+        return
+    for line in first_screen(folder, made):
+        _console.out.print(line, highlight=False)
+    if full:
+        _print_full(made)
 
 
-def print_gaps(made: "Overview", by_level: bool = False) -> None:
-    """The first table: clean, perturbed and, not `by_level`, the components with their gaps."""
-    title = f"rows: {made.subset}; below each value its 95 % interval"
-    table = _table(title, "", "right / n", "accuracy", "Δ (paper's)", "Δ matched")
-    for name, line in (("clean", made.clean), ("perturbed", made.perturbed)):
-        table.add_row(name, f"{line.correct} / {line.n}", number(line.accuracy))
-        table.add_row("", "", _span(made.intervals.get(name)))
-    for name, line in ({} if by_level else made.components).items():
-        values = (line.accuracy, line.delta, line.delta_matched)
-        table.add_row(f" {name}", f"{line.correct} / {line.n}", *map(number, values))
-        kinds = ("accuracy", "delta", "delta_matched")
-        table.add_row("", "", *(_span(made.intervals.get(f"{kind}_{name}")) for kind in kinds))
-    _console.out.print(table)
+def first_screen(folder: "RunFolder", made: "Overview") -> "Iterator[str]":
+    """At most 16 lines of at most WIDTH characters: the run, the answer, its table, what to read and do."""
+    record, answer, settings = folder.record, made.answer, folder.record.settings
+    name = PurePath(record.dataset).name
+    if record.dataset_version:
+        name += f" {record.dataset_version}"
+    name += f" ({settings.fingerprint[:8]})"
+    who = (_cut(settings.model, LONG), settings.mode, *settings.defend, name)
+    size = [counted(made.samples, "sample"), counted(made.rows, "row")]
+    if settings.repeat > 1:
+        size.append(f"{settings.repeat} repeats")
+    size.append(f"{made.missing:,} missing" if made.missing > 0 else "all answered")
+    if made.subset != "all":
+        size.append(f"subset {made.subset}")
+    asked = f" · {', '.join(size)}"
+    yield _cut(" · ".join(who), WIDTH - len(asked)) + asked
+    yield ""
+    yield _cut(answer.sentence)
+    yield ""
+    yield f"{'accuracy':>22}   drop, 95 % interval     keeps"
+    accuracies = {name: line.accuracy for name, line in made.lines.items() if line.n}
+    if not accuracies.keys() & made.components.keys():
+        ranked = sorted(answer.types.values(), key=lambda one: (one.word != "loses", -one.drop.value))
+        accuracies |= {one.name: one.after for one in ranked[:TYPES]}
+    for name, accuracy in accuracies.items():
+        line = f"{_cut(name, 24):<13}{_percent(accuracy):>9}"
+        if found := answer.lines.get(name) or answer.types.get(name):
+            low, high = (f"{_percent(end):>4}" for end in (found.drop.low, found.drop.high))
+            span = f"[{low} to {high}]"
+            line += f"{_percent(found.drop.value):>7} {span:<16}{_keeps(found):>8}   {found.word}"
+        yield line
+    if answer.worst:
+        named = (
+            f"{_cut(taxonomy.named(code), 80)} {_percent(answer.types[code].after)}" for code in answer.worst
+        )
+        fitting = (one for one in accumulate(named, "{} · {}".format) if len(one) <= WIDTH - 7)
+        yield "worst  " + max(islice(fitting, 3), key=len)
+    if answer.warnings:
+        first, *others = answer.warnings
+        more = f" (+{len(others)} more: --full)" if others else ""
+        yield f"warn   {_cut(first, WIDTH - 7 - len(more))}{more}"
+    run = shlex.quote(str(folder.path))
+    if len(run) > LONG:
+        run = "RUN"
+    failures = f"rbtc failures {run}"
+    if answer.worst:
+        failures += f" --type {answer.worst[0]}"
+    yield _cut(f"next   {failures:<43}  # what it answered")
+    yield f"       {f'rbtc report {run} --out report':<43}  # the page to send"
 
 
-def print_tables(made: "Overview", by_level: bool = False) -> None:
-    from ..eval.stats import levels, stages
+def _cut(text: str, width: int = WIDTH) -> str:
+    """A text as one line of at most so many cells."""
+    line = _console.styled(_console.one_line(text))
+    line.truncate(width, overflow="ellipsis")
+    return line.plain
 
-    print_gaps(made, by_level)
-    if by_level:
-        _print_made([levels.table(made.levels)])
-    _print_verified(made)
-    table = _table(None, "type", "n", "acc.", "Δ", "Δ matched")
-    table.add_column("wrong answers", overflow="fold")
-    for one in made.types:
-        values = (one.accuracy, one.delta, one.delta_matched)
-        table.add_row(one.type_code, str(one.n), *map(number, values), counts(one.error_modes))
-    _console.out.print(table)
-    if made.type_intervals:
-        table = _table("95 % intervals", "type", "accuracy", "Δ matched", "p (Holm)")
-        for code, row in made.type_intervals.items():
-            p = p_value(row.flips.p_holm) if row.flips else ""
-            table.add_row(code, _span(row.accuracy), _span(row.delta_matched), p)
-        _console.out.print(table)
-    tell = partial(_console.out.print, markup=False, highlight=False)
-    with_transition = _with_span(
-        made.retention_with_transition, made.intervals.get("retention_with_transition")
-    )
-    tell(
-        f"retention {_with_span(made.retention, made.intervals.get('retention'))}, "
-        f"with transition {with_transition} · wrong answers: {counts(made.error_modes) or 'none'}"
-    )
+
+def _print_full(made: "Overview") -> None:
+    """Every warning, why a component cannot be told, what is missing, the smallest effect seen, and
+    every table."""
+    notes = [f"warning: {one}" for one in made.answer.warnings]
+    notes += [f"{name}: {one.why}" for name, one in made.answer.lines.items() if one.why]
+    notes += [f"gap: {one}" for one in made.gaps]
     if made.power is not None:
-        tell(made.power.line)
-    _print_repeated(made)
-    _print_made([stages.table(made.stages)])
-    cut = {"cut at the token limit": made.length, "content filter": made.content_filter}
-    cut |= {"too long": made.too_long, "rejected": made.rejected}
-    tell(f"{counts(cut)}, missing {made.missing} of {made.expected}")
-    if made.tooleyes_score is not None:
-        tell(f"ToolEyes mean partial score {number(made.tooleyes_score)} (no accuracy)")
-    read = {name: one.replies for name, one in made.reply_flags.items()}
-    tell(f"replies: {counts(read)} (rbtc failures RUN --flag shows them; docs/calls.md)")
-    if read["call_beside_refusal"]:
-        left = ", ".join(f"{name} {number(value)}" for name, value in made.without_beside_refusal.items())
-        tell(f"accuracy without calls beside a refusal: {left}")
-    for flag, cells in made.flagged.items():
-        shown = ", ".join(f"{code} {cell['correct']} of {cell['n']}" for code, cell in cells.items())
-        tell(f"right among rows flagged {flag}: {shown}")
-    for gap in made.gaps:
-        tell(f"gap: {gap}")
-    _print_made(made.packs)
-    _print_blind(made)
-    if made.unreviewed:
-        _console.out.print(_console.styled(f"not reviewed: {made.unreviewed.line}", style="yellow"))
+        notes.append(made.power.line)
+    for note in notes:
+        _console.out.print(note, highlight=False)
+    for table in _tables(made):
+        _print_table(table)
 
 
-def _span(found: "Interval | None") -> str:
-    return "" if found is None else interval(found)
+def _percent(share: float | None) -> str:
+    """`15.5`"""
+    return NONE if share is None else number(100 * share, 1)
 
 
-def _with_span(value: float | None, found: "Interval | None") -> str:
-    return f"{number(value)} {_span(found)}".rstrip()
+def _keeps(found: "Evidence") -> str:
+    """The share of right answers that is kept at least: `≥ 83 %`."""
+    return NONE if found.keeps is None else f"≥ {100 * found.keeps:.0f} %"
 
 
-def _print_repeated(made: "Overview") -> None:
-    """With repeats: one of k right, all k right, and how much the answers to one row vary."""
-    if made.repeated is None:
-        return
-    r = made.repeated.repeats
-    title = f"{r} repeats; below each value its 95 % interval"
-    table = _table(title, "", "rows", f"pass@{r}", f"pass^{r}", "variance within a row", "share")
-    for name, line in made.repeated.lines.items():
-        some, every = line.at[r], line.all[r]
-        values = (some.value, every.value, line.within, line.within_share)
-        table.add_row(name, str(line.rows), *map(number, values))
-        table.add_row("", "", _span(some), _span(every))
-    _console.out.print(table)
+def _tables(made: "Overview") -> "Iterator[Table]":
+    from ..eval.stats import blind, levels, stages
+    from ..eval.stats.packs import Table
+
+    answer, among, lines = made.answer, made.intervals, made.lines
+    yield Table(
+        name="lines",
+        title=f"rows: {made.subset}; below each value its 95 % interval",
+        columns=("", "right", "n", *VALUES),
+        rows=tuple(
+            (
+                name,
+                line.correct,
+                line.n,
+                among.get(name, among.get(f"accuracy_{name}")),
+                among.get(f"delta_{name}"),
+                among.get(f"delta_matched_{name}"),
+                *_evidence(answer.lines.get(name)),
+            )
+            for name, line in lines.items()
+        ),
+    )
+    yield levels.table(made.levels)
+    if made.verified:
+        yield Table(
+            name="verified",
+            title="verified: rows whose answer can be inferred; best: highest score without guessing",
+            columns=("", "n", "right", "accuracy", "best"),
+            rows=tuple(
+                (name, one.n, one.correct, one.accuracy, one.best) for name, one in made.verified.items()
+            ),
+        )
+    yield Table(
+        name="types",
+        title="by type",
+        columns=("type", "n", *VALUES, WRONG),
+        rows=tuple(_of_types(made)),
+    )
+    if made.repeated is not None:
+        r = made.repeated.repeats
+        yield Table(
+            name="repeated",
+            title=f"{r} repeats; below each value its 95 % interval",
+            columns=("", "rows", f"pass@{r}", f"pass^{r}", "variance within a row", "share"),
+            rows=tuple(
+                (name, line.rows, line.at[r], line.all[r], line.within, line.within_share)
+                for name, line in made.repeated.lines.items()
+            ),
+        )
+    yield stages.table(made.stages)
+    yield from made.packs
+    if made.needs_no_reading:
+        there = {one.type_code for one in made.types}
+        solved = (
+            f"{code} {_percent(accuracy)} by {policy}"
+            for code, (policy, accuracy) in blind.solved(made.needs_no_reading).items()
+            if code in there
+        )
+        yield Table(
+            name="blind",
+            title="request-blind baselines: how often the right tool is chosen",
+            columns=("", *lines),
+            rows=tuple((one.name, *(one.heads[name] for name in lines)) for one in made.needs_no_reading),
+            note=f"Types solved without the request: {', '.join(solved) or 'none'}.",
+        )
+    yield _replies(made)
 
 
-def _print_made(made: Iterable["packs.Table"]) -> None:
-    """Tables that `eval.stats` made: of the packs beyond the core, the stages, the levels; below each value
-    its interval."""
-    from ..eval.stats.packs import spelled
-
-    for one in made:
-        table = _table(None, *one.columns)
-        table.title = _console.styled(one.title)
-        for row in one.rows:
-            values, spans = zip(*map(spelled, row), strict=True)
-            table.add_row(*map(_console.styled, values))
-            if any(spans):
-                table.add_row(*map(_console.styled, spans))
-        _console.out.print(table)
-        if one.note:
-            _console.out.print(one.note, markup=False, highlight=False)
+def _of_types(made: "Overview") -> "Iterator[tuple[Cell, ...]]":
+    for one in made.types:
+        row = made.type_intervals.get(one.type_code, one)
+        values = (row.accuracy, row.delta, row.delta_matched)
+        evidence = _evidence(made.answer.types.get(one.type_code))
+        yield (one.type_code, one.n, *values, *evidence, counts(one.error_modes))
 
 
-def _print_blind(made: "Overview") -> None:
-    """The reference lines under the tables: what the same table is worth without a word of the request."""
-    from ..eval.stats.blind import solved
+def _replies(made: "Overview") -> "Table":
+    from ..eval.stats.packs import Table
 
-    tell = partial(_console.out.print, markup=False, highlight=False)
-    if not made.needs_no_reading:
-        tell("what needs no reading: not known, audit the dataset and score again (docs/statistics.md)")
-        return
-    short = {"perturbed": "pert.", "observation": "obs.", "transition": "trans."}
-    heads = {name: short.get(name, name) for name in ("clean", "perturbed", *made.components)}
-    table = _table("what needs no reading: the right tool is chosen", "", *heads.values())
-    for line in made.needs_no_reading:
-        table.add_row(line.name, *(number(line.heads[name]) for name in heads))
-    _console.out.print(table)
-    there = {one.type_code for one in made.types}
-    by: dict[str, list[str]] = {}
-    for code, (name, accuracy) in solved(made.needs_no_reading).items():
-        if code in there:
-            by.setdefault(name, []).append(f"{code} {number(accuracy)}")
-    for name, types in by.items():
-        tell(f"types that {name} solves without reading: {', '.join(types)}")
-
-
-def _print_verified(made: "Overview") -> None:
-    """The same accuracies without the rows that nobody could answer, beside the best that can be reached;
-    nothing of own tools, whose golden answers nobody classified."""
-    if not made.verified:
-        return
-    title = "verified: rows that can be answered; best: what an honest model reaches over all"
-    table = _table(title, "", "n", "correct", "accuracy", "best")
-    for name, line in made.verified.items():
-        values = (line.accuracy, line.best)
-        table.add_row(f"verified {name}", str(line.n), str(line.correct), *map(number, values))
-    _console.out.print(table)
+    among = made.intervals
+    return Table(
+        name="counts",
+        title="retention, and how replies ended and were read",
+        columns=("", "value"),
+        rows=(
+            ("retention", among.get("retention")),
+            ("retention with transition", among.get("retention_with_transition")),
+            ("ToolEyes mean partial score", made.tooleyes_score),
+            *((f"wrong answers: {mode}", n) for mode, n in made.error_modes.items()),
+            ("cut at the token limit", made.length),
+            ("content filter", made.content_filter),
+            ("too long", made.too_long),
+            ("rejected", made.rejected),
+            *((f"replies with {flag}", one.replies) for flag, one in made.reply_flags.items()),
+            *(
+                (f"{name} without calls beside a refusal", value)
+                for name, value in made.without_beside_refusal.items()
+            ),
+            *(
+                (f"right among {code} flagged {flag}", f"{cell['correct']} of {cell['n']}")
+                for flag, cells in made.flagged.items()
+                for code, cell in cells.items()
+            ),
+        ),
+        note="`rbtc failures RUN --flag` shows replies by flag (docs/calls.md).",
+    )
 
 
-def _table(title: str | None, first: str, *numbers: str) -> "Table":
-    """A table of numbers that fits 80 columns."""
-    from rich import box
-    from rich.table import Table
+def _evidence(found: "Evidence | None") -> tuple[str, str, str]:
+    """The last three of VALUES."""
+    return ("", "", "") if found is None else (_keeps(found), p_value(found.p_holm), found.word)
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+
+def _print_table(one: "Table") -> None:
+    """A table, below each value its interval."""
+    lines: list[tuple[str, ...]] = []
+    for row in one.rows:
+        values, spans = zip(*map(_spelled, row), strict=True)
+        lines += [values, spans][: 1 + any(spans)]
+    _console.out.print(_console.table(one.columns, lines, one.title, (WRONG,)))
+    if one.note:
+        _console.out.print(one.note, highlight=False)
+
+
+def _spelled(cell: "Cell") -> tuple[str, str]:
+    """A cell in percent, and its interval or ""."""
+    from ..eval.stats.intervals import Interval
+
+    if isinstance(cell, Interval):
+        return _percent(cell.value), f"[{_percent(cell.low)} to {_percent(cell.high)}]"
+    if cell is None or isinstance(cell, float):
+        return _percent(cell), ""
+    return str(cell), ""

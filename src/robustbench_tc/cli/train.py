@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import taxonomy
 from ..errors import UserError, need_extra
 from . import _console
 from ._generating import AsJson, Concurrency, MaxCost, MaxRequests, Price, Store
@@ -93,7 +94,7 @@ def build_toolrl_dr(
     spec = TrainingSpec(
         rlla=rlla or resolve_root(sources) / "toolrl" / "dataset",
         configs=tuple(_split(config)) or CONFIGS,
-        types=(*_split(types), *_split(components)),
+        types=(*taxonomy.split(types or ()), *_split(components)),
         seed=seed,
         ratio=_share("--ratio", ratio),
         alpha=_share("--alpha", alpha),

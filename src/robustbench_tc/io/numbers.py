@@ -57,6 +57,11 @@ def counts(found: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {n}" for name, n in found.items())
 
 
+def counted(n: int, word: str) -> str:
+    """`1 row`, `3,977 rows`"""
+    return f"{n:,} {word}{'s' * (n != 1)}"
+
+
 def size(params_b: float | None) -> str:
     """Billions of parameters: `7B`."""
     return NONE if params_b is None else f"{params_b:g}B"

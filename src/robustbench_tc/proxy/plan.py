@@ -156,17 +156,13 @@ class _Reader(Fields):
         )
 
     def type_code(self, node: Node, bench: str | None) -> str:
-        code = self.text(node, "types")
-        if code == taxonomy.CLEAN:
+        try:
+            code = taxonomy.find(self.text(node, "types"))
+        except UserError as error:
+            self.fail(node.line, str(error))
+        if code == taxonomy.CLEAN or bench is not None:
             return code
-        if not taxonomy.known(code):
-            known = [taxonomy.CLEAN, *(kind.code for kind in taxonomy.types("all"))]
-            near = get_close_matches(code, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "`rbtc list types` shows them"
-            self.fail(node.line, f"unknown type {code[:60]!r}: {hint}")
         kind = taxonomy.get(code)
-        if bench is not None:
-            return code
         if kind.method == "llm" or kind.channel not in WITHOUT_CASES or kind.ground_truth_changes:
             self.fail(
                 node.line,

@@ -8,7 +8,7 @@ import msgspec
 from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
@@ -23,10 +23,8 @@ def known_types(rows: Sequence[Sample], wanted: Sequence[str]) -> tuple[str, ...
     Raises UserError for one that it has not.
     """
     there = dict.fromkeys((taxonomy.CLEAN, *(row.type_code for row in rows)))
-    for code in wanted:
-        if code not in there:
-            raise unknown("type of the dataset", code, set(there))
-    return tuple(code for code in there if not wanted or code in wanted or code == taxonomy.CLEAN)
+    named = {taxonomy.find_in(there, name, "type of the dataset") for name in wanted}
+    return tuple(code for code in there if not named or code in named or code == taxonomy.CLEAN)
 
 
 class Scenes:

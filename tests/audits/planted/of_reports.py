@@ -17,7 +17,7 @@ def report(name: str, change: Callable[[dict[str, Any]], Any]) -> None:
 
 report("another `kind`", lambda r: r.update(kind="toolrl-dr"))
 report("another `report_version`", lambda r: r.update(report_version=1))
-report("another `dataset_version`", lambda r: r.update(dataset_version="1.0.1"))
+report("another `fingerprint`", lambda r: r.update(fingerprint="0" * 32))
 report("another `profile` (full)", lambda r: r.update(profile="full"))
 report("another `profile` (bundled)", lambda r: r.update(profile="bundled"))
 report("an unknown `profile`", lambda r: r.update(profile="papyrus"))

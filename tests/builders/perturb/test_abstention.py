@@ -43,7 +43,7 @@ from robustbench_tc.transcript import CLOSING_TURN, MAY_DECLINE, closing_order
 from ...refusals import refuses
 from .strategies import samples
 
-CODES = taxonomy.named("abstention") or ()
+CODES = taxonomy.codes_of("abstention")
 NO_CALL = [code for code in CODES if taxonomy.get(code).no_call == "right"]
 
 

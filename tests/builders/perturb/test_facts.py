@@ -21,6 +21,7 @@ from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.schema import Message, Sample, dumps
 
 from ...conftest import ROOT
+from ...refusals import refuses
 
 CODES = list(REGISTRY)
 CHECKS = {*INVARIANTS, *OF_THE_PASS, *HANDED_IN}
@@ -224,10 +225,34 @@ def test_what_no_part_of_may_change_allows_is_seen_by_beyond() -> None:
     assert beyond(("the set of tools",), fewer) == []
 
 
+def test_a_type_is_found_by_each_of_its_names() -> None:
+    reserved = {word.casefold() for word in facts.RESERVED}
+    owner: dict[str, str] = {}
+    for kind in taxonomy.types("known"):
+        assert len(kind.label.split()) <= 4
+        assert taxonomy.named(kind.code) == f"{kind.code} {kind.label}"
+        for name in (kind.code, kind.display_name, kind.label):
+            assert owner.setdefault(name.casefold(), kind.code) == kind.code, "two types of one name"
+            assert name.casefold() not in reserved
+            assert {taxonomy.find(name), taxonomy.find(name.swapcase())} == {kind.code}
+            assert taxonomy.find_in(["CD", kind.code], name, "type") == kind.code
+            assert taxonomy.codes_of(name) == (kind.code,)
+    for drawn in (random.Random(seed).sample(sorted(owner), 5) for seed in range(50)):
+        assert taxonomy.split(", ".join(drawn)) == taxonomy.split(drawn) == drawn
+    refuses("did you mean cheap decoy, cryptic gold", taxonomy.find, "cheap decoy, cryptc gold")
+    refuses(
+        "unknown type of this run 'cd_nt': known: CD",
+        taxonomy.find_in,
+        ["CD"],
+        "cd_nt",
+        "type of this run",
+    )
+
+
 def test_a_type_inherits_no_identity_from_another() -> None:
     kind = type("MyType", (type(REGISTRY["CD_AB"]),), {"code": "my_type", "__module__": "perturb.my_type"})
     (problem,) = facts.problems(kind(), sources.sources())
-    for name in ("order", "display_name", "what_is_modified", "how_made", "golden", "rows"):
+    for name in ("order", "display_name", "label", "what_is_modified", "how_made", "golden", "rows"):
         assert name in problem, problem
 
 

@@ -205,7 +205,6 @@ RECORD = (
     Bad("huge record", "size", put(checker.RECORD, b" " * 2_000_000)),
     Bad("record of another format", "record", record(lambda found: found.update(format=9))),
     Bad("record of another dataset", "dataset", settings(fingerprint="f" * 32)),
-    Bad("record of another version", "dataset", record(lambda found: found.update(dataset_version="0.0.1"))),
     Bad("record of a selection", "record", settings(selection={"types": ["clean"]})),
     Bad("record of fewer rows", "record", record(lambda found: found.update(expected=3))),
     Bad("asked a million times", "ids", settings(repeat=1_000_000)),

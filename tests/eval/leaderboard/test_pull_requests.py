@@ -128,7 +128,7 @@ def test_a_new_dataset_version_empties_nothing(
     listed.push({"status.yaml": text}, token=WRITER, main=True)
     report = listed.check(everything=True)
     assert (report.entries, report.new) == (1, []) and listed.read() == (found, {})
-    with pytest.raises(UserError, match="evaluate on that version"):
+    with pytest.raises(UserError, match="evaluate on that one"):
         listed.submit(local_run_of("oracle"))
     assert [entry.run for entry in listed.check(everything=True, dataset=data.core.name).new] == [
         found[0].run

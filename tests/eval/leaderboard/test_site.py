@@ -185,7 +185,7 @@ def test_the_pages_say_what_the_boards_and_entries_hold(made: Path, entries: lis
             )
     history = Read(made / f"model/{again(0, '20270101')}.html")
     assert "2025-01-01" in history.text
-    assert "version 0.9.0" in history.text
+    assert "0.9.0 (" in history.text
     assert f"{Path(entries[0].run).name}.html" in " ".join(history.links)
     cleared = Read(made / f"model/{entries[13].run}.html").text
     assert "Cleared by a maintainer: the maintainers read its replies" in cleared

@@ -279,7 +279,7 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     html, text = page.html(report), page.markdown(report)
     assert 'id="blind"' in html and "Request-blind baselines, perturbed: picks-best-offer" in html
     assert "## Request-blind baselines" in text
-    assert "| CD |" in text and text.count("picks-best-offer |\n") >= 4
+    assert "| CD cheap decoy |" in text and text.count("picks-best-offer |\n") >= 4
     assert json.loads(page.as_json(report))["needs_no_reading"][0]["name"] == "picks-best-offer"
 
 

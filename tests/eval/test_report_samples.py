@@ -189,9 +189,10 @@ def test_a_damaged_dataset_is_a_line(runs: list[Run], release: Path, tmp_path: P
 def test_scores_without_texts_are_shown_without_them(runs: list[Run], tmp_path: Path) -> None:
     shutil.copytree(runs[0].path, tmp_path / "a")
     table = pq.read_table(tmp_path / "a" / "scores.parquet")
-    pq.write_table(table.drop_columns(["raw_output", "calls"]), tmp_path / "a" / "scores.parquet")
-    [run] = unpacked(embed([read(tmp_path / "a")], ["a"]))["runs"]
-    assert {(one[8], one[10]) for one in run["answers"]} == {("", "")}
+    pq.write_table(table.drop_columns(["raw_output"]), tmp_path / "a" / "scores.parquet")
+    embedded = embed([read(tmp_path / "a")], ["a"])
+    [run] = unpacked(embedded)["runs"]
+    assert {one[8] for one in run["answers"]} == {""} and embedded.cases == {}
 
 
 @given(st.text(), st.text(), st.text(min_size=45))

@@ -291,8 +291,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 LINE = (
-    "1 of 3 golden answers was proposed and never reviewed: "
-    "clean 1.000 with them, 1.000 without; perturbed "
+    "1 of 3 golden answers was proposed and never reviewed: clean 1.000 with them, 1.000 without; perturbed "
 )
 
 

@@ -307,7 +307,7 @@ def test_a_folder_of_other_settings_is_refused_with_the_difference(
 ) -> None:
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
     run = record.start(tmp_path / "run", dataset, settings(dataset), 5)
-    run.journal_path.write_text("{}\n")
+    run.journal_path.write_text('{"key":"a","status":"ok"}\n')
     refuses(
         "other settings: " + said, record.start, tmp_path / "run", dataset, settings(dataset, **changes), 5
     )
@@ -315,7 +315,8 @@ def test_a_folder_of_other_settings_is_refused_with_the_difference(
 
 def test_a_run_without_an_answer_may_begin_again_under_other_settings(tmp_path: Path) -> None:
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
-    record.start(tmp_path / "run", dataset, settings(dataset, model="tyni"), 5).journal().close()
+    run = record.start(tmp_path / "run", dataset, settings(dataset, model="tyni"), 5)
+    run.journal_path.write_text('{"key":"a","status":"request_error"}\n{"key":"b","status":"agent_error"}\n')
     record.start(tmp_path / "run", dataset, settings(dataset), 5)
     assert record.open_run(tmp_path / "run").record.settings.model == "tiny"
 

@@ -39,15 +39,15 @@ def test_the_desks_tools_give_cases_that_build_and_are_not_reviewed(tmp_path: Pa
     assert len(json.loads((tmp_path / "bench" / "own.json").read_bytes())["unreviewed"]) == len(turns)
 
 
-@pytest.mark.parametrize("cases", [12, 13])
+@pytest.mark.parametrize("cases", [14, 15])
 def test_a_build_warns_where_a_component_has_too_few_cases_to_pass(cases: int, tmp_path: Path) -> None:
     write(tmp_path, {**desk()})
     head, *entries = (tmp_path / "cases.yaml").read_text().split("\n- id: ")
     (tmp_path / "few.yaml").write_text("\n- id: ".join([head, *entries[:cases]]) + "\n")
     code, _, err = outcome("build", "--cases", str(tmp_path / "few.yaml"), "--out", str(tmp_path / "few"))
     assert code == 0
-    few = "reward 12, transition 12)" in err
-    assert few == (cases == 12) and few == ("passes a component from 13 cases on" in err)
+    few = "reward 14, transition 14; it takes 15)" in err
+    assert few == (cases == 14) and few == ("too few cases for the gate to pass" in err)
 
 
 SCHEMAS = st.recursive(

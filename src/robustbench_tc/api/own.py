@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
 
-ENOUGH = 13
-"""Cases of a component from which on the gate passes an agent that is always right (docs/gate.md)."""
-
 NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says
 what may be done with them; robustbench-tc, which the rows were made with, gives no licence for them.
 """
@@ -271,6 +268,7 @@ def draft_cases(
 
 def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..eval.stats.gate import ENOUGH
     from ..io.parquet import read_rows, shards
     from ..own.cases import case_of
 

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 
 from .runs import Outcomes, Run, unstated
+from .unreviewed import unreviewed
 
 CUT = 0.05
 """Share of replies cut off at the token limit above which a run is read with care."""
@@ -50,6 +51,8 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
     if (calls := text_calls(run)) is not None:
         warnings.append(f"0 of {calls} calls came as native calls: is a tool parser missing on the server?")
+    if logged := unreviewed(run, outcomes):
+        warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:
         best = 100 * (1 - golds / len(outcomes.clean_ids))
         warnings.append(f"{golds} golds cannot be inferred, best possible {best:.1f}")

@@ -5,7 +5,7 @@
 
 import msgspec
 
-from robustbench_tc.io.numbers import number
+from robustbench_tc.io.numbers import percent
 
 from .runs import Outcomes, Run
 from .values import from_counts
@@ -34,7 +34,7 @@ class Unreviewed(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """As the tables say it."""
         values = (
-            f"{name} {number(one.over_all)} with them, {number(one.without)} without"
+            f"{name} {percent(one.over_all)} with them, {percent(one.without)} without"
             for name, one in self.lines.items()
         )
         was = "was" if self.answers == 1 else "were"

@@ -40,7 +40,7 @@ def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> Non
     lines = {line["type_code"]: line for line in found["types"]}
     for code in ("CD", "TD", "CD_AB", "TD_AB"):
         assert lines[code]["error_modes"] == {"name_bias": lines[code]["n"]}
-    assert "small 9.9.9 (" in rbtc("summary", "run").out
+    assert "· small (" in rbtc("summary", "run").out
     paper = json.loads(rbtc("summary", "run", "--subset", "paper", "--json").out)
     assert paper["perturbed"]["n"] < found["perturbed"]["n"]
 

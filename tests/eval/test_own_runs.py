@@ -291,7 +291,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 LINE = (
-    "1 of 3 golden answers was proposed and never reviewed: clean 1.000 with them, 1.000 without; perturbed "
+    "1 of 3 golden answers was proposed and never reviewed: "
+    "clean 100.0 % with them, 100.0 % without; perturbed "
 )
 
 
@@ -305,7 +306,7 @@ def test_the_book_names_the_open_ones_alone(folder: Path) -> None:
 
 
 def test_eval_and_summary_say_it(folder: Path) -> None:
-    assert "1 of 3 golden answers" in (folder / "oracle.txt").read_text()
+    assert f"warn   {LINE[:70]}" in (folder / "oracle.txt").read_text()
     shown = json.loads(outcome("summary", str(folder / "oracle"), "--json")[1])
     assert shown["unreviewed"]["answers"] == 1
     assert shown["unreviewed"]["lines"]["clean"] == {"over_all": 1.0, "without": 1.0}

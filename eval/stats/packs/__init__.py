@@ -1,8 +1,8 @@
 """What the packs beyond the core measure, as tables: one module of this folder for each.
 
 Every module is imported. It names its pack or packs (`PACKS`) and makes their tables (`tables`); it is asked
-only where a run holds rows of one of them. The report, `rbtc summary --full` and their JSON show what it gives, so a
-new number is written here and nowhere else.
+only where a run holds rows of one of them. The report, `rbtc summary --full` and their JSON show what it
+gives, so a new number is written here and nowhere else.
 """
 
 from collections.abc import Callable, Iterable

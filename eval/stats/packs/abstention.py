@@ -135,6 +135,6 @@ def _decisions(found: dict[str, Decided]) -> Table:
         columns=("measure", "due", "n", "right decisions"),
         rows=tuple(rows),
         note="Balanced decision accuracy is the mean of the two sides, and a side that of its types, each "
-        "weighing the same; who always calls has one half, and so has who never does. Which call it is does not "
-        "count. A reply that cannot be read (cut off, empty, a call that broke) is wrong on both sides.",
+        "weighing the same; who always calls has one half, and so has who never does. Which call it is does "
+        "not count. A reply that cannot be read (cut off, empty, a call that broke) is wrong on both sides.",
     )

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..audits.report import AuditReport
 
 
+Full = Annotated[bool, typer.Option("--full", help="Print waived checks and the judges' scores too.")]
+
+
 class _BuildByDefault(TyperGroup):
     """`rbtc audit DIR` is `rbtc audit build DIR`."""
 
@@ -81,9 +84,7 @@ def build(
         ".rbtc/judgments.jsonl"
     ),
     max_requests: Annotated[int | None, typer.Option(min=1, help="Stop a live judge after so many.")] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Print the waived checks and the judges' scores too.")
-    ] = False,
+    full: Full = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Audit a build: exit code 0 if it may be released, 1 if not.

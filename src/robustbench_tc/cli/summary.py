@@ -139,10 +139,13 @@ def _cut(text: str, width: int = WIDTH) -> str:
 
 
 def _print_full(made: "Overview") -> None:
-    """Every warning, why a component cannot be told, what is missing, and every table."""
+    """Every warning, why a component cannot be told, what is missing, the smallest effect seen, and
+    every table."""
     notes = [f"warning: {one}" for one in made.answer.warnings]
     notes += [f"{name}: {one.why}" for name, one in made.answer.lines.items() if one.why]
     notes += [f"gap: {one}" for one in made.gaps]
+    if made.power is not None:
+        notes.append(made.power.line)
     for note in notes:
         _console.out.print(note, highlight=False)
     for table in _tables(made):
@@ -224,7 +227,22 @@ def _tables(made: "Overview") -> "Iterator[Table]":
             rows=tuple((one.name, *(one.heads[name] for name in lines)) for one in made.needs_no_reading),
             note=f"Types solved without the request: {', '.join(solved) or 'none'}.",
         )
-    yield Table(
+    yield _replies(made)
+
+
+def _of_types(made: "Overview") -> "Iterator[tuple[Cell, ...]]":
+    for one in made.types:
+        row = made.type_intervals.get(one.type_code, one)
+        values = (row.accuracy, row.delta, row.delta_matched)
+        evidence = _evidence(made.answer.types.get(one.type_code))
+        yield (one.type_code, one.n, *values, *evidence, counts(one.error_modes))
+
+
+def _replies(made: "Overview") -> "Table":
+    from ..eval.stats.packs import Table
+
+    among = made.intervals
+    return Table(
         name="counts",
         title="retention, and how replies ended and were read",
         columns=("", "value"),
@@ -250,14 +268,6 @@ def _tables(made: "Overview") -> "Iterator[Table]":
         ),
         note="`rbtc failures RUN --flag` shows replies by flag (docs/calls.md).",
     )
-
-
-def _of_types(made: "Overview") -> "Iterator[tuple[Cell, ...]]":
-    for one in made.types:
-        row = made.type_intervals.get(one.type_code, one)
-        values = (row.accuracy, row.delta, row.delta_matched)
-        evidence = _evidence(made.answer.types.get(one.type_code))
-        yield (one.type_code, one.n, *values, *evidence, counts(one.error_modes))
 
 
 def _evidence(found: "Evidence | None") -> tuple[str, str, str]:

@@ -1,7 +1,7 @@
 -- Accuracy per run and type, `clean` included.
 with final as (
     select
-        dataset_version,
+        dataset,
         run,
         model,
         mode,
@@ -17,4 +17,4 @@ with final as (
 
 select * exclude (type_order)
 from final
-order by dataset_version, run, type_order;
+order by dataset, run, type_order;

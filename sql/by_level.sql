@@ -35,7 +35,7 @@ dealt as (
 
 pooled as (
     select
-        dataset_version,
+        dataset,
         run,
         any_value(model) as model,
         level,
@@ -48,7 +48,7 @@ pooled as (
         max(never_made) as never_made,
         max(clean_accuracy) as clean_accuracy
     from dealt
-    group by dataset_version, run, level, line
+    group by dataset, run, level, line
 ),
 
 matched as (
@@ -96,7 +96,7 @@ valued as (
 
 final as (
     select
-        dataset_version,
+        dataset,
         run,
         model,
         level,
@@ -117,4 +117,4 @@ final as (
 
 select * exclude (level_order, line_order)
 from final
-order by dataset_version, run, level_order, line_order, pack;
+order by dataset, run, level_order, line_order, pack;

@@ -1,10 +1,11 @@
 -- The appendix's per-type tables: each type beside clean.
 with final as (
     select
-        cells.dataset_version,
+        cells.dataset,
         cells.component,
         cells.type_code,
         stg_types.display_name,
+        stg_types.label,
         cells.run,
         cells.model,
         cells.n,
@@ -20,4 +21,4 @@ with final as (
 
 select * exclude (type_order)
 from final
-order by dataset_version, type_order, run;
+order by dataset, type_order, run;

@@ -13,18 +13,18 @@ with matched as (
 ),
 
 cells as (
-    select dataset_version, run, model, component, type_code, n, clean_accuracy, accuracy, delta, type_order
+    select dataset, run, model, component, type_code, n, clean_accuracy, accuracy, delta, type_order
     from int_cells
     where core and type_code <> 'clean'
     union all
-    select dataset_version, run, model, component, null, n, clean_accuracy, accuracy, delta, null
+    select dataset, run, model, component, null, n, clean_accuracy, accuracy, delta, null
     from int_components
     where component <> 'clean'
 ),
 
 final as (
     select
-        cells.dataset_version,
+        cells.dataset,
         cells.run,
         cells.model,
         cells.component,
@@ -45,4 +45,4 @@ final as (
 
 select * exclude (type_order)
 from final
-order by dataset_version, run, type_order nulls first, component;
+order by dataset, run, type_order nulls first, component;

@@ -2,7 +2,7 @@
 -- baseline is a model or run of the same dataset version; null where the baseline has no gap to close. A share of two
 -- differences: how sure it is, and whether it can be said at all, stands in `rbtc compare` (Fieller's set).
 with deltas as (
-    select dataset_version, run, model, component, delta
+    select dataset, run, model, component, delta
     from int_components
     where component not in ('clean', 'perturbed')
 ),
@@ -15,7 +15,7 @@ baseline as (
 
 final as (
     select
-        deltas.dataset_version,
+        deltas.dataset,
         baseline.run as baseline,
         deltas.run,
         deltas.model,
@@ -25,11 +25,11 @@ final as (
         case when baseline.delta > 0 then (baseline.delta - deltas.delta) / baseline.delta end as closed
     from deltas
     inner join baseline
-        on deltas.dataset_version = baseline.dataset_version
+        on deltas.dataset = baseline.dataset
         and deltas.component = baseline.component
         and deltas.run <> baseline.run
 )
 
 select *
 from final
-order by dataset_version, baseline, run, component;
+order by dataset, baseline, run, component;

@@ -1,7 +1,7 @@
 -- Accuracy of every run (rows) under every condition (columns); null where a row is missing.
 with final as (
     select
-        dataset_version,
+        dataset,
         run,
         model,
         max(accuracy) filter (where type_code = 'clean') as clean,
@@ -99,9 +99,9 @@ with final as (
         max(accuracy) filter (where type_code = 'mix__same_name_D__CD__transient_rate_limit') as "mix__same_name_D__CD__transient_rate_limit",
         max(accuracy) filter (where type_code = 'mix__realistic_typos__same_name_D__CD__transient_rate_limit') as "mix__realistic_typos__same_name_D__CD__transient_rate_limit"
     from int_cells
-    group by dataset_version, run, model
+    group by dataset, run, model
 )
 
 select *
 from final
-order by dataset_version, run;
+order by dataset, run;

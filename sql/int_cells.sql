@@ -22,7 +22,7 @@ with asked as (
 runs as (
     select
         stg_runs.run,
-        stg_runs.dataset_version,
+        stg_runs.dataset,
         stg_runs.expected,
         greatest(stg_runs.repeats, max(asked.repeats)) as repeats,
         case
@@ -31,7 +31,7 @@ runs as (
         end as never_made
     from stg_runs
     inner join asked on stg_runs.run = asked.run
-    group by stg_runs.run, stg_runs.dataset_version, stg_runs.expected, stg_runs.repeats, stg_runs.predictions
+    group by stg_runs.run, stg_runs.dataset, stg_runs.expected, stg_runs.repeats, stg_runs.predictions
 ),
 
 listed as (
@@ -49,7 +49,7 @@ had as (
 
 of_runs as (
     select
-        runs.dataset_version,
+        runs.dataset,
         asked.run,
         asked.model,
         asked.mode,
@@ -87,7 +87,7 @@ valued as (
 
 final as (
     select
-        valued.dataset_version,
+        valued.dataset,
         valued.run,
         valued.model,
         valued.mode,

@@ -15,13 +15,13 @@ wanted as (
 
 runs as (
     select
-        dataset_version,
+        dataset,
         run,
         any_value(model) as model,
         any_value(mode) as mode,
         max(never_made) as never_made
     from cells
-    group by dataset_version, run
+    group by dataset, run
 ),
 
 dealt as (
@@ -48,7 +48,7 @@ pooled as (
 
 valued as (
     select
-        runs.dataset_version,
+        runs.dataset,
         runs.run,
         runs.model,
         runs.mode,

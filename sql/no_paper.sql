@@ -1,7 +1,7 @@
 -- Stands in for stg_paper_cells where only runs are asked for.
 create or replace view stg_paper_cells as
 select
-    cast(null as varchar) as dataset_version,
+    cast(null as varchar) as dataset,
     cast(null as varchar) as run,
     cast(null as varchar) as model,
     cast(null as varchar) as mode,

@@ -2,7 +2,8 @@
 create or replace view stg_runs as
 select
     cast(null as varchar) as run,
-    cast(null as varchar) as dataset_version,
+    cast(null as varchar) as dataset,
+    cast(null as varchar) as version,
     cast(null as varchar) as fingerprint,
     cast(null as bigint) as expected,
     cast(null as integer) as repeats,

@@ -1,4 +1,4 @@
-"""One question, one connection: the staging views over what was given, then a mart or a file of your own."""
+"""One question, one connection: the staging views over what was given, then a mart or SQL of your own."""
 
 import re
 from collections import Counter
@@ -13,12 +13,17 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io import marker
+from robustbench_tc.io.resolve import resolve_dataset
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
 FOLDER = files("robustbench_tc.sql")
+
+_NEEDED = ("*/test-*.parquet", marker.BUILD)
+"""What is downloaded of a dataset on the Hub."""
 
 LIVE_RECORD = "live_run.json"
 """What a live run's folder holds, and no other."""
@@ -27,6 +32,7 @@ LIVE_RECORD = "live_run.json"
 class Mart(msgspec.Struct, frozen=True):
     """What `marts.yml` says of one mart."""
 
+    group: str
     description: str
     needs: Literal["cells", "runs", "live"]
     """cells: counts per type are enough, so the paper's serve too. runs: every prediction. live: episodes."""
@@ -44,6 +50,15 @@ def marts() -> dict[str, Mart]:
     return msgspec.convert(yaml.safe_load(text), dict[str, Mart])
 
 
+EXAMPLES = (
+    "rbtc sql table2 --run RUN",
+    'rbtc sql "select type_code, error_mode, count(*) n from stg_predictions where not correct group by all" '
+    "--run RUN",
+    'rbtc sql "select id, query, gold_call, calls from stg_predictions join stg_release using (id) '
+    'where not correct limit 5" --run RUN',
+)
+
+
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """What the views are laid over. Folders may be local or `hf://…`."""
 
@@ -57,10 +72,12 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def query(name: str, inputs: Inputs) -> "pa.Table":
-    """The rows of a mart, or of a .sql file of your own over the same views. Raises UserError."""
+    """The rows of a mart, or of a select or .sql file of your own over the same views. Raises UserError."""
     import duckdb
 
-    sql = text_of(name, inputs)
+    sql, where = text_of(name, inputs), _first_line(name)
+    if name not in marts() and inputs.release is None and re.search(r"\bstg_release\b", sql):
+        inputs = msgspec.structs.replace(inputs, release=_asked_of(inputs.runs))
     with connect(inputs) as connection:
         try:
             relation = connection.sql(sql)
@@ -68,10 +85,10 @@ def query(name: str, inputs: Inputs) -> "pa.Table":
                 table: pa.Table = relation.to_arrow_table()
                 return table
         except duckdb.CatalogException as error:
-            raise UserError(f"{name}: {_first_line(error)} (`rbtc sql` lists what may be queried)") from None
+            raise UserError(f"{where}: {_first_line(error)} (`rbtc sql` lists what may be queried)") from None
         except duckdb.Error as error:
-            raise UserError(f"{name}: {_first_line(error)}") from None
-    raise UserError(f"{name} gives no rows: its last statement has to be a select")
+            raise UserError(f"{where}: {_first_line(error)}") from None
+    raise UserError(f"{where} gives no rows: its last statement has to be a select")
 
 
 def views() -> dict[str, dict[str, str]]:
@@ -190,7 +207,10 @@ def _views(inputs: Inputs, runs: bool, live: bool) -> list[str]:
 
 
 def text_of(name: str, inputs: Inputs) -> str:
-    """The query of a mart or of a .sql file. Raises UserError where the inputs do not fit it."""
+    """The query of a mart or a .sql file; what holds a space is a query itself. Raises UserError where the
+    inputs do not fit it."""
+    if re.search(r"\s", name.strip()) and not name.endswith(".sql"):
+        return name
     if name.endswith(".sql"):
         path = Path(name)
         if not path.is_file():
@@ -219,6 +239,34 @@ def text_of(name: str, inputs: Inputs) -> str:
                 raise UserError(f"{name} takes no parameters, so no {parameter!r}")
             raise unknown(f"parameter of {name}", parameter, mart.parameters)
     return FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """Which dataset a run was asked, of its run.json."""
+
+    dataset: str
+    settings: dict[str, Any]
+    dataset_revision: str | None = None
+
+
+def _asked_of(runs: Sequence[str]) -> str:
+    """The folder of the dataset that these runs were asked, where their records say it lies.
+
+    Raises UserError where it is not there or another one is: a join with it would give no rows.
+    """
+    found = [msgspec.json.decode((Path(run) / "run.json").read_bytes(), type=_Asked) for run in runs]
+    if len({one.settings.get("fingerprint") for one in found}) != 1:
+        raise UserError("stg_release is one dataset: name runs of one with --run, or itself with --release")
+    asked = found[0]
+    try:
+        folder = resolve_dataset(asked.dataset, asked.dataset_revision, patterns=_NEEDED)
+    except UserError as error:
+        raise UserError(f"{error}; {runs[0]} was asked on it, name its place with --release") from None
+    report = folder / marker.BUILD
+    said = msgspec.json.decode(report.read_bytes()).get("fingerprint") if report.is_file() else None
+    if said not in (None, asked.settings.get("fingerprint")):
+        raise UserError(f"{folder} is not what {runs[0]} was asked on any more: name that with --release")
+    return str(folder)
 
 
 def _folder(path: str, inside: str, hint: str) -> str:
@@ -272,5 +320,5 @@ def _refuse_duplicates(connection: "duckdb.DuckDBPyConnection", run: str) -> Non
         )
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+def _first_line(text: object) -> str:
+    return str(text).strip().splitlines()[0]

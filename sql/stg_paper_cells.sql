@@ -23,7 +23,7 @@ with printed as (
 
 final as (
     select
-        'paper' as dataset_version,
+        'paper' as dataset,
         'paper:' || model as run,
         model,
         cast(null as varchar) as mode,

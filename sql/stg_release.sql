@@ -1,4 +1,4 @@
--- The rows of the release folder in the variable `release`; JSON columns stay text.
+-- The rows of the release folder in the variable `release`, with every column; JSON columns stay text.
 create or replace view stg_release as
 with configs as (
     select *
@@ -13,14 +13,21 @@ final as (
         id,
         clean_id,
         type_code,
+        component,
         source,
         category,
         messages,
         tools,
         golden_answers,
+        gold_tool_index,
+        output_format,
         changes,
         generator,
-        flags
+        seed,
+        injected_error,
+        flags,
+        query,
+        gold_call
     from configs
     where messages is not null -- taxonomy, evidence and known_issues are tables of another kind
         and in_subset(type_code, source, clean_id)

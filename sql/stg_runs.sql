@@ -1,4 +1,5 @@
--- One row per run folder in the variable `runs`, from its run.json. Types are stated, none is guessed.
+-- One row per run folder in the variable `runs`, from its run.json. Types are stated, none is guessed. `dataset` is
+-- the first eight digits of the dataset's fingerprint, equal for a build and its release; `version` is the release's.
 -- `expected` and `repeats` are what the record promises, `predictions` is what scores.parquet holds.
 create or replace view stg_runs as
 with records as (
@@ -32,7 +33,8 @@ named as (
 final as (
     select
         named.run,
-        coalesce(named.dataset_version, 'unversioned') as dataset_version,
+        coalesce(left(json_extract_string(named.settings, '$.fingerprint'), 8), 'unknown') as dataset,
+        named.dataset_version as version,
         json_extract_string(named.settings, '$.fingerprint') as fingerprint,
         named.expected,
         coalesce(try_cast(json_extract_string(named.settings, '$.repeat') as integer), 1) as repeats,

@@ -41,6 +41,7 @@ listed as (
     select
         json_extract_string(entry, '$.code') as type_code,
         json_extract_string(entry, '$.display_name') as display_name,
+        json_extract_string(entry, '$.label') as label,
         json_extract_string(entry, '$.component') as component,
         json_extract_string(entry, '$.level') as level,
         json_extract_string(entry, '$.pack') as pack,
@@ -56,6 +57,7 @@ listed as (
         replace(json_extract_string(families.entry, '$.code'), '{code}', languages.entry ->> 0) as type_code,
         replace(json_extract_string(families.entry, '$.display_name'), '{language}', languages.entry ->> 1)
             as display_name,
+        replace(json_extract_string(families.entry, '$.label'), '{language}', languages.entry ->> 1) as label,
         json_extract_string(families.entry, '$.component') as component,
         json_extract_string(families.entry, '$.level') as level,
         json_extract_string(families.entry, '$.pack') as pack,
@@ -71,6 +73,7 @@ listed as (
     select
         json_extract_string(entry, '$.code') as type_code,
         json_extract_string(entry, '$.display_name') as display_name,
+        json_extract_string(entry, '$.label') as label,
         json_extract_string(entry, '$.component') as component,
         json_extract_string(entry, '$.level') as level,
         json_extract_string(entry, '$.pack') as pack,
@@ -87,6 +90,7 @@ final as (
     select
         listed.type_code,
         listed.display_name,
+        listed.label,
         listed.component,
         listed.level,
         listed.pack,

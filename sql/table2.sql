@@ -1,7 +1,7 @@
 -- Table 2: clean, perturbed and the four Δ (clean minus component, positive is worse), and retention.
 with values_by_component as (
     select
-        dataset_version,
+        dataset,
         run,
         model,
         mode,
@@ -21,12 +21,12 @@ with values_by_component as (
         sum(types_missing) filter (where component in ('clean', 'perturbed'))::bigint as types_missing,
         max(never_made) as never_made
     from int_components
-    group by dataset_version, run, model, mode
+    group by dataset, run, model, mode
 ),
 
 final as (
     select
-        found.dataset_version,
+        found.dataset,
         found.run,
         found.model,
         found.mode,
@@ -57,4 +57,4 @@ final as (
 
 select *
 from final
-order by dataset_version, run;
+order by dataset, run;

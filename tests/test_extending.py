@@ -124,15 +124,15 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
         "list types --json",
         "validate robustbench-tc",
         "audit robustbench-tc",
-        "release robustbench-tc --version 1.0.0 --out released --trial",
-        "verify released",
-        "eval released --agent first-of-duplicates --out run",
+        "release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc --trial",
+        "verify releases/1.0.0/robustbench-tc",
+        "eval releases/1.0.0/robustbench-tc --agent first-of-duplicates --out run",
         "report run --out report",
         "sql heatmap --run run --format json",
         "sql by_source --run run --format json",
         "failures run --type reversed_tools",
-        "audit predictions run/scores.parquet --dataset released",
-        "leaderboard init results --dataset released",
+        "audit predictions run/scores.parquet --dataset releases/1.0.0/robustbench-tc",
+        "leaderboard init results --dataset releases/1.0.0/robustbench-tc",
         "leaderboard submit run --to results --model acme/first --dry-run --json",
     )
     done = python(copy, "trial.py", *commands)
@@ -145,8 +145,8 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
     assert listed["sources"][-1] == "errands"
     assert "buy_stamps, post_letter" in found["showerrands__stamps"]
     assert "may be released" in found["auditrobustbench-tc"] and "failed 0" in found["auditrobustbench-tc"]
-    assert "verdicts on the agent first-of-duplicates are the known ones" in found["evalreleased"]
-    card = (copy / "released" / "README.md").read_text("utf-8")
+    assert "verdicts on the agent first-of-duplicates are the known ones" in found["evalreleases/1.0.0/robustbench-tc"]
+    card = (copy / "releases/1.0.0/robustbench-tc/README.md").read_text("utf-8")
     assert (
         "| reversed_tools | RevTools | action | 63 |" in card and "### reversed_tools\n\nThe registry" in card
     )

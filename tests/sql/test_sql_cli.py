@@ -4,15 +4,18 @@ import csv
 import io
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.sql.query import marts
+from robustbench_tc import schema
+from robustbench_tc.sql.query import EXAMPLES, marts
 
 from ..conftest import Rbtc
 from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
+from .test_sql_marts import release_of
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -23,19 +26,42 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_run(folder, coin(1), pairs(clean_ids({"bfcl_v3": 4}))))
 
 
-def test_without_a_name_what_may_be_queried_is_listed(rbtc: Rbtc, tmp_path: Path, run: str) -> None:
+def test_without_a_query_marts_and_views_are_listed(rbtc: Rbtc, tmp_path: Path, run: str) -> None:
     found = rbtc("sql")
     assert found.code == 0
     assert all(name in found.out for name in marts())
     listed = json.loads(rbtc("sql", "--format", "json").out)
     assert list(listed["marts"]) == list(marts())
+    assert all(mart.group in found.out for mart in marts().values())
+    data = release_of(tmp_path / "data", pairs(clean_ids({"bfcl_v3": 4})))
     mine = tmp_path / "mine.sql"
     for view, columns in listed["views"].items():
         assert all(f"{column} {kind}" in found.out for column, kind in columns.items())
         mine.write_text(f"select * from {view} limit 1")
-        text = rbtc("sql", mine, "--run", run, "--paper", "--format", "csv").out
-        assert text.splitlines()[0].split(",") == list(columns)
+        for asked in (mine, f"from {view} limit 1"):
+            text = rbtc("sql", asked, "--run", run, "--paper", "--release", data, "--format", "csv").out
+            assert text.splitlines()[0].split(",") == list(columns)
+    assert list(listed["views"]["stg_release"]) == list(schema.sample_columns())
     assert len(listed["views"]) >= 8
+
+
+def test_a_select_joins_the_dataset_that_the_run_names(rbtc: Rbtc, tmp_path: Path) -> None:
+    rows, data, run = pairs(clean_ids({"bfcl_v3": 3})), tmp_path / "data", tmp_path / "run"
+    release_of(data, rows)
+    write_run(run, coin(1), rows, record={"dataset": str(data)})
+    for example in EXAMPLES:
+        assert example in rbtc("sql").out
+        assert json.loads(rbtc(*shlex.split(example.replace("RUN", str(run)))[1:], "--format", "json").out)
+    joined = "select id, mode, query from stg_predictions join stg_release using (id) where mode = 'prompt'"
+    shown = rbtc("sql", joined, "--run", run).out
+    assert shown.count("prompt") == len(rows) and f"{len(rows)} rows" in shown, "a constant column stays"
+    (data / "build_report.json").write_text('{"fingerprint": "0"}')
+    assert "is not what" in rbtc("sql", joined, "--run", run).refusal
+    moved = data.rename(tmp_path / "moved")
+    assert "name its place with --release" in rbtc("sql", joined, "--run", run).refusal
+    found = rbtc("sql", joined, "--run", run, "--release", moved, "--format", "json").out
+    assert len(json.loads(found)) == len(rows)
+    assert "stg_release is one dataset" in rbtc("sql", "from stg_release").refusal
 
 
 def test_a_view_that_does_not_exist_points_to_the_list(rbtc: Rbtc, tmp_path: Path) -> None:
@@ -55,7 +81,7 @@ def test_without_a_run_the_paper_answers_in_every_format(rbtc: Rbtc, tmp_path: P
     rbtc("sql", "table2", "--format", "parquet", "--out", str(out))
     assert pq.read_table(out).column_names == list(rows[0])
     shown = rbtc("sql", "table2").out
-    assert "o4-mini" in shown and "21 rows" in shown and "dataset_version paper" in shown
+    assert "o4-mini" in shown and "21 rows" in shown and shown.count("paper") >= 21
 
 
 def test_a_run_alone_and_with_the_paper_beside(rbtc: Rbtc, run: str) -> None:

@@ -122,9 +122,9 @@ def test_the_shell_files_serve_every_mart_without_any_python(
         for name, mart in marts().items():
             found = connection.sql((SQL / f"{name}.sql").read_text())
             assert found.columns == list(mart.columns)
-        assert {
-            row[0] for row in connection.sql("select distinct dataset_version from int_cells").fetchall()
-        } == {"1.0.0"}
+        assert {row[0] for row in connection.sql("select distinct dataset from int_cells").fetchall()} == {
+            "ffffffff"
+        }
 
 
 # --- the paper ----------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def test_gap_closures_are_those_of_the_specification() -> None:
 
 def test_the_paper_stands_beside_a_run_and_is_never_its_baseline(run: str) -> None:
     both = Inputs(runs=[run], paper=CELLS)
-    assert {row["dataset_version"] for row in rows("table2", both)} == {"1.0.0", "paper"}
-    assert {row["dataset_version"] for row in rows("gap_closure", both)} == {"paper"}
+    assert {row["dataset"] for row in rows("table2", both)} == {"ffffffff", "paper"}
+    assert {row["dataset"] for row in rows("gap_closure", both)} == {"paper"}
     assert rows("gap_closure", Inputs(runs=[run])) == []
 
 

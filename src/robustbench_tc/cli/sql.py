@@ -1,4 +1,4 @@
-"""`rbtc sql`: a question to the marts, or a file of your own over the same views."""
+"""`rbtc sql`: a question to the marts, or SQL of your own over the same views."""
 
 import re
 from pathlib import Path
@@ -20,13 +20,13 @@ Format = Literal["table", "csv", "json", "parquet"]
 def sql(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A mart, or a .sql file. Without: list what may be queried."),
+        typer.Argument(metavar="[QUERY]", help="A mart, a select or a .sql file; default: list them."),
     ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", help="Scored run folder, local or hf://. Repeatable.")
     ] = None,
     release: Annotated[
-        str | None, typer.Option(help="Release folder, local or hf://: names rows that a run lacks.")
+        str | None, typer.Option(help="Dataset folder, local or hf://; default for a select: the run's.")
     ] = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="The paper's counts beside the runs (alone without --run).")
@@ -43,9 +43,9 @@ def sql(
     ] = "table",
     out: Annotated[Path | None, typer.Option(help="Write to this file (parquet needs one).")] = None,
 ) -> None:
-    """Ask the marts: accuracy, table2, by_type, heatmap, deltas, flips, hardest, costs, recovery and more.
+    """Query runs and datasets: a mart such as table2, by_type or flips, or SQL of your own.
 
-    Example: rbtc sql table2 --run runs/qwen3-8b-fc --format csv
+    Example: rbtc sql "select type_code, avg(score) from stg_predictions group by all" --run runs/qwen3-8b-fc
     """
     from ..eval import paper as papers
     from ..io.files import check_file
@@ -68,10 +68,10 @@ def sql(
             parameters=_parameters(param or []),
         ),
     )
-    write_table(table, output, out, title=name)
+    write_table(table, output, out)
     if name == "gap_closure" and table.num_rows == 0:
         _console.note(
-            "no other run has the dataset version of the baseline, or there is no baseline of that name: "
+            "no other run is of the baseline's dataset, or there is no baseline of that name: "
             "name one with --param baseline=MODEL or the run's folder"
         )
 
@@ -87,36 +87,37 @@ def _parameters(given: list[str]) -> dict[str, str]:
 
 
 def _list(output: Format) -> None:
-    """The marts, and the views that a file of one's own may query."""
+    """The marts by group, examples, and the views that SQL of your own may query."""
     from rich.table import Table
 
-    from ..sql.query import marts, views
+    from ..sql.query import EXAMPLES, marts, views
 
     if output == "json":
         _console.json({"marts": marts(), "views": views()})
         return
-    table = Table()
-    for column in ("mart", "needs", "what it answers", "parameters"):
-        table.add_column(column, no_wrap=column == "mart")
-    for name, mart in marts().items():
-        needs = {"runs": "runs", "live": "live runs", "cells": "runs or the paper"}[mart.needs]
-        parameters = "; ".join(f"{key}: {meaning}" for key, meaning in mart.parameters.items())
-        table.add_row(name, needs, mart.description, parameters)
-    _console.out.print(table)
-    table = Table(title="views that a .sql file of your own may query", title_justify="left")
-    table.add_column("view", no_wrap=True)
-    table.add_column("columns")
+    needs = {"runs": "needs --run", "live": "needs a live run", "cells": ""}
+    for group in dict.fromkeys(mart.group for mart in marts().values()):
+        table = Table("mart", "answers", "", title=group, title_justify="left")
+        for name, mart in marts().items():
+            if mart.group == group:
+                told = [needs[mart.needs]]
+                told += (f"--param {key}=…: {meaning}" for key, meaning in mart.parameters.items())
+                table.add_row(name, mart.description, "; ".join(filter(None, told)))
+        _console.out.print(table)
+    table = Table("view", "columns", title="views for SQL of your own", title_justify="left")
     for name, columns in views().items():
         table.add_row(name, ", ".join(f"{column} {kind}" for column, kind in columns.items()))
     _console.out.print(table)
+    for example in EXAMPLES:
+        _console.out.print(example, markup=False, soft_wrap=True)
 
 
-def write_table(table: "pa.Table", output: str, out: Path | None, *, title: str) -> None:
+def write_table(table: "pa.Table", output: str, out: Path | None) -> None:
     """A result for people or for programs; files are written whole or not at all."""
     from ..io.files import atomic_file
 
     if output == "table" and out is None:
-        _print(table, title)
+        _print(table)
         return
     if output == "parquet":
         import pyarrow.parquet as pq
@@ -156,30 +157,24 @@ def as_json(table: "pa.Table") -> str:
     return msgspec.json.format(msgspec.json.encode(table.to_pylist()), indent=1).decode() + "\n"
 
 
-def _print(table: "pa.Table", title: str) -> None:
+def _print(table: "pa.Table") -> None:
     from rich.table import Table
 
     rows = table.to_pylist()
     if len(rows) == 1:  # downwards: a row of twenty columns fits no terminal
-        shown = Table("column", "value", title=title, title_justify="left")
+        shown = Table("column", "value")
         for name, value in rows[0].items():
             shown.add_row(name, _console.styled(_cell(value)))
         _console.out.print(shown)
         return
-    distinct = {name: {_cell(row[name]) for row in rows} for name in table.column_names}
-    # What is the same everywhere stands below once; a run needs its folder only where two share a model.
-    same = [name for name in table.column_names if rows and len(distinct[name]) == 1]
-    hidden = {*same, *(["run"] if len(distinct.get("run", ())) == len(distinct.get("model", ())) > 1 else [])}
-    names = [name for name in table.column_names if name not in hidden] or table.column_names
-    shown = Table(title=title, title_justify="left")
-    for name in names:
+    shown = Table()
+    for name in table.column_names:
         numeric = any(isinstance(row[name], int | float) for row in rows)
         shown.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(_console.styled(_cell(row[name])) for name in names))
+        shown.add_row(*(_console.styled(_cell(value)) for value in row.values()))
     _console.out.print(shown)
-    tail = "; everywhere: " + ", ".join(f"{name} {_cell(rows[0][name])}" for name in same) if same else ""
-    _console.out.print(f"{len(rows)} rows{tail}", markup=False)
+    _console.out.print(f"{len(rows)} rows", markup=False)
 
 
 def _cell(value: object) -> str:

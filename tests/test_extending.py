@@ -145,7 +145,10 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
     assert listed["sources"][-1] == "errands"
     assert "buy_stamps, post_letter" in found["showerrands__stamps"]
     assert "may be released" in found["auditrobustbench-tc"] and "failed 0" in found["auditrobustbench-tc"]
-    assert "verdicts on the agent first-of-duplicates are the known ones" in found["evalreleases/1.0.0/robustbench-tc"]
+    assert (
+        "verdicts on the agent first-of-duplicates are the known ones"
+        in found["evalreleases/1.0.0/robustbench-tc"]
+    )
     card = (copy / "releases/1.0.0/robustbench-tc/README.md").read_text("utf-8")
     assert (
         "| reversed_tools | RevTools | action | 63 |" in card and "### reversed_tools\n\nThe registry" in card

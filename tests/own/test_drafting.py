@@ -141,11 +141,9 @@ def test_a_models_requests_are_taken_and_a_reply_that_is_none_leaves_the_schemas
     def reply(body: Any) -> Any:
         asked.append(body["messages"][0]["content"])
         if '"name":"get_order"' in asked[-1].replace('": "', '":"'):
-            good = {"request": "Where is order 7?", "arguments": {"order_id": 7}}
-            wrong = {"request": "Where is it?", "arguments": {"order_id": "seven"}}
-            return (
-                f"Here: {json.dumps([good, wrong, {'request': 'Where is my order?', 'ask': True}, 7])} Done."
-            )
+            calls = [[{"call": "get_order", "arguments": {"order_id": order}}] for order in (7, "seven")]
+            replied = [{"request": "Where is it?", "expect": one} for one in (*calls, "ask")]
+            return f"<think>[1]</think>Here: {json.dumps(replied)} Done."
         return TOO_LONG if '"cancel_order"' in asked[-1] else "[" * 1_000 + '[{"request": 1}]'
 
     with LoopbackServer(reply) as server:

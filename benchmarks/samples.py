@@ -5,8 +5,8 @@
 
 Rows and requests are counted in the dataset, for an agent that retries every fault. The smallest drop is
 simulated with the functions of the summary: clean accuracy 0.7, 14 % of the pairs of a component flip (more
-where more are lost), and one of four components loses so many points net. Seen: in four runs of five the component's interval is above 0
-and its p at most 0.05 after Holm's correction.
+where more are lost), and one of four components loses so many points net. It is seen where, in four runs of
+five, the component's interval is above 0 and its p at most 0.05 after Holm's correction.
 """
 
 import numpy as np

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
+from benchmarks import samples
 
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.agent_server import serving
@@ -27,17 +29,13 @@ MODEL = "http://localhost:8000/v1"
 """Where the README's model is: here it is on a port that is free."""
 
 NOT_RUN = {
+    "uvx --from robustbench-tc": "tests/test_package.py runs the quickstart of the installed wheel",
     "source .venv/bin/activate": "the tests' own environment is the one",
-    "uv tool install .": "tests/test_package.py installs the wheel",
-    "rbtc leaderboard serve": "serves until it is stopped; tests/eval/leaderboard/test_space.py",
 }
 """Beginnings of the commands that are not run here, with the reason."""
 
-REFUSED = {
-    "rbtc leaderboard submit ": "the README's run holds 20 samples, a submission every row",
-    "rbtc gate runs/desk": "the agent of the example loses more than it may",
-}
-"""Beginnings of the commands that end with 1, with the reason."""
+EXITS = {"--save-baseline": 1, "--against": 3}
+"""Options of the commands that do not end with 0."""
 
 
 def blocks() -> Iterator[tuple[str, str]]:
@@ -79,25 +77,34 @@ def shell(tmp_path: Path, shared: Path, hub: Hub) -> Shell:
     return Shell(tmp_path / "work", environment)
 
 
+def test_it_is_read_in_a_minute() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 112
+
+
 def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
     ran = []
     with ExitStack() as stack:
         for language, text in blocks():
-            if MODEL in text and shell.model == MODEL:
-                rows = inputs.load(str(shell.folder / "robustbench-tc")).rows
-                shell.model = stack.enter_context(serving("name-biased", rows))
             if language == "python":
-                shell.run([sys.executable, "-c", text.replace(MODEL, shell.model)])
+                shell.run([sys.executable, "-c", text])
                 ran.append(text)
             for command in commands(text) if language == "sh" else ():
+                if MODEL in command:
+                    rows = inputs.load(str(shell.folder / "robustbench-tc")).rows
+                    shell.model = stack.enter_context(serving("name-biased", rows))
                 if command.startswith("make "):
                     plan = ["make", "-n", *command.split()[1:]]
                     subprocess.run(plan, cwd=ROOT, check=True, capture_output=True)
                 elif not command.startswith(tuple(NOT_RUN)):
-                    shell.run(command, int(command.startswith(tuple(REFUSED))))
+                    code = next((code for option, code in EXITS.items() if option in command), 0)
+                    shell.run(command, code)
                     ran.append(command)
     assert len(ran) >= 15
     assert (shell.folder / "report" / "report.html").is_file()
+    dataset = inputs.load(str(shell.folder / "robustbench-tc"))
+    assert {size: samples.counted(dataset, size) for size in samples.SIZES} == {
+        size: costs for size, (costs, _) in table().items()
+    }
 
 
 def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
@@ -109,8 +116,28 @@ def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
     assert shown.strip() in printed
 
 
+def table() -> dict[int, tuple[tuple[int, int], int]]:
+    """The table of samples: by their number rows and requests, and the smallest drop in points."""
+    lines = re.findall(
+        r"^\| (?:all )?(\d+) \| ([\d,]+) \| ([\d,]+) \| (\d+) points \|$", README.read_text("utf-8"), re.M
+    )
+    numbers = [[int(cell.replace(",", "")) for cell in line] for line in lines]
+    return {size: ((rows, requests), drop) for size, rows, requests, drop in numbers}
+
+
+def test_the_smallest_drop_of_the_table_is_seen_four_times_out_of_five() -> None:
+    assert table().keys() == set(samples.SIZES)
+    for size, (_, points) in table().items():
+        random = np.random.default_rng(size)
+        for share, least, most in ((1.0, 0.65, 1.0), (0.6, 0.0, 0.65)):
+            seen = [samples.is_seen(size, share * points / 100, random) for _ in range(60)]
+            assert least <= np.mean(seen) <= most, (size, share)
+
+
 def test_what_is_not_run_is_there() -> None:
     everything = [command for language, text in blocks() if language == "sh" for command in commands(text)]
-    for beginning in (*NOT_RUN, *REFUSED):
+    for beginning in NOT_RUN:
         assert any(command.startswith(beginning) for command in everything), beginning
+    for option in EXITS:
+        assert any(option in command for command in everything), option
     assert shutil.which("bash")

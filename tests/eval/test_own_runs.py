@@ -291,7 +291,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 LINE = (
-    "1 of 3 golden answers was taken from logs and never reviewed: "
+    "1 of 3 golden answers was proposed and never reviewed: "
     "clean 100.0 % with them, 100.0 % without; perturbed "
 )
 

@@ -39,15 +39,15 @@ def test_the_desks_tools_give_cases_that_build_and_are_not_reviewed(tmp_path: Pa
     assert len(json.loads((tmp_path / "bench" / "own.json").read_bytes())["unreviewed"]) == len(turns)
 
 
-@pytest.mark.parametrize("cases", [12, 13])
+@pytest.mark.parametrize("cases", [14, 15])
 def test_a_build_warns_where_a_component_has_too_few_cases_to_pass(cases: int, tmp_path: Path) -> None:
     write(tmp_path, {**desk()})
     head, *entries = (tmp_path / "cases.yaml").read_text().split("\n- id: ")
     (tmp_path / "few.yaml").write_text("\n- id: ".join([head, *entries[:cases]]) + "\n")
     code, _, err = outcome("build", "--cases", str(tmp_path / "few.yaml"), "--out", str(tmp_path / "few"))
     assert code == 0
-    few = "reward 12, transition 12)" in err
-    assert few == (cases == 12) and few == ("passes a component from 13 cases on" in err)
+    few = "reward 14, transition 14; it takes 15)" in err
+    assert few == (cases == 14) and few == ("too few cases for the gate to pass" in err)
 
 
 SCHEMAS = st.recursive(
@@ -141,11 +141,9 @@ def test_a_models_requests_are_taken_and_a_reply_that_is_none_leaves_the_schemas
     def reply(body: Any) -> Any:
         asked.append(body["messages"][0]["content"])
         if '"name":"get_order"' in asked[-1].replace('": "', '":"'):
-            good = {"request": "Where is order 7?", "arguments": {"order_id": 7}}
-            wrong = {"request": "Where is it?", "arguments": {"order_id": "seven"}}
-            return (
-                f"Here: {json.dumps([good, wrong, {'request': 'Where is my order?', 'ask': True}, 7])} Done."
-            )
+            calls = [[{"call": "get_order", "arguments": {"order_id": order}}] for order in (7, "seven")]
+            replied = [{"request": "Where is it?", "expect": one} for one in (*calls, "ask")]
+            return f"<think>[1]</think>Here: {json.dumps(replied)} Done."
         return TOO_LONG if '"cancel_order"' in asked[-1] else "[" * 1_000 + '[{"request": 1}]'
 
     with LoopbackServer(reply) as server:

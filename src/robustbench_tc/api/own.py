@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 BY_RULE = ("none", "realistic_typos=rule")
 """The generators of own cases, unless somebody is named: typing errors by rule, no other text."""
 
-ENOUGH = 13
-"""Cases of a component from which on the gate passes an agent that is always right (docs/gate.md)."""
-
 NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says
 what may be done with them; robustbench-tc, which the rows were made with, gives no licence for them.
 """
@@ -68,9 +65,8 @@ def build_own(
     for sample in found.samples:
         if reason := self_check(sample):
             case = sample.clean_id.partition("__")[2]
-            raise UserError(
-                f"{cases}:{_line(read, case)}: case {case}: its golden answer is not right: {reason}"
-            )
+            line = next(one.line for one in read.cases if one.id in (case, case.rpartition(".")[0]))
+            raise UserError(f"{cases}:{line}: case {case}: its golden answer is not right: {reason}")
     files = tuple(
         File(name=path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest()) for path in read.files
     )
@@ -206,14 +202,6 @@ def rebuild_own(folder: Path, out: Path) -> None:
     rebuild(folder, out, sources=None, card=card, accept=self_check, taken=taken, beside=files)
 
 
-def _line(cases: "CaseFile", turn: str) -> int:
-    """The line of a turn's case."""
-    for case in cases.cases:
-        if turn == case.id or turn.rpartition(".")[0] == case.id:
-            return case.line
-    return 1
-
-
 def import_cases(
     logs: "Sequence[Path | str]",
     out: Path | str,
@@ -254,7 +242,6 @@ def draft_cases(
     tools' descriptions and sample values. Raises UserError.
     """
     from ..io.folders import check_new, real, write_new
-    from ..llm import Endpoint
     from ..own.drafting import make
     from ..own.tools import read_tools
 
@@ -262,15 +249,16 @@ def draft_cases(
     check_new(folder)
     if base_url is not None and model is None:
         raise UserError("--base-url says where a model is: name it with --model")
-    endpoint = None if model is None else Endpoint(model, base_url)
     names = [Path(os.path.relpath(path.resolve(), folder)).as_posix() for path in paths]
-    drafted, files = make([tool for path in paths for tool in read_tools(path)], names, folder, endpoint)
+    listed = [tool for path in paths for tool in read_tools(path)]
+    drafted, files = make(listed, names, folder, model, base_url)
     write_new(folder, files)
     return drafted
 
 
 def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..eval.stats.gate import ENOUGH
     from ..io.parquet import read_rows, shards
     from ..own.cases import case_of
 

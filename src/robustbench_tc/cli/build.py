@@ -103,7 +103,7 @@ def build(
     if context.invoked_subcommand:
         return
     from .. import api
-    from ..api.own import ENOUGH, few_cases
+    from ..api.own import few_cases
 
     if cases is not None and _is_given(context, "profile"):
         raise UserError("--profile is for the published benchmark: leave it out beside --cases")
@@ -135,8 +135,10 @@ def build(
         return
     _print(report, out)
     if cases is not None and (few := few_cases(out, report)):
+        from ..eval.stats.gate import ENOUGH
+
         counts = ", ".join(f"{component} {count}" for component, count in few.items())
-        _console.warn(f"the gate passes a component from {ENOUGH} cases on: write more ({counts})")
+        _console.warn(f"too few cases for the gate to pass, write more ({counts}; it takes {ENOUGH})")
 
 
 def _print(report: "BuildReport", out: Path) -> None:

@@ -10,12 +10,12 @@ from . import _console
 
 Framework = Literal["langgraph", "openai-agents", "pydantic-ai"]
 
-NEXT = (
+NEXT: tuple[str, ...] = (
     "rbtc build --cases cases.yaml --out bench",
     "rbtc eval bench --agent name-biased --out run",
     "rbtc gate run",
 )
-"""What README.md of the example goes on with."""
+"""The next commands, as in README.md of the example."""
 
 
 def init(
@@ -36,16 +36,14 @@ def init(
     if folder.resolve() != Path.cwd():
         dashed = "./" if str(folder).startswith("-") else ""
         _console.echo(f"  cd {shlex.quote(dashed + str(folder))}")
-    for line in NEXT if framework is None else _with(framework):
+    commands = NEXT
+    if framework is not None:
+        name = framework.replace("-", "_")
+        commands = (
+            NEXT[0],
+            f"python -m venv {framework}",
+            f"{framework}/bin/pip install --require-hashes -r {name}_requirements.txt",
+            f'rbtc eval bench --command "{framework}/bin/python {name}_agent.py" --out runs/{framework}',
+        )
+    for line in commands:
         _console.echo(f"  {line}")
-
-
-def _with(framework: str) -> tuple[str, ...]:
-    """What comes next with a framework's agent."""
-    name = framework.replace("-", "_")
-    return (
-        NEXT[0],
-        f"python -m venv {framework}",
-        f"{framework}/bin/pip install --require-hashes -r {name}_requirements.txt",
-        f'rbtc eval bench --command "{framework}/bin/python {name}_agent.py" --out runs/{framework}',
-    )

@@ -5,6 +5,7 @@ Schemas may be hostile: depth, number and length of values are bounded. What doe
 """
 
 import re
+from collections.abc import Iterable
 
 from robustbench_tc.schema import Json, dumps
 
@@ -20,7 +21,6 @@ PATTERN = 60
 """Characters of a pattern for which an example is looked for."""
 PATTERNS = 200
 """Patterns of one draft for which examples are looked for."""
-ITEMS = 3
 
 FORMATS = {
     "date": "2026-11-24",
@@ -44,7 +44,7 @@ class Sampler:
         self._examples: dict[str, str | None] = {}
         """By pattern."""
 
-    def arguments(self, schema: dict[str, Json], names: list[str]) -> dict[str, Json]:
+    def arguments(self, schema: dict[str, Json], names: Iterable[str]) -> dict[str, Json]:
         """A value for each of these parameters of a tool."""
         self._root, self._left = schema, VALUES
         properties, _, _ = declared(schema, schema)
@@ -60,10 +60,7 @@ class Sampler:
             if properties and types <= {"object"}:
                 return {one: self._value(properties.get(one), one, depth + 1) for one in required[:VALUES]}
             if "array" in types:
-                least = subschemas.stated(schema, "minItems", self._root)
-                count = min(least, ITEMS) if isinstance(least, int) and least > 1 else 1
-                item = subschemas.item_of(schema, 0, self._root)
-                return [self._value(item, name, depth + 1) for _ in range(count)]
+                return [self._value(subschemas.item_of(schema, 0, self._root), name, depth + 1)]
         if "string" in types:
             return self._text(schema, name)
         least = subschemas.stated(schema, "minimum", self._root)
@@ -76,7 +73,8 @@ class Sampler:
         found = [subschemas.stated(schema, word, self._root) for word in ("const", "default", "example")]
         for word in ("examples", "enum"):
             values = subschemas.stated(schema, word, self._root)
-            found += values[:1] if isinstance(values, list) else []
+            if isinstance(values, list):
+                found += values[:1]
         return next((one for one in found if one is not None and len(dumps(one)) <= LONGEST), None)
 
     def _text(self, schema: Json, name: str) -> str:

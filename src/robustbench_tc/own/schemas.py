@@ -53,16 +53,15 @@ def walk(schema: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
         for keyword, value in node.items():
             at = f"{place}/{keyword}"
             if keyword in MAPS and isinstance(value, dict):
-                parts += [(f"{at}/{_escaped(name)}", inner) for name, inner in value.items()]
+                parts += [
+                    (f"{at}/{name.replace('~', '~0').replace('/', '~1')}", inner)
+                    for name, inner in value.items()
+                ]
             elif isinstance(value, list) and (keyword in LISTS or keyword == "items"):
                 parts += [(f"{at}/{index}", inner) for index, inner in enumerate(value)]
             elif keyword in SINGLE:
                 parts.append((at, value))
         stack += reversed(parts)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _malformed(node: dict[str, Json]) -> str | None:

@@ -23,8 +23,6 @@ from .read import read_log
 from .redact import Redactor
 from .types import Log, Refused
 
-CASES_FILE = "cases.yaml"
-"""The first of the files of cases; the others are `cases-2.yaml` and so on."""
 NOTE = "Proposed by logs. Names and addresses of people were not removed."
 FILES = 20
 """Files that an import writes at most, of `limits.BYTES` each."""
@@ -87,7 +85,7 @@ def make(
         given = list(parse_tools(data, "tools", f"the tools of {logs[0].name}"))
         names = ["tools.json"]
         files[names[0]] = data
-    checker = Checker(given, out / CASES_FILE)
+    checker = Checker(given, out / "cases.yaml")
     proposals = Proposals(checker.tools, checker.problem)
     progress("making cases")
     cases = _cases(read, proposals, hide)
@@ -99,8 +97,7 @@ def make(
         raise UserError(
             f"{len(cases):,} cases take more than {FILES} files of {BYTES:,} bytes; split the log"
         )
-    for number, content in enumerate(found, 1):
-        files[CASES_FILE if number == 1 else f"cases-{number}.yaml"] = content
+    files |= found
     made = Imported(
         files=tuple(files),
         cases=len(cases),

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from robustbench_tc.own import matchers
@@ -78,7 +79,7 @@ class Proposals:
             if not any(message.role == "user" for message in history):
                 self.left["calls before any request"] += 1
                 continue
-            answers = list(_answers(found.messages[at + 1 :]))
+            answers = list(takewhile(lambda one: one.role == "tool", found.messages[at + 1 :]))
             yield from self._case(log, found, numbers, hide, history, (found.messages[at], answers))
 
     def _without_calls(
@@ -197,13 +198,6 @@ class Proposals:
             if text is not None:
                 found.setdefault(self._name(call.name, hide), []).append(hide.apply(opened(text)))
         return found
-
-
-def _answers(after: Sequence[Message]) -> Iterator[Message]:
-    for message in after:
-        if message.role != "tool":
-            return
-        yield message
 
 
 def _take(waiting: list[tuple[str, str]], call_id: str) -> str:

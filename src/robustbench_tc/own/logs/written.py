@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import count
 
 from robustbench_tc.schema import Json
 
@@ -43,8 +44,8 @@ def _seen(char: str) -> str:
     return f"\\U{ord(char):08x}"  # of YAML, not of JSON
 
 
-def files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> list[bytes]:
-    """The cases in files of at most `most` bytes, in their order."""
+def files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> dict[str, bytes]:
+    """The cases in files of at most `most` bytes, in their order: `cases.yaml`, `cases-2.yaml` and so on."""
     first = head(tools, note).encode()
     found: list[list[bytes]] = []
     size = most + 1
@@ -55,4 +56,5 @@ def files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: 
             size = len(first)
         found[-1].append(entry)
         size += len(entry)
-    return [b"".join(parts) for parts in found]
+    names = (f"cases{'' if number == 1 else f'-{number}'}.yaml" for number in count(1))
+    return {name: b"".join(parts) for name, parts in zip(names, found, strict=False)}

@@ -59,6 +59,8 @@ def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | Non
     if text[start : start + 1] not in ("{", "["):
         return None
     reader = _Reader(text, context)
+    if start + 1 == len(text):  # nothing stands behind the bracket
+        return None
     try:
         return reader.value(start, 0), reader.position
     except Unreadable:

@@ -20,13 +20,15 @@ _STATUS = (
     r"(?:(?:http|status|code|result|response|returned|returns|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?|-{1,2}(?!\w) ?"
     r"|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out"
     r"|fail(?:ed|s|ure)|e(?:timedout|conn\w+)|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)"
-    r"|denied|refused|rejected|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
+    r"|denied|refused|rejected|blocked|dropped|hung|skipped|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
 )
-_BEHIND = re.compile(rf"[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|(?:#+|//|--|/\*|<!--)?[ \t]*{_STATUS})")
+_BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|{_STATUS})")
 """What came of a call, right behind it: whatever an arrow points at, or a status."""
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
-_NEXT_LINE = re.compile(rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|{_STATUS})", re.MULTILINE)
+_NEXT_LINE = re.compile(
+    rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE
+)
 _LOGGED = re.compile(
     r"[\s>*•\-\d.)]{0,12}\[?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
     r"|CANCELLED)\b|[45]\d\d\b|[✗✘❌✓✔✅⏱⌛⚠])"
@@ -140,7 +142,7 @@ def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled
     ):
         return True
     for member in group.members:
-        line = tail_of(text, member.end, len(text)).line
+        line = text[member.end : member.end + NEAR].partition("\n")[0].lstrip("`*_;,)]}\"'").lower()
         if _BEHIND.match(line) is not None:
             return True
         comment = _COMMENT.match(line) or _SET_OFF.match(line)
@@ -188,12 +190,10 @@ def _is_subject(name: str, clause: str, cues: Compiled) -> bool:
 def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question: bool = False) -> str | None:
     """The cue of the last clause in front, or of its heading, that has the call as its object. `names` are those
     of the called tools; `question`: a question mark stands right behind the call."""
-    if any(
-        pattern.search(lead.heading)
-        for pattern in (cues.label, cues.example, cues.described, cues.deferred)
-        if lead.heading
-    ):
-        return "heading"
+    if lead.heading and cues.announced.search(lead.heading) is None:
+        of_headings = (cues.label, cues.example, cues.described, cues.deferred)
+        if any(pattern.search(lead.heading) for pattern in of_headings):
+            return "heading"
     if not lead.clause:
         return None
     if lead.ended:
@@ -212,7 +212,7 @@ def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question
             return name
     if announced >= 0:
         return None
-    if cues.reported.search(clause) and not concludes:
+    if not concludes and (cues.reported.search(clause) or (lead.colon and cues.past.search(clause))):
         return "reported"
     if cues.label.search(clause):
         return "label"
@@ -248,7 +248,7 @@ def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> 
             return "reported"
     if announced >= 0:
         return None
-    if cues.label.search(clause) or cues.example.search(clause):
+    if _FULL_STOP.search(clause) is None and (cues.label.search(clause) or cues.example.search(clause)):
         return "label"
     if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
         return "described"

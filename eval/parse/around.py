@@ -23,10 +23,13 @@ _QUOTATION = re.compile(
 )
 """What somebody else said or wrote."""
 
-_BULLET_LINE = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*")
+_BULLET_LINE = re.compile(
+    r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*(?:\[[ xX]?\][ \t]*)?"
+)
 _TAG_BEFORE = re.compile(r"(?:<[^<>\n]{1,64}>|\[[A-Za-z_]{3,24}\])\s*\Z")
 _WORD_BETWEEN_TOKENS = re.compile(r"(?<=>)\s?(?:function|tools)\s?\Z")
 _TAGS_BEHIND = re.compile(r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?[A-Za-z_]{3,24}\])*+")
+_TAGS_IN_FRONT = re.compile(r"\A(?:<[^<>\n]{1,64}>)+")
 _CLOSING = re.compile(rf"[{re.escape(_CLOSING_SIGNS)}]*+(?:```[ \t]*)?")
 _GLUE = re.compile(
     r"(?:```\w{0,12}|#[^\n]{0,200}(?=\n)|//[^\n]{0,200}(?=\n)|\d{1,3}[.)]|[\s`;,.&*•\-–\[\](){}|>#+'\"：:=/]"
@@ -38,7 +41,7 @@ _CODE_LEAD = re.compile(
     r"|(?:\A|(?<=[\s`;]))(?:await|return|yield) \Z|print ?\( ?\Z"
 )
 _END = re.compile(
-    r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n[ \t]*\n|\n[ \t]*(?=[-*•#>|]"
+    r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n(?=[ \t]*[A-Z])|\n[ \t]*\n|\n[ \t]*(?=[-*•#>|]"
     r"|\d{1,3}[.)]))[\"'”’)\]*`]*\s*"
 )
 _SENTENCE_END = re.compile(r"[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？]|\n")
@@ -128,7 +131,8 @@ def lead_of(text: str, start: int) -> Lead:
     ended = bool(ends) and ends[-1] >= len(body)
     if ended:
         ends.pop()
-    clause = (body[ends[-1] :] if ends else body)[-_LONGEST:].lstrip("*_# ")
+    clause = (body[ends[-1] :] if ends else body)[-_LONGEST:]
+    clause = _TAGS_IN_FRONT.sub("", clause).lstrip("*_# ")
     ended = (ended or parted) and not colon
     return Lead(
         clause.lower(),

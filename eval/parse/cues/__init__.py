@@ -37,6 +37,7 @@ class Compiled(NamedTuple):
     so: re.Pattern[str]
     turn: re.Pattern[str]
     cause: re.Pattern[str]
+    past: re.Pattern[str]
 
 
 def _compiled(tables: tuple[Cues, ...]) -> Compiled:

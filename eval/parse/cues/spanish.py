@@ -102,6 +102,7 @@ CUES = Cues(
         r"\b(?:int[eé]nt\w+|vuelv[ae] a intentar\w*|prueb[ae]|reintent[ae]|consulte)[^.;]{0,24}\bmás"
         r" tarde\b|\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\bvuelv[ae] a intentarlo\b|\binténtelo de"
         r" nuevo\b|\binténtalo de nuevo\b|\bme rindo\b"
+        r"|\b(?:servicio|servidor) (?:no|está)\b|\bnada más\b"
     ),
     conditional=r"\b(?:si|cuando|en caso de|una vez que|en cuanto|a menos que|para que|hasta que)\b",
     earlier=r"\b(?:anterior(?:es)?|previ[ao]s?|antes|últim[ao]|primer[ao]?|originalmente)\b",

@@ -36,7 +36,7 @@ CUES = Cues(
         r"|\bnaweza\b[^.;]{0,24}\blakini\b|\btuseme\b"
     ),
     deferred=(
-        r"\b\w+(?:kirudi|kipatikana|kifanya|kijibu|kimaliza)\w*|\b(?:baadaye|kesho|baada ya (?:muda|dakika)|wakati mwingine)\b"
+        r"\b\w+(?:ki|po)(?:rudi|patikan|fany|jib|maliz)\w*|\b(?:baadaye|kesho|baada ya (?:muda|dakika)|wakati mwingine)\b"
         r"|\b(?:unaweza|mnaweza|unapaswa|tafadhali)\b|\bmwenyewe\b|^jaribu\b"
     ),
     label=(

@@ -50,3 +50,5 @@ class Cues(NamedTuple):
     """Words that begin another clause of the first person."""
     cause: str = "(?!)"
     """A clause that gives the reason of the one behind it."""
+    past: str = "(?!)"
+    """In front of a colon: something happened, or was done."""

@@ -1,6 +1,6 @@
 """Swahili."""
 
-from .table import Cues
+from .table import NEVER, Cues
 
 _DO = r"(?:fany|it|tum|jarib|endesh|tekelez|ulizi|omb|pig|rudi)"
 _CALL = r"(?:mwito|miito|ombi|maombi|jaribio|zana|huduma|seva|kazi|simu)"
@@ -73,7 +73,8 @@ CUES = Cues(
         r"|ufuatao)\b"
     ),
     soon=r"(?:sasa(?: hivi)?|tena|kwanza|kisha|mara moja|baadaye kidogo|hivi sasa|halafu|tafadhali)",
-    it=r"\b(?:huu|hii|hilo|hivyo|mwito)\b",
-    contrast=r"^\W*(?:lakini|hata hivyo|ila|kwa sababu)",
     so=(r"\b(?:kwa hiyo|hivyo|basi|kwa hivyo)\b"),
+    turn=NEVER,
+    cause=NEVER,
+    past=NEVER,
 )

@@ -13,11 +13,9 @@ _CALL = (
     r"|invocaci(?:ón|ones))"
 )
 _WENT = (
-    r"(?:(?:se )?agot(?:ó|aron|ado)|expiró|falló|fallaron|ha(?:n)? fallado|fracasó|devolvió|dio (?:un |como"
-    r" )?(?:error|resultado|tiempo)|no (?:respondió|funcionó|contestó|tuvo éxito|devolvió)|(?:produjo"
-    r"|arrojó|lanzó|generó|provocó|obtuvo|recibió) |regresó|retornó|excedió|superó|fue (?:rechazad|denegad"
-    r"|bloquead)|caducó|se cayó|está (?:caíd|fuera|no disponible)|no está disponible|terminó (?:con|en)"
-    r"|hubo un|resultó en|ha (?:devuelto|expirado|caducado|dado)|se interrumpió)"
+    r"(?:\w{3,}ó\b|agot(?:aron|ado)|fallaron|dio (?:un |como )?(?:error|resultado|tiempo)|no (?:tuvo éxito|responde)"
+    r"|(?:produjo|obtuvo) |fue \w+ad[oa]|(?:no )?está (?:caíd|fuera|no disponible|disponible)|hubo un"
+    r"|han? (?:devuelto|\w+ado))"
 )
 
 CUES = Cues(
@@ -60,13 +58,12 @@ CUES = Cues(
     ),
     described=(
         r"\b(?:herramienta|función|api|método|comando)\b[^.;:]{0,40}\b(?:devuelve|toma|acepta|obtiene"
-        r"|recibe|requiere|permite|sirve|se usa|se utiliza|proporciona|calcula|envía)\b|\b(?:herramientas"
+        r"|recibe|requiere|permite|sirve|se usa|proporciona|calcula)\b|\b(?:herramientas"
         r"|funciones) disponibles\b|\b(?:uso|firma|documentación|referencia)\b\s*[:：]?$|\btengo acceso a\b"
         r"|\bpuedo (?:usar|llamar)\b"
     ),
     does=(
-        r"[,]? (?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|se utiliza|proporciona"
-        r"|calcula|envía|es una)\b"
+        r"[,]? (?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|proporciona|calcula|es una)\b"
     ),
     outcome=(
         rf"(?:\b(?:pero|y|sin embargo|{_CALL}|est[aeo]|eso|servidor"

@@ -180,8 +180,6 @@ CUES = Cues(
         r"(?:right |just )?(?:now|next|first|again|then|immediately|away|once (?:more|again)|today|shortly|soon|at once"
         r"|please|too|as well)"
     ),
-    it=r"\b(?:it|this|that|them|these|so|the (?:call|request|tool|function))\b",
-    contrast=r"^\W*(?:but|however|though|yet|although|because|since|here\b)",
     so=r"\b(?:so|therefore|thus|hence|consequently)\b,? (?!far\b|that\b|you\b|it (?:failed|timed))",
     turn=(
         rf"(?:[,;–—] |\b)(?:but|and|then|yet),? (?=(?:i|we|let|here|now|again|another|retry|repeat|try|will|need|must|am"

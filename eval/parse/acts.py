@@ -269,17 +269,9 @@ def _said_after(tail: Tail, cues: Compiled) -> str | None:
             continue
         if conditional is None and cues.outcome.search(sentence) and not cues.earlier.search(sentence):
             return "outcome"
-        if _refuses_it(sentence, number, cues):
+        refused = cues.refused.search(sentence)
+        if refused is not None and _last(cues.announced, sentence) <= refused.end():
             return "refused"
         if number == 0 and cues.example.search(sentence) and cues.this_call.search(sentence):
             return "example"
     return None
-
-
-def _refuses_it(sentence: str, number: int, cues: Compiled) -> bool:
-    refused = cues.refused.search(sentence)
-    if refused is None or _last(cues.announced, sentence) > refused.end():
-        return False
-    if number == 0 and cues.contrast.match(sentence):
-        return True
-    return cues.it.search(sentence, refused.start()) is not None

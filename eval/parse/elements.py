@@ -8,7 +8,7 @@ from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
 from .found import Finding, Found
-from .json_values import arguments_at, value_at
+from .json_values import arguments_at, object_at, value_at
 from .typed import element_text, typed, types_of, unescaped
 
 _ATTRIBUTE = re.compile(
@@ -140,7 +140,7 @@ def named_by_attribute(
     if body.is_text and body.raw is not None:
         if given:
             body = body._replace(raw=None)
-        elif not context.may_name(name):  # an unknown name around a text
+        elif not context.may_name(name) or context.knows(tag):  # an unknown name, or a word, around a text
             return None
     finding = Finding(Call(name, {**given, **body.parameters}), raw=body.raw)
     code = "X2" if invoked else ("A4" if naming.lower() == "tool" else "A5")
@@ -161,8 +161,7 @@ def _unbraced(value: str) -> str:
 
 def _object_in(value: str, context: ParseContext) -> dict[str, Json] | None:
     for text in (value, unescaped(value), value.replace('\\"', '"')):
-        found = value_at(text, 0, context)
-        if found is not None and isinstance(found[0], dict):
+        if (found := object_at(text, 0, context)) is not None:
             return found[0]
     return {} if not value.strip() else None
 
@@ -224,6 +223,9 @@ def read_children(
         if empty := _EMPTY_CHILD.match(text, at):
             at = empty.end()
             continue
+        if text.startswith("{", at) and (given := arguments_at(text, at, context)) is not None:
+            parameters, raw, at = parameters | given[0], given[1], given[2]
+            continue
         if pair := _PAIR.match(text, at):
             key, tag_of_value = pair["key"].strip(), f"{pair['glm']}arg_value"
             value = _value_at(text, pair.end(), tag_of_value, closing, schemas, context, open_ended=True)
@@ -249,15 +251,8 @@ def read_children(
         value = _value_at(text, child.end(), child["tag"], closing, schemas, context, open_ended=is_parameter)
         if (
             value is None and word in _HOLDING
-        ):  # its end is missing: what it holds is read as if it were not there
+        ):  # its end is missing: what it holds stands as if it were not there
             at = child.end()
-            if not text[at:].lstrip().startswith("<"):
-                held_at = _SPACE.match(text, at)
-                broken = arguments_at(text, held_at.end() if held_at else at, context)
-                if broken is None:
-                    return None
-                parameters.update(broken[0])
-                raw, at = broken[1], broken[2]
             continue
         if value is None:
             return None
@@ -342,17 +337,11 @@ def _held(
 ) -> dict[str, Json] | None:
     """The arguments inside `<parameters>…</parameters>`: JSON or elements."""
     stripped = content.strip()
-    if not stripped:
-        return {}
     if stripped.startswith("<") and depth < _MAX_DEPTH:
         whole = f"{stripped}</{tag}>"
         body = read_children(whole, 0, tag, name, context, entities=entities, depth=depth + 1)
         return body.parameters if body is not None and body.end == len(whole) else None
-    for text in (stripped, unescaped(stripped)):
-        read = value_at(text, 0, context) if text.startswith("{") else None
-        if read is not None and isinstance(read[0], dict):
-            return read[0]
-    return None
+    return _object_in(stripped, context)
 
 
 def _child_value(

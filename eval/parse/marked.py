@@ -173,10 +173,7 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
         return body and Found(before, body.end, (Finding(Call(name, body.parameters)),), "G1")
     if plain == "start_function_call":
         read = read_payload(text, match.end() + 1, context)
-        if read is None:
-            return None
-        end = context.find(text, "<end_function_call>", read[1])
-        return Found(start, end + 19 if end == read[1] else read[1], read[0], "E1")
+        return read and Found(start, read[1], read[0], "E1")
     known = context.resolve(word)
     if known is None and plain not in CALL_TAGS and plain not in ("invoke", "use_mcp_tool"):
         return None
@@ -185,7 +182,9 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
         return None
     raw = word.lower().startswith(_RAW_WRAPPERS) or _is_raw(text, start)
     if known is not None and plain not in ("invoke",) and not (plain in CALL_TAGS and opening.attributes):
-        return _cline(text, start, word, known, opening.end, opening.attributes, opening.closed, context)
+        told = opening._replace(attributes={"tool": known, **opening.attributes})
+        given = named_by_attribute(text, start, word, told, context, entities=True)
+        return given and given._replace(code="X4")
     if opening.attributes:
         return named_by_attribute(text, start, word, opening, context, entities=not raw)
     if opening.closed:
@@ -215,27 +214,3 @@ def _function_equals(text: str, start: int, at: int, tag: str, context: ParseCon
     finding = Finding(Call(name, body.parameters), raw=body.raw)
     is_json = text[match.end() : match.end() + 16].lstrip().startswith(("{", "```"))
     return Found(start, body.end, (finding,), "L1" if is_json else "X1")
-
-
-def _cline(
-    text: str,
-    start: int,
-    tag: str,
-    name: str,
-    at: int,
-    attributes: dict[str, str],
-    closed: bool,
-    context: ParseContext,
-) -> Found | None:
-    """X4: an element that is called as the tool is, its arguments as elements, attributes or JSON."""
-    if closed or attributes:
-        from .elements import Opening
-
-        given = named_by_attribute(
-            text, start, tag, Opening({"tool": name, **attributes}, at, closed), context, entities=True
-        )
-        return None if given is None else given._replace(code="X4")
-    body = read_body(text, at, tag, name, context, entities=True)
-    if body is None or (body.is_text and body.raw is not None):
-        return None
-    return Found(start, body.end, (Finding(Call(name, body.parameters), raw=body.raw),), "X4")

@@ -6,41 +6,15 @@ all languages of the scripts that occur are searched at once.
 
 import re
 from functools import cache
-from typing import NamedTuple
 
 from . import arabic, chinese, english, hindi, spanish, swahili
 from .table import Cues
 
-
-class Compiled(NamedTuple):
-    """The same for several languages at once."""
-
-    announced: re.Pattern[str]
-    reported: re.Pattern[str]
-    refused: re.Pattern[str]
-    supposed: re.Pattern[str]
-    deferred: re.Pattern[str]
-    label: re.Pattern[str]
-    example: re.Pattern[str]
-    asked: re.Pattern[str]
-    described: re.Pattern[str]
-    does: re.Pattern[str]
-    outcome: re.Pattern[str]
-    gives_up: re.Pattern[str]
-    conditional: re.Pattern[str]
-    earlier: re.Pattern[str]
-    correction: re.Pattern[str]
-    this_call: re.Pattern[str]
-    soon: re.Pattern[str]
-    it: re.Pattern[str]
-    contrast: re.Pattern[str]
-    so: re.Pattern[str]
-    turn: re.Pattern[str]
-    cause: re.Pattern[str]
-    past: re.Pattern[str]
+Compiled = Cues[re.Pattern[str]]
+"""The same for several languages at once."""
 
 
-def _compiled(tables: tuple[Cues, ...]) -> Compiled:
+def _compiled(tables: tuple[Cues[str], ...]) -> Compiled:
     patterns = {}
     for field in Cues._fields:
         parts = [part for table in tables for part in _alternatives(getattr(table, field))]
@@ -48,7 +22,7 @@ def _compiled(tables: tuple[Cues, ...]) -> Compiled:
         words = [part.removeprefix(r"\b") for part in parts if part.startswith(r"\b")]
         rest = [part for part in parts if not part.startswith(r"\b")]
         patterns[field] = re.compile("|".join([rf"\b(?:{'|'.join(words)})"] * bool(words) + rest))
-    return Compiled(**patterns)
+    return Cues(**patterns)
 
 
 def _alternatives(pattern: str) -> list[str]:

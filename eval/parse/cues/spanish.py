@@ -1,64 +1,42 @@
 """Spanish."""
 
-from .table import Cues
+from .table import NEVER, Cues
 
 _MAKE = (
-    r"(?:llam(?:ar|o|aré|e|es|en)|hac(?:er|e)|hag(?:o|a|as|an)|haré|ejecut(?:ar|o|aré|e|es|en)|us(?:ar|o"
-    r"|aré|e|es|en)|utili(?:zar|zo|zaré|ce|ces|cen)|invo(?:car|co|caré|que|ques|quen)"
-    r"|reali(?:zar|zo|zaré|ce|ces|cen)|envi(?:ar|o|aré|e|es)|continu(?:ar|o|aré|e)|proced(?:er|o|eré|a)"
-    r"|intent(?:ar|o|aré|e|es|en)|reintent(?:ar|o|aré|e)|complet(?:ar|o|aré)|efectu(?:ar|o|aré|e)"
-    r"|emple(?:ar|o|aré|e)|solicit(?:ar|o|aré)|repetir|repito|seguir)"
+    r"(?:(?:llam(?!ad)|hac|hag|har[éá]|ejecut|utili[zc]|invo[cq]|reali[zc]|envi|continu|proced|(?:re)?intent|complet|efectu"
+    r"|emple|solicit|rep[ei]t|segu)\w*|us(?:ar|o|aré|en?))"
 )
-_MADE = (
-    r"(?:hice|hicimos|hecho|llamé|llamado|ejecuté|ejecutado|intenté|intentado|realicé|realizado|probé"
-    r"|probado|usé|usado|utilicé|utilizado|envié|enviado|invoqué|invocado|efectué|efectuado|solicité"
-    r"|solicitado|lancé|lanzado|emití|emitido|completé|completado)"
-)
+_MADE = r"(?!prepar|corr[ei]|identific|complet)(?:hice|hicimos|hecho|\w{2,}(?:(?<!r)é|ado|ido))"
+"""Of verbs that prepare a call there is none."""
 _CALL = (
     r"(?:llamadas?|solicitud(?:es)?|petici(?:ón|ones)|intentos?|consultas?|herramientas?|funci(?:ón|ones)"
     r"|invocaci(?:ón|ones))"
 )
 _WENT = (
-    r"(?:(?:se )?agot(?:ó|aron|ado)|expiró|falló|fallaron|ha(?:n)? fallado|fracasó|devolvió|dio (?:un |como"
-    r" )?(?:error|resultado|tiempo)|no (?:respondió|funcionó|contestó|tuvo éxito|devolvió)|(?:produjo"
-    r"|arrojó|lanzó|generó|provocó|obtuvo|recibió) |regresó|retornó|excedió|superó|fue (?:rechazad|denegad"
-    r"|bloquead)|caducó|se cayó|está (?:caíd|fuera|no disponible)|no está disponible|terminó (?:con|en)"
-    r"|hubo un|resultó en|ha (?:devuelto|expirado|caducado|dado)|se interrumpió)"
+    r"(?:\w{3,}ó\b|agot(?:aron|ado)|fallaron|dio (?:un |como )?(?:error|resultado|tiempo)|no (?:tuvo éxito|responde)"
+    r"|(?:produjo|obtuvo) |fue \w+ad[oa]|(?:no )?está (?:caíd|fuera|no disponible|disponible)|hubo un"
+    r"|han? (?:devuelto|\w+ado))"
 )
 
 CUES = Cues(
     announced=(
-        r"(?<!no )(?<!no lo )(?<!no la )\b\w{2,}(?:aré|eré|iré)\b|"
-        r"\b(?:de nuevo|otra vez|nuevamente|una vez más|reintent\w+|vuelvo a|volveré a|vamos a|voy a(?<!no"
-        r" voy a)|(?:me )?dispongo a|procedo a(?<!no procedo a))\b|(?<!no )\b(?:lo )?(?:intento|intentaré"
-        r"|llamaré|haré|ejecutaré|usaré|utilizaré|invocaré|realizaré|repetiré|enviaré|consultaré|hago|llamo"
-        r"|uso|utilizo|ejecuto|realizo|invoco|repito|pruebo|consulto)\b"
-        r"|\b(?:estoy|sigo) \w+(?:ando|iendo)\b|(?:^|[,.;:!] ?)(?:ahora )?(?:intentando|llamando|ejecutando"
-        r"|reintentando|probando|usando|repitiendo|haciendo)\b|\b(?:déjame|déjeme|permítame|permíteme"
-        r"|probemos|intentemos|veamos|debo|necesito|tengo que)\b|\baquí (?:está|va|tiene|tienes|lo)\b"
-        r"|\bahora (?:sí|mismo|llam|lo|la|us|ejec|voy)\w*\b|\bmi (?:llamada|respuesta)\b|\botro intento\b"
-        r"|\bsegundo intento\b"
+        r"(?<!no )(?<!no lo )(?<!no la )\b\w{2,}(?:aré|eré|iré)\b|(?<!no )\bharé\b"
+        r"|\b(?:de nuevo|otra vez|nuevamente|una vez más|reintent\w+|vuelvo a|vamos a|(?<!no )voy a"
+        r"|(?<!no )procedo a)\b|(?<!no )\b(?:intento|hago|llamo|uso|utilizo|ejecuto|realizo|invoco|repito|pruebo|consulto"
+        r"|necesito|debo)\b|(?:^|[,.;:!] ?|\b(?:estoy|sigo|ahora) )\w+(?:ando|iendo)\b|\b(?:d[eé]j[ae]|perm[ií]ta)me\b"
+        r"|\b(?:nuevo|otro|segundo) intento\b"
     ),
     reported=(
-        rf"\bya (?:(?:lo|la|le|los|las|he|había|hemos) )*{_MADE}\b|\b(?:he|había|hemos|habíamos) (?:ya"
-        rf" )?{_MADE}\b|\b{_MADE} (?:ya|esta|este|la|el|los|las|una|un|previamente|antes)\b|\b{_CALL}"
-        rf" (?:anterior(?:es)?|previa|previo|fallid[ao]s?|original|que (?:hice|falló|fallaron))\b"
-        rf"|\b{_CALL} {_WENT}|\b(?:anterior|previa|última|último) {_CALL}\b|\b(?:hice|llamé|ejecuté|realicé"
-        rf"|invoqué|probé|usé|envié|intenté)\b"
+        rf"\b(?:ya|he|había|hemos|habíamos) (?:(?:ya|lo|la|los|las|he) )*{_MADE}\b|\b{_MADE} (?:ya|est[ae]|l[ao]s?|el|una?"
+        rf"|antes)\b|\b{_CALL} (?:anterior(?:es)?|previ[ao]|fallid[ao]s?|original|que (?:hice|fall\w+))\b|\b{_CALL} {_WENT}"
+        rf"|\b(?:anterior|previa|última|último) {_CALL}\b|^{_MADE}\b|\b{_MADE}$"
     ),
     refused=(
-        rf"\bno (?:\w+ ){{0,4}}?{_MAKE}\b|\bno (?:voy a|puedo|debo|debería|quiero|podré|se puede|es posible"
-        rf"|pude|pienso|tengo permiso|tengo autorización|estoy autorizad)|\b(?:me )?niego a\b|\bno (?:lo "
-        rf"|la |me )?\w+(?:aré|eré|iré)\b|\bnunca {_MAKE}\b|\bevit(?:e|ar|a)\b|\bprohibid[oa]\b"
-        rf"|\bimposible\b|\bsin (?:hacer|ejecutar|llamar)\b|\ben lugar de\b|\ben vez de\b"
-        rf"|\b(?:pero|sin embargo|aunque)\b[^.;]{{0,40}}(?:\bno\b|\bcaíd|\bagot|\bfall)|\bme rindo\b"
-        rf"|\brenuncio\b"
+        rf"\b(?:no|nunca|sin) (?:\w+ ){{0,4}}?{_MAKE}\b|\bno (?:voy a|puedo|debo|quiero|se puede|es posible|pude"
+        r"|(?:tengo|estoy) \w+)|\b(?:niego a|evit[ea]r?|prohibid[oa]|imposible|en (?:lugar|vez) de|rindo|renuncio)\b"
+        r"|\b(?:pero|sin embargo|aunque)\b[^.;]{0,40}(?:\bno\b|\bcaíd|\bagot|\bfall)"
     ),
-    supposed=(
-        r"\b(?:podría|podríamos|pudiera|sería|haría|llamaría|usaría|ejecutaría|utilizaría|habría|hubiera"
-        r"|quizás?|tal vez|hipotétic\w+|supon(?:gamos|iendo)|imagin\w+|en teoría|tendría)\b|\bsi (?:pudiera"
-        r"|fuera|tuviera)\b"
-    ),
+    supposed=(r"\b(?:\w{2,}(?:ría|ríamos)|pudiera|hubiera|quizás?|tal vez|supon(?:gamos|iendo))\b"),
     deferred=(
         r"\b(?:cuando|una vez que|en cuanto|tan pronto como|después de que|hasta que|si) (?:\w+ ){0,5}?(?:vuelva|esté"
         r"|funcione|responda|regrese|se (?:restablezca|recupere)|termine|(?:lo |la )?(?:desea|quiere|necesita)s?)\b"
@@ -72,36 +50,28 @@ CUES = Cues(
         rf"|^(?:el |la )?(?:historial|registro|plan|pendientes?|intentos|próximos pasos)\b[^,]*$|\bpara que conste\b"
         rf"|^(?:error|fallo|tiempo agotado) (?:en|al|de|con)\b|\bhasta ahora$"
     ),
-    example=(
-        r"\bpor ejemplo\b|\bp\. ?ej\b|\bejemplos?\b|\balgo (?:así|como)\b|\bcomo por\b|\bplantilla\b"
-        r"|\bsintaxis\b|\ba modo de\b|\bilustra\w*"
-    ),
+    example=(r"\b(?:p\. ?ej|ejemplos?|algo (?:así|como)|plantilla|sintaxis)\b"),
     asked=(
-        r"¿[^?]*(?:debo|debería|quiere|quieres|desea|deseas|proced|puedo|hago|ejecut|llamo|contin|confirm"
-        r"|está bien|le parece|te parece|de acuerdo|correct|sigo|adelante|autoriza|permit|lo intento"
-        r"|realizo)[^?]*\?|\b(?:por favor,? )?(?:confirme|confírme(?:me|lo)?|confirma|confírmame)\b|\bsi"
-        r" (?:usted )?(?:lo )?(?:desea|quiere|quieres|deseas|está de acuerdo|confirma|autoriza)\b|\bespero"
-        r" su (?:confirmación|aprobación|permiso)\b|\bcon su permiso\b|\bdígame si (?:debo|quiere|procedo)\b"
+        r"¿[^?]*(?:debo|quiere|desea|proced|puedo|hago|ejecut|llamo|contin|confirm|está bien|parece|de acuerdo|correct|sigo"
+        r"|adelante|autori|permit|intento)[^?]*\?|\bconf[ií]rm[ae]\w*|\bsi (?:usted )?(?:lo )?(?:desea|quiere|está de acuerdo"
+        r"|confirma|autoriza)s?\b|\b(?:su|tu) (?:confirmación|aprobación|permiso)\b"
     ),
     described=(
         r"\b(?:herramienta|función|api|método|comando)\b[^.;:]{0,40}\b(?:devuelve|toma|acepta|obtiene"
-        r"|recibe|requiere|permite|sirve|se usa|se utiliza|proporciona|calcula|envía)\b|\b(?:herramientas"
+        r"|recibe|requiere|permite|sirve|se usa|proporciona|calcula)\b|\b(?:herramientas"
         r"|funciones) disponibles\b|\b(?:uso|firma|documentación|referencia)\b\s*[:：]?$|\btengo acceso a\b"
         r"|\bpuedo (?:usar|llamar)\b"
     ),
     does=(
-        r"[,]? (?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|se utiliza|proporciona"
-        r"|calcula|envía|es una)\b"
+        r"[,]? (?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|proporciona|calcula|es una)\b"
     ),
     outcome=(
-        rf"(?:\b(?:pero|y|sin embargo|la {_CALL}|el {_CALL}|{_CALL}|esto|esta|este|eso|el servidor|el"
-        rf" servicio|lo cual|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b"
+        rf"(?:\b(?:pero|y|sin embargo|{_CALL}|est[aeo]|eso|servidor"
+        rf"|servicio|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b"
         rf"|\b(?:recibí|obtuve) (?:un |como )?(?:error|tiempo|respuesta)"
     ),
     gives_up=(
-        r"\b(?:int[eé]nt\w+|vuelv[ae] a intentar\w*|prueb[ae]|reintent[ae]|consulte)[^.;]{0,24}\bmás"
-        r" tarde\b|\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\bvuelv[ae] a intentarlo\b|\binténtelo de"
-        r" nuevo\b|\binténtalo de nuevo\b|\bme rindo\b"
+        r"\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\b(?:vuelv[ae] a intentar|intént[ae])lo\b|\bme rindo\b"
         r"|\b(?:servicio|servidor) (?:no|está)\b|\bnada más\b"
     ),
     conditional=r"\b(?:si|cuando|en caso de|una vez que|en cuanto|a menos que|para que|hasta que)\b",
@@ -118,7 +88,8 @@ CUES = Cues(
         r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|inmediatamente|ya|enseguida|a"
         r" continuación|nuevamente|por favor)"
     ),
-    it=r"\b(?:lo|la|esta|esto|llamada)\b|\w(?:lo|la)\b",
-    contrast=r"^\W*(?:pero|sin embargo|aunque|porque)",
     so=(r"\b(?:así que|por (?:eso|lo que|lo tanto|ello)|de modo que|entonces)\b"),
+    turn=NEVER,
+    cause=NEVER,
+    past=NEVER,
 )

@@ -1,6 +1,6 @@
 """Swahili."""
 
-from .table import Cues
+from .table import NEVER, Cues
 
 _DO = r"(?:fany|it|tum|jarib|endesh|tekelez|ulizi|omb|pig|rudi)"
 _CALL = r"(?:mwito|miito|ombi|maombi|jaribio|zana|huduma|seva|kazi|simu)"
@@ -13,27 +13,21 @@ _WENT = (
 
 CUES = Cues(
     announced=(
-        r"\b(?:nita|tuta)\w+|\bnina(?:jaribu|ita|fanya|tumia|tuma|rudia|endelea|endesha|tekeleza|piga"
-        r"|omba)\w*|\bna(?:jaribu|ita|fanya|tumia|tuma|rudia|endelea|piga)\b|\b(?:acha|wacha|ngoja) ni\w+"
-        r"|\bhebu\b|\btena\b(?! baadaye)|\bninaita\b|\bsasa (?:ni|na|tu)\w+|\bhuu hapa\b|\bhii hapa\b"
-        r"|\bjaribio (?:jingine|lingine|la pili)\b|\btujaribu\b|\bnahitaji ku\w+|\blazima ni\w+"
+        r"\b(?:nita|tuta)\w+|\b(?:ni)?na(?:jaribu|ita|fanya|tumia|tuma|rudia|endelea|endesha|piga|omba)\b|\b(?:acha|wacha|ngoja) ni\w+"
+        r"|\btena\b(?! baadaye)|\bjaribio (?:jipya|jingine|la pili)\b|\bnahitaji ku\w+|\blazima ni\w+"
     ),
     reported=(
-        rf"\btayari\b|\b(?:nime|nili|tume|tuli)(?:{_DO}|tum|wahi|sha)\w*|\b(?:nime|nili)\w*(?:ita|fanya"
-        rf"|tuma|jaribu|tumia|endesha|piga|omba)\w*|\b{_CALL} (?:wa awali|la awali|uliopita|lililopita"
+        rf"\btayari\b|\b(?:nime|nili|tume|tuli)(?:{_DO}|wahi|sha)\w*|\b{_CALL} (?:wa awali|la awali|uliopita|lililopita"
         rf"|ulioshindwa|lililoshindwa|iliyoshindwa)\b|\b{_CALL}[^.;:]{{0,16}} {_WENT}"
     ),
     refused=(
-        r"\b(?:sita|hatuta|haita)\w+|\bsi(?:wezi|fanyi|iti|tumii|tumi|ruhusiwi|taki|endeshi)\w*"
-        r"|\b(?:hatu)(?:wezi|fanyi)\w*|\busi(?:fany|it|tum|jarib|endesh|pig)\w*|\bmsi(?:fany|it|tum)\w*"
+        rf"\b(?:sita|hatuta|haita)\w+|\b(?:si|hatu|usi|msi)(?:wezi|ruhusiwi|taki|{_DO})\w*"
         r"|\bsina (?:ruhusa|uwezo|idhini)\b|\bhai?wezekani\b|\bni marufuku\b|\bnakataa\b|\bbadala ya ku\w+"
-        r"|\bbila ku\w+"
-        r"|\b(?:lakini|hata hivyo|ila)\b[^.;]{0,40}\b(?:si\w+|haip\w+|haifa\w+|hau\w+|umeisha"
-        r"|imeshindwa)|\bnakata tamaa\b|\bepuka\b"
+        r"|\bbila ku\w+|\bnakata tamaa\b|\bepuka\b"
     ),
     supposed=(
-        r"\b(?:ninge|tunge|inge|unge)\w+|\bkama ninge\w+|\blabda\b|\bhuenda\b|\binawezekana\b"
-        r"|\bnaweza\b[^.;]{0,24}\blakini\b|\btuseme\b"
+        r"\b(?:ninge|tunge|inge|unge)\w+|\blabda\b|\bhuenda\b"
+        r"|\bnaweza\b[^.;]{0,24}\blakini\b"
     ),
     deferred=(
         r"\b\w+(?:ki|po)(?:rudi|patikan|fany|jib|maliz)\w*|\b(?:baadaye|kesho|baada ya (?:muda|dakika)|wakati mwingine)\b"
@@ -43,20 +37,17 @@ CUES = Cues(
         rf"^(?:{_CALL}|jaribio|majaribio) (?:\w*(?:shind|kwisha|kata|subiri|pit|fany|tum)\w*|wa awali|la awali|hadi sasa)(?: \w+)*$"
         rf"|^(?:historia|kumbukumbu|orodha|mpango|hitilafu|kosa)\b[^,]*$|\bhadi sasa$"
     ),
-    example=r"\bkwa mfano\b|\bmfano\b|\bmifano\b|\bkama vile\b|\bkitu kama\b|\bkiolezo\b",
+    example=r"\bkwa mfano\b|\bm[fi]+ano\b|\bkama vile\b|\bkitu kama\b|\bkiolezo\b",
     asked=(
         r"\b(?:je|niendelee|nifanye|niite|ungependa|unataka|unakubali|nitumie|naweza|nijaribu"
         r"|sawa)\b[^.?]{0,80}\?|\b(?:tafadhali )?thibitisha\b|\bnasubiri (?:idhini|uthibitisho|ruhusa)\b"
         r"|\b(?:kama|ikiwa) (?:unataka|ungependa|unakubali|utakubali)\b|\bkwa idhini yako\b"
     ),
     described=(
-        r"\b(?:zana|kazi|chombo)\b[^.;:]{0,40}\b(?:hurudisha|inarudisha|huchukua|inachukua|hutumika"
-        r"|inatumika|inahitaji|hutoa|inatoa)\b|\bzana zilizopo\b|\bzana zinazopatikana\b"
+        r"\b(?:zana|kazi|chombo)\b[^.;:]{0,40}\b(?:(?:hu|ina)(?:rudisha|chukua|tumika|toa|hitaji))\b|\bzana zilizopo\b|\bzana zinazopatikana\b"
         r"|\bmatumizi\s*[:：]?$|\bnyaraka\b|\bninaweza kutumia\b|\bnina zana\b"
     ),
-    does=(
-        r",? (?:hurudisha|inarudisha|huchukua|inachukua|hutumika|inatumika|inahitaji|hutoa|inatoa|ni zana)\b"
-    ),
+    does=(r",? (?:(?:hu|ina)(?:rudisha|chukua|tumika|toa|hitaji)|ni zana)\b"),
     outcome=(
         rf"(?:\b(?:lakini|na|ila|hata hivyo|{_CALL}|huo|hilo|hii)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}"
         rf"|\b(?:nilipata|nimepata|nilipokea) (?:hitilafu|kosa|jibu)"
@@ -64,16 +55,14 @@ CUES = Cues(
     gives_up=r"\bbaadaye\b|\bbaada ya (?:muda|dakika)\b|\btafadhali jaribu tena\b|\bnakata tamaa\b",
     conditional=r"\b(?:kama|ikiwa|iwapo|endapo|wakati|mara tu|ili|hadi|baada ya)\b",
     earlier=r"\b(?:awali|iliyopita|uliopita|lililopita|kwanza|kabla|hapo awali|mwisho)\b",
-    correction=(
-        r"\b(?:si sahihi|sio sahihi|nimekosea|nilikosea|sahihisho|nasahihisha|marekebisho|nimerekebisha"
-        r"|samahani|kosa langu|imesahihishwa|uliosahihishwa)\b"
-    ),
+    correction=(r"\b(?:sio? sahihi|ni(?:me|li)kosea|\w*sahihish\w*|\w*rekebish\w*|samahani|kosa langu)\b"),
     this_call=(
         r"\b(?:huu|hii|huo|hilo|hili|ufuatao|lifuatalo|ifuatayo|hapa chini)\b|\b(?:mwito|ombi) (?:huu|hili"
         r"|ufuatao)\b"
     ),
     soon=r"(?:sasa(?: hivi)?|tena|kwanza|kisha|mara moja|baadaye kidogo|hivi sasa|halafu|tafadhali)",
-    it=r"\b(?:huu|hii|hilo|hivyo|mwito)\b",
-    contrast=r"^\W*(?:lakini|hata hivyo|ila|kwa sababu)",
     so=(r"\b(?:kwa hiyo|hivyo|basi|kwa hivyo)\b"),
+    turn=NEVER,
+    cause=NEVER,
+    past=NEVER,
 )

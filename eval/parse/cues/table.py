@@ -1,54 +1,54 @@
 """What a language's table of cues holds."""
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+Pattern = TypeVar("Pattern")
+NEVER = "(?!)"
+"""What is found nowhere."""
 
 
-class Cues(NamedTuple):
-    """The cues of one language."""
+class Cues(NamedTuple, Generic[Pattern]):
+    """The cues of one language as texts, or of several, compiled."""
 
-    announced: str
+    announced: Pattern
     """The first person makes the call now, or makes it again."""
-    reported: str
+    reported: Pattern
     """The call was made before."""
-    refused: str
+    refused: Pattern
     """The call is not made."""
-    supposed: str
+    supposed: Pattern
     """The call could or would be made."""
-    deferred: str
+    deferred: Pattern
     """The call is for later, for when something has happened, or for the user to make."""
-    label: str
+    label: Pattern
     """A whole clause without a verb that names a call of the past, or one that is put aside."""
-    example: str
+    example: Pattern
     """The call is an example."""
-    asked: str
+    asked: Pattern
     """A question, or a request for leave, whether to make the call."""
-    described: str
+    described: Pattern
     """The tool is the subject: documentation."""
-    does: str
+    does: Pattern
     """Verbs of what a tool does, right behind its name."""
-    outcome: str
+    outcome: Pattern
     """What came of a call."""
-    gives_up: str
+    gives_up: Pattern
     """The reply ends here without a result, or the user shall try again later."""
-    conditional: str
+    conditional: Pattern
     """The clause speaks of what may happen."""
-    earlier: str
+    earlier: Pattern
     """The clause speaks of a call before this one."""
-    correction: str
+    correction: Pattern
     """What was written last was wrong."""
-    this_call: str
+    this_call: Pattern
     """A call is pointed at."""
-    soon: str
+    soon: Pattern
     """Adverbs of time, and politeness, that may follow an announced call."""
-    it: str
-    """A call is meant."""
-    contrast: str
-    """Words that a clause begins with which takes a call back or gives a reason."""
-    so: str
+    so: Pattern
     """Words that begin what is done because of what stands in front of them."""
-    turn: str = "(?!)"
+    turn: Pattern
     """Words that begin another clause of the first person."""
-    cause: str = "(?!)"
+    cause: Pattern
     """A clause that gives the reason of the one behind it."""
-    past: str = "(?!)"
+    past: Pattern
     """In front of a colon: something happened, or was done."""

@@ -22,7 +22,7 @@ _PREPARED = (
     r"|shorten|merg|compos|form|mapp|design|craft|produc|deriv|turn|spell|assembl|put together|switch|worked out))"
 )
 """What one does to a call, or thinks, before one makes it."""
-_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|put|went|kept|began|took|taken|left|lost)"
+_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost)"
 _NOT = (
     r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|am|are|is|was|wo|have|has)(?: ?not|n['’]t)"
     r"|['’]m not|better not|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
@@ -62,7 +62,7 @@ CUES = Cues(
         r"|look|do|get|ask|submit|perform|apply|start|begin|proceed|go)\b"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|okay) )(?:now |then |again )?{_DOING}\b"
         r"|\b(?:re)?try(?:ing)? (?:(?:it|this|that|the \w+) )?again\b"
-        r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b"
+        r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b(?! limit)"
     ),
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|just|once|first|then|also|now|have|even"
@@ -78,8 +78,8 @@ CUES = Cues(
     refused=(
         rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\b(?:not to {_MAKE}|done {_DOING})\b"
         r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|disallowed|pointless"
-        r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:e|ing) up)\b"
-        r"|\b(?:no|lack(?:ing)?(?: the)?) (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
+        r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
+        r"|\b(?:no|need|lack(?:ing)?)(?: the)? (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
         r"\b(?:to|for)\b|\byou cancel\w+"
     ),
     supposed=(
@@ -98,14 +98,14 @@ CUES = Cues(
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
         r"|\bon your (?:side|end|own|machine|system)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
         r"|^(?:contact|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
-        r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate))\b"
+        r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
         r"|leave|wait(?! for)|(?:recommend|suggest|advise|propose) (?:that|you|to|\w+ing))\b"
         r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|callers?|support) (?:can|could|may|should|must)\b"
     ),
     label=(
-        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|unsuccessful|pending|broken|dead|stale|stuck|open|remaining|original|last|latest"
-        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|work)"
+        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
+        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|work|parameters|arguments)"
         rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
         rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
         r"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
@@ -160,7 +160,7 @@ CUES = Cues(
         r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
         rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
         r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\b(?:as far as|all(?: that)?) (?:i|we) (?:can|could|got)\b"
-        r"|\bhave to wait\b|\bcontact\b|\byourself\b"
+        r"|\bthis is where (?:it|i)\b|\bno (?:further|other|more) (?:idea|option)|\bhave to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"
         r"|(?:does(?:n['’]t| not)|never) (?:respond|answer|work))"
     ),

@@ -21,11 +21,10 @@ _INPUT = re.compile(
 )
 _OBJECT = re.compile(r"\s{0,64}(?:```(?:[a-z]{0,10})\s{0,8})?(?=\{)")
 _SPACE = re.compile(r"\s*+")
-_LAST_BRACKET = re.compile(r".*[\])}]|", re.DOTALL)
-_PYTHON = re.compile(rf"\s*+(?:```\w*+\s*+)?\[?\s*+(?:print\s?\(\s?)?{TOOL_NAME}[ \t]{{0,2}}\(")
 _NAMED_BY_CHILD = re.compile(
     r"\s*+<(?:name|tool_name|function_name|function|tool|api_name|arguments|parameters|args|params|input)>"
 )
+_CODES = {"json": "A1", "sep": "A1", "python": "A6", "gemma": "E1"}
 _UNITS = 8
 
 
@@ -40,36 +39,20 @@ def read_block(text: str, start: int, at: int, tag: str, context: ParseContext) 
         return _elements(text, start, at, tag, context)
     if (glm := _named(text, start, at, tag, context)) is not None:
         return glm
-    opening = f"<{tag}>"
-    end = at
-    for _ in range(4):  # the closing tag may also stand in a string
-        end = context.find(text, closing, end)
-        limit = end
-        if end < 0:
-            following = context.find(text, opening, at)
-            limit = following if following >= 0 else len(text)
-        content = text[at:limit]
-        if context.spend(20 + len(content) // 64) and (found := _content(content, context)):
-            findings, code = found
-            last = limit + len(closing) if end >= 0 else at + _LAST_BRACKET.match(content).end()  # type: ignore[union-attr]
-            return Found(start, last, findings, code)
-        if end < 0 or context.left <= 0:
-            break
-        end += len(closing)
-    return None
-
-
-def _content(content: str, context: ParseContext) -> tuple[tuple[Finding, ...], str] | None:
-    """JSON first; else Python calls or names with objects that fill the block."""
-    python = _PYTHON.match(content) is not None
-    if not python and "{" in content and (findings := block(content, context)):
-        return findings, "A1"
-    read = read_payload(content, 0, context)
-    if read is None or content[read[1] :].strip("`; \n\r\t,)"):
-        return (
-            (findings, "A1") if python and "{" in content and (findings := block(content, context)) else None
-        )
-    return read[0], {"json": "A1", "python": "A6", "gemma": "E1"}[read[2]]
+    read = read_payload(text, at, context)
+    end = context.find(text, closing, at if read is None else read[1])
+    limit = end
+    if end < 0:
+        following = context.find(text, f"<{tag}>", at)
+        limit = following if following >= 0 else len(text)
+    behind = limit if end < 0 else end + len(closing)
+    if read is not None:
+        findings, stop, kind = read
+        rest = text[stop:limit].strip("`; \n\r\t,)")
+        if not rest or (kind == "json" and "{" not in rest):
+            return Found(start, stop if end < 0 else behind, findings, _CODES[kind])
+    objects = block(text[at:limit], context) if context.spend(20 + (limit - at) // 64) else ()
+    return Found(start, behind, objects, "A1") if objects else None
 
 
 def _elements(text: str, start: int, at: int, tag: str, context: ParseContext) -> Found | None:

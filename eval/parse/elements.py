@@ -8,7 +8,7 @@ from robustbench_tc.schema import Call, Json
 
 from .context import ParseContext, bare_name
 from .found import Finding, Found
-from .json_values import arguments_at, value_at
+from .json_values import arguments_at, object_at, value_at
 from .typed import element_text, typed, types_of, unescaped
 
 _ATTRIBUTE = re.compile(
@@ -28,13 +28,13 @@ _PAIR = re.compile(
 
 _NEXT_OPENING = re.compile(
     r"<(?:tool_call>|function=|(?:\w{1,16}:)?invoke\s|(?:ifm\|)?arg_key>|(?:\w{1,16}:)?param(?:eter)?"
-    r"(?:=|\s[^<>]{0,64}?name\s?=\s?)(?P<key>[^<>\s]{1,128}))"
+    r"(?:=|\s[^<>]{0,64}?(?:name|key)\s?=\s?)(?P<key>[^<>\s]{1,128}))"
 )
 """What no value reaches beyond: a call, or a parameter that the tool declares."""
 
 _TOKEN = re.compile(
     r"\s*+(?:\Z|<[|｜]|```|\[/|(?P<tag><(?P<slash>/?)\s?(?:ifm\|)?(?P<word>[\w.:-]{1,128})"
-    r"(?:(?:=|\s[^<>]{0,64}?name\s?=\s?)(?P<key>[^<>\s]{1,128}))?))"
+    r"(?:(?:=|\s[^<>]{0,64}?(?:name|key)\s?=\s?)(?P<key>[^<>\s]{1,128}))?))"
 )
 _EMPTY_CHILD = re.compile(r"<\s?(?P<tag>[^\W\d][\w.-]{0,127})\s*/>")
 _NAME_ATTRIBUTE = re.compile(r"""(?:name|key)\s*=\s*(?:"([^"]{1,160})"|'([^']{1,160})'|([^\s"'>]{1,160}))""")
@@ -59,6 +59,9 @@ CALL_TAGS = frozenset(
 """Tags between which calls stand, lower case, without what stands before a colon."""
 
 _FORMAT_TAGS = _HOLDING | _PARAMETER_TAGS | {"arg_key", "arg_value", "invoke"}
+_CALLS = ("tool_call", "function", "invoke")
+_ENDS = CALL_TAGS | {"invoke", "parameters", "arguments", "params", "args"}
+"""Tags whose end may follow the last argument."""
 _UNITS = 6
 _MAX_CHILDREN = 128
 _MAX_DEPTH = 8
@@ -137,7 +140,7 @@ def named_by_attribute(
     if body.is_text and body.raw is not None:
         if given:
             body = body._replace(raw=None)
-        elif not context.may_name(name):  # an unknown name around a text
+        elif not context.may_name(name) or context.knows(tag):  # an unknown name, or a word, around a text
             return None
     finding = Finding(Call(name, {**given, **body.parameters}), raw=body.raw)
     code = "X2" if invoked else ("A4" if naming.lower() == "tool" else "A5")
@@ -158,8 +161,7 @@ def _unbraced(value: str) -> str:
 
 def _object_in(value: str, context: ParseContext) -> dict[str, Json] | None:
     for text in (value, unescaped(value), value.replace('\\"', '"')):
-        found = value_at(text, 0, context)
-        if found is not None and isinstance(found[0], dict):
+        if (found := object_at(text, 0, context)) is not None:
             return found[0]
     return {} if not value.strip() else None
 
@@ -221,6 +223,9 @@ def read_children(
         if empty := _EMPTY_CHILD.match(text, at):
             at = empty.end()
             continue
+        if text.startswith("{", at) and (given := arguments_at(text, at, context)) is not None:
+            parameters, raw, at = parameters | given[0], given[1], given[2]
+            continue
         if pair := _PAIR.match(text, at):
             key, tag_of_value = pair["key"].strip(), f"{pair['glm']}arg_value"
             value = _value_at(text, pair.end(), tag_of_value, closing, schemas, context, open_ended=True)
@@ -234,6 +239,8 @@ def read_children(
         word = child["word"].lower()
         if word == "description" and word not in schemas:  # an entry of a registry
             return None
+        if word in _CALLS and (name or named):  # the next call
+            break
         if word == "server_name" and tag == "use_mcp_tool":
             at = max(context.find(text, "</server_name>", child.end()), child.end() - 14) + 14
             continue
@@ -242,6 +249,11 @@ def read_children(
         key = key.strip().strip("\"'")
         is_parameter = word in _PARAMETER_TAGS and key != child["word"]
         value = _value_at(text, child.end(), child["tag"], closing, schemas, context, open_ended=is_parameter)
+        if (
+            value is None and word in _HOLDING
+        ):  # its end is missing: what it holds stands as if it were not there
+            at = child.end()
+            continue
         if value is None:
             return None
         content, at = value
@@ -312,10 +324,12 @@ def _may_follow(text: str, at: int, closing: str, schemas: dict[str, Json]) -> b
     if token is None or token["word"] is None:
         return token is not None
     word = token["word"].rpartition(":")[2].lower()
-    if word in CALL_TAGS or word in _FORMAT_TAGS or text.startswith(closing, token.start("tag")):
+    if token["slash"]:
+        return word in _ENDS or text.startswith(closing, token.start("tag"))
+    if word in CALL_TAGS or word in _FORMAT_TAGS:
         key = (token["key"] or "").strip("\"'")
-        return not key or not schemas or word in CALL_TAGS or key in schemas
-    return token["slash"] == "" and (not schemas or token["word"] in schemas)
+        return word not in _PARAMETER_TAGS or (bool(key) and (not schemas or key in schemas))
+    return not schemas or token["word"] in schemas
 
 
 def _held(
@@ -323,17 +337,11 @@ def _held(
 ) -> dict[str, Json] | None:
     """The arguments inside `<parameters>…</parameters>`: JSON or elements."""
     stripped = content.strip()
-    if not stripped:
-        return {}
     if stripped.startswith("<") and depth < _MAX_DEPTH:
         whole = f"{stripped}</{tag}>"
         body = read_children(whole, 0, tag, name, context, entities=entities, depth=depth + 1)
         return body.parameters if body is not None and body.end == len(whole) else None
-    for text in (stripped, unescaped(stripped)):
-        read = value_at(text, 0, context) if text.startswith("{") else None
-        if read is not None and isinstance(read[0], dict):
-            return read[0]
-    return None
+    return _object_in(stripped, context)
 
 
 def _child_value(

@@ -102,7 +102,7 @@ _TABLE = (
     Format(
         code="X2",
         title="<invoke name=…> with <parameter name=…>",
-        models="Anthropic, MiniMax-M2, DeepSeek V3.2, Step-3",
+        models="Anthropic, MiniMax-M2, DeepSeek V3.2, Step-3, Kimi K3",
         marked=True,
         values="schema",
         entities=True,
@@ -169,14 +169,6 @@ _TABLE = (
         models="Kimi K2, Solar",
         marked=True,
         values="JSON",
-    ),
-    Format(
-        code="K2",
-        title="call and argument messages",
-        models="Kimi K3",
-        marked=True,
-        values="own",
-        name_alone=True,
     ),
     Format(code="H1", title="harmony, to=functions.f", models="gpt-oss", marked=True, values="JSON"),
     Format(

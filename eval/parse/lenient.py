@@ -41,6 +41,7 @@ WORDS: dict[str, Json] = {
     "None": None,
     "undefined": None,
 }
+_GEMMA = re.compile(r'<escape>|<\|"\|>')
 _UNITS_PER_TOKEN = 3
 _CHARS_PER_UNIT = 128
 _MAX_TRIES = 64
@@ -51,6 +52,15 @@ class Unreadable(Exception):
     """What stands there is no value."""
 
 
+def value(text: str, start: int, context: ParseContext) -> tuple[Json, int] | None:
+    """The value that stands at `start`, and the position behind it; else None."""
+    reader = _Reader(text, context)
+    try:
+        return reader.value(start, 0), reader.position
+    except Unreadable:
+        return None
+
+
 def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | None:
     """The value of the object or list that opens at `start`, and the position behind it; else None.
 
@@ -58,11 +68,9 @@ def read(text: str, start: int, context: ParseContext) -> tuple[Json, int] | Non
     """
     if text[start : start + 1] not in ("{", "["):
         return None
-    reader = _Reader(text, context)
-    try:
-        return reader.value(start, 0), reader.position
-    except Unreadable:
+    if start + 1 == len(text):  # nothing stands behind the bracket
         return None
+    return value(text, start, context)
 
 
 class _Reader:
@@ -82,6 +90,8 @@ class _Reader:
             return self._members(start, depth) if sign == "{" else self._items(start, depth)
         if sign in QUOTES and sign:
             return self._string(start, _AFTER_STRING)
+        if sign == "<":
+            return self._between_marks(start)
         number = _NUMBER.match(self.text, start)
         if number is not None:
             self.position = number.end()
@@ -140,6 +150,8 @@ class _Reader:
         sign = self.text[at : at + 1]
         if sign in QUOTES and sign:
             return self._string(at, _AFTER_KEY)
+        if sign == "<":
+            return self._between_marks(at)
         word = _WORD.match(self.text, at)
         if word is None:
             raise Unreadable
@@ -149,6 +161,15 @@ class _Reader:
     def _string(self, start: int, after: re.Pattern[str]) -> str:
         found, self.position = string_at(self.text, start, after, self.context)
         return found
+
+    def _between_marks(self, start: int) -> str:
+        """A text between Gemma's markers."""
+        mark = _GEMMA.match(self.text, start)
+        end = self.context.find(self.text, mark[0], mark.end()) if mark is not None else -1
+        if mark is None or end < 0:
+            raise Unreadable
+        self.position = end + len(mark[0])
+        return self.text[mark.end() : end]
 
     def _skip(self, at: int) -> int:
         """The position behind white space and comments."""

@@ -9,7 +9,7 @@ from robustbench_tc.schema import Call
 
 from .blocks import read_block
 from .context import TOOL_NAME, ParseContext
-from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body
+from .elements import CALL_TAGS, named_by_attribute, opening_at, read_body, read_children
 from .found import Finding, Found
 from .payload import read_payload
 
@@ -70,7 +70,7 @@ TOKENS = {
 _SEPARATORS = ("tool_sep", "tool_call_argument_begin")
 """Tokens between a name and its arguments: what stands before the name may have been stripped."""
 
-_ID_BEFORE = re.compile(r"(?<![\w.:-])(?:function\s*)?[^\W\d][\w.:-]{0,127}\s*\Z")
+_ID_BEFORE = re.compile(r"(?<![\w.:-])(?:function\s+)?(?P<id>[^\W\d][\w.:-]{0,127})\s*\Z")
 _QWEN_ALONE = re.compile(rf"({TOOL_NAME})\s*✿ARGS✿\s*[:：]?\s*+(?!\{{|```)")
 _HEADER = re.compile(
     r"(?:<\|start\|>\s*assistant\s*|assistant)?(?:<\|channel\|>)?\s*(?:commentary|analysis)?\s*\Z"
@@ -121,8 +121,8 @@ def _read(text: str, match: re.Match[str], context: ParseContext) -> Found | Non
     code, start, at = _CODES.get(kind, ""), match.start(), match.end()
     if kind == "token":
         token = match["token"].replace("▁", "_").replace(" ", "_").lower().strip("/")
-        if token in _SEPARATORS and (word := _ID_BEFORE.search(text, max(0, start - 160), start)) is not None:
-            start = at = word.start()  # the token in front was stripped
+        if token in _SEPARATORS and (before := _id_before(text, start, context)) is not None:
+            start = at = before  # the token in front was stripped
         code = TOKENS.get(token, "")
     if kind == "bracket":
         word = match["bracket"].lower().replace(" ", "_")
@@ -133,6 +133,14 @@ def _read(text: str, match: re.Match[str], context: ParseContext) -> Found | Non
         return alone and Found(start, alone.end(), (Finding(Call(alone[1], {})),), code)
     code = {"gemma": "E1", "sep": "D1", "python": "A6" if code == "A1" else code}.get(read[2], code)
     return Found(start, read[1], read[0], code)
+
+
+def _id_before(text: str, at: int, context: ParseContext) -> int | None:
+    """Where the id of a tool begins that ends at a place."""
+    before = _ID_BEFORE.search(text, max(0, at - 160), at)
+    return (
+        before.start() if before is not None and context.may_name(context.tool_of_id(before["id"])) else None
+    )
 
 
 def _addressed(text: str, match: re.Match[str], context: ParseContext) -> Found | None:
@@ -159,6 +167,10 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
     plain = word.rpartition(":")[2].lower()
     if plain in ("function", "tool") and text.startswith("=", match.end()):
         return _function_equals(text, start, match.end(), plain, context)
+    if plain == "arg_key" and (before := _id_before(text, start, context)) is not None:
+        name = text[before:start].strip()  # GLM's opening tag is missing
+        body = read_children(text, start, "tool_call", name, context, entities=False)
+        return body and Found(before, body.end, (Finding(Call(name, body.parameters)),), "G1")
     if plain == "start_function_call":
         read = read_payload(text, match.end() + 1, context)
         if read is None:
@@ -173,7 +185,9 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
         return None
     raw = word.lower().startswith(_RAW_WRAPPERS) or _is_raw(text, start)
     if known is not None and plain not in ("invoke",) and not (plain in CALL_TAGS and opening.attributes):
-        return _cline(text, start, word, known, opening.end, opening.attributes, opening.closed, context)
+        told = opening._replace(attributes={"tool": known, **opening.attributes})
+        given = named_by_attribute(text, start, word, told, context, entities=True)
+        return given and given._replace(code="X4")
     if opening.attributes:
         return named_by_attribute(text, start, word, opening, context, entities=not raw)
     if opening.closed:
@@ -203,27 +217,3 @@ def _function_equals(text: str, start: int, at: int, tag: str, context: ParseCon
     finding = Finding(Call(name, body.parameters), raw=body.raw)
     is_json = text[match.end() : match.end() + 16].lstrip().startswith(("{", "```"))
     return Found(start, body.end, (finding,), "L1" if is_json else "X1")
-
-
-def _cline(
-    text: str,
-    start: int,
-    tag: str,
-    name: str,
-    at: int,
-    attributes: dict[str, str],
-    closed: bool,
-    context: ParseContext,
-) -> Found | None:
-    """X4: an element that is called as the tool is, its arguments as elements, attributes or JSON."""
-    if closed or attributes:
-        from .elements import Opening
-
-        given = named_by_attribute(
-            text, start, tag, Opening({"tool": name, **attributes}, at, closed), context, entities=True
-        )
-        return None if given is None else given._replace(code="X4")
-    body = read_body(text, at, tag, name, context, entities=True)
-    if body is None or (body.is_text and body.raw is not None):
-        return None
-    return Found(start, body.end, (Finding(Call(name, body.parameters), raw=body.raw),), "X4")

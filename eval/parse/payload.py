@@ -74,13 +74,14 @@ def named_at(text: str, at: int, context: ParseContext) -> tuple[list[Finding], 
     if not head["glue"].strip() and not head[0].startswith("call:") and not context.may_name(name):
         return None
     kind = "gemma" if head[0].startswith("call:") else "sep" if "sep" in head[0] else "json"
-    if (found := object_at(text, head.end(), context)) is not None:
+    found = braces_at(text, head.end(), name, context) if kind == "gemma" else None
+    if found is None:
+        found = object_at(text, head.end(), context) or braces_at(text, head.end(), name, context)
+    if found is not None:
         inside = call_of(found[0], context, tagged=True) if context.resolve(name) is None else None
         if inside is not None and context.resolve(inside.call.name) is not None:  # the id was only a number
             return [inside], found[1], kind
         return [Finding(Call(name, found[0]))], found[1], kind
-    if kind == "gemma" and (members := braces_at(text, head.end(), name, context, marked=True)) is not None:
-        return [Finding(Call(name, members[0]))], members[1], "gemma"
     if (broken := arguments_at(text, head.end(), context)) is not None:
         return [Finding(Call(name, {}), raw=broken[1])], broken[2], kind
     return None

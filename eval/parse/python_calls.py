@@ -31,7 +31,7 @@ _WRITERS = ("print", "str", "repr")
 WRAPPING_KEYS = frozenset({"parameters", "arguments", "params", "args", "kwargs", "input"})
 """Keywords whose one value may be the object of all arguments: `f(parameters={…})`."""
 
-_OPEN_VALUE = re.compile(r"""[:=,(\[{]\s{0,4}"(?:[^"\\\n]|\\.)*\Z""")
+_OPEN_VALUE = re.compile(r"""[:=,(\[{]\s{0,4}(?:"(?:[^"\\\n]|\\.)*|'(?:[^'\\\n]|\\.)*)\Z""")
 _ANNOTATED = re.compile(
     rf"{STRING}|(?<=[(,\s])(?P<name>[^\W\d]\w*)\??\s*:\s*(?i:str|string|int|integer|float|double|number|bool|boolean|list"
     r"|array|dict|object|any|optional|union|literal|date|datetime|none)\b(?:\[[^()\n]{0,64}?\])?(?:\s*\|\s*None)?\s*(?:(?P<sign>=)|(?=[,)]))",

@@ -5,10 +5,8 @@ of tokens are bounded. Behaviour: scoring.md sections 1.2 and 9.
 """
 
 import ast
-import keyword
 import math
 import re
-import unicodedata
 import warnings
 from itertools import islice
 from typing import Any
@@ -146,14 +144,6 @@ def source_of(node: ast.expr) -> str:
         return ast.unparse(node)
     except (RecursionError, ValueError):
         raise Refused from None
-
-
-def as_identifier(text: str) -> str | None:
-    """`text` as the interpreter would read it as a keyword, or None if it cannot be one."""
-    if text.isascii():
-        return text if text.isidentifier() and not keyword.iskeyword(text) else None
-    normal = unicodedata.normalize("NFKC", text)
-    return normal if normal.isidentifier() and not keyword.iskeyword(normal) else None
 
 
 def _root(node: ast.expr) -> ast.expr:

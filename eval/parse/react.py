@@ -10,7 +10,7 @@ from .found import Finding, Found
 from .json_values import decode, decode_object, object_at
 from .names import is_no_name
 from .payload import read_payload
-from .python_calls import single
+from .python_calls import single, unwrapped
 
 _END = r"[ \t]{0,2}\d{0,3}[ \t]{0,2}[*_`]{0,3}[ \t]{0,8}[:：]"
 _WORDS = (
@@ -164,7 +164,7 @@ def _with_input(
             return None
     if found is None:
         return _without_object(text, name, at, limit, context)
-    return (Finding(Call(name, found)),), end
+    return (Finding(unwrapped(Call(name, found), context)),), end
 
 
 def _without_object(

@@ -232,8 +232,15 @@ def _admitted(found: list[Found], context: ParseContext) -> list[Found]:
 
 
 def _apart(found: list[Found], spoken: list[Found]) -> list[Found]:
-    """Without what overlaps a call that an earlier step took for a quotation."""
-    return [one for one in found if not any(one.start < two.end and two.start < one.end for two in spoken)]
+    """Without what overlaps a call that an earlier step took for a quotation, unless that is a part of a value."""
+    return [
+        one
+        for one in found
+        if not any(
+            one.start < two.end and two.start < one.end and not one.start < two.start < two.end < one.end
+            for two in spoken
+        )
+    ]
 
 
 def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:

@@ -74,9 +74,9 @@ def own_messages(row: Sample) -> tuple[Message, ...]:
 def system_text(output_format: str, source: str, tools: tuple[Tool, ...], *, is_open: bool = False) -> str:
     """The system message: how to write a call, how many, and the registry, one JSON object per line.
 
-    The registry stands under keys that no call has: under those of a call, small models copied an entry instead
-    of making a call. Names, order and duplicates of the registry are kept. `is_open`: calling nothing is open. Raises UserError
-    for an unknown format or source.
+    The registry stands under keys that no call has: under a call's own, small models copied an entry of it
+    instead of making a call. Names, order and duplicates of the registry are kept. `is_open`: calling nothing
+    is open. Raises UserError for an unknown format or source.
     """
     formats = _formats()
     if output_format not in formats:

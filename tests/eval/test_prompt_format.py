@@ -196,7 +196,7 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
     with folder.journal() as journal:
         key = settings.key(inputs.load(str(release)).hashes()[row], 0, 2)
         assert answer(journal, key) is not None
-    for said, there, here in ((refused, "rlla-1-", "rlla-1-"), (plain, "rlla-1-", "1-a2")):
+    for said, there, here in ((refused, "rlla-1-", "rlla-1-"), (plain, "rlla-1-", "2-d6")):
         (line,) = said.err.strip().splitlines()[-1:]
         assert said.code == 1 and "run holds a run of other settings: prompt_version:" in line
         assert there in line and f'"{here}' in line

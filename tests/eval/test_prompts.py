@@ -27,8 +27,18 @@ def test_the_system_message_lists_the_registry_in_order_with_duplicates(subtests
     for row in rows():
         with subtests.test(row.id):
             system = prompts.messages(row)[0]["content"]
-            listed = [line for line in system.splitlines() if line.startswith('{"name":')]
-            assert listed[-len(row.tools) :] == [schema.dumps(tool) for tool in row.tools]
+            lines = [schema.loads(line) for line in system.splitlines() if line.startswith('{"listed":')]
+            listed = [(one["listed"], one["about"], one["takes"]) for one in lines]
+            assert listed == [(tool.name, tool.description, tool.parameters) for tool in row.tools]
+
+
+def test_no_key_of_the_list_of_tools_is_one_of_a_call() -> None:
+    """An entry that a model copies is no call of its tool, wherever it stands."""
+    for row in clean_rows():
+        for line in prompts.messages(row)[0]["content"].splitlines():
+            if line.startswith('{"listed":'):
+                for said in (line, f"<tool_call>\n{line}\n</tool_call>", f"```json\n[{line}]\n```"):
+                    assert parse(said, source=row.source, tools=row.tools).calls == ()
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ SPECIAL_TOKENS = {
         "<|tool_calls_section_begin|>$calls<|tool_calls_section_end|>",
     ),
     "kimi_k3": Style(
-        "K2",
+        "X2",
         '<|open|>call tool="$name" index="$number"<|sep|>$pairs<|close|>call<|sep|>',
         "",
         "<|open|>tools<|sep|>$calls<|close|>tools<|sep|>",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score import score
-from robustbench_tc.eval.score.values import is_number, json_equal
+from robustbench_tc.eval.score.rotbench import equal, is_control
+from robustbench_tc.eval.score.values import json_equal
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Tool
 
 from .rows import AGREED, UNLISTED, Row, calls_of
@@ -54,14 +55,11 @@ def check_rotbench(row: Row) -> str:
     if mutation in _CONTROL or last:
         named = any(answer[0].name == calls[0].name for answer in golden)
         return "control_tool" if ours == named else UNLISTED
-    called = {calls[0].name, *(answer[0].name for answer in golden)}
-    if control != _PLAIN and called & (control | _PLAIN):
-        # A noisy registry renames the two tools; upstream finds them by place, ours by name and keys.
-        same = any(
-            answer[0].name == calls[0].name and answer[0].parameters.keys() == calls[0].parameters.keys()
-            for answer in golden
-        )
-        return "noisy_ask_to_user" if ours == same else UNLISTED
+    # A noisy registry renames the two tools, or calls another one so: upstream finds them by place,
+    # ours by name and keys.
+    concerned = [calls[0], *(answer[0] for answer in golden if answer[0].name == calls[0].name)]
+    if control != _PLAIN and any(is_control(call) != (call.name in control) for call in concerned):
+        return "noisy_ask_to_user"
     if not ours:
         return UNLISTED
     if any(answer[0] == calls[0] and not calls[0].parameters for answer in golden):
@@ -80,15 +78,12 @@ def _answer(text: str, control: set[str]) -> GoldenAnswer:
 
 
 def _equal_as_text(call: Call, golden: Call) -> bool:
-    """Equal when every number is written as its text, and some number was there."""
+    """Whether the scorer takes every value, some of them only as the decimal text of a number."""
     if call.name != golden.name or call.parameters.keys() != golden.parameters.keys():
         return False
-    numbers = 0
-    for key, value in call.parameters.items():
-        (expected,) = golden.parameters[key]
-        if expected == ANY or json_equal(value, expected):
-            continue
-        if not (is_number(value) and isinstance(expected, str)) or float(expected) != value:
-            return False
-        numbers += 1
-    return numbers > 0
+    values = [(value, golden.parameters[key]) for key, value in call.parameters.items()]
+    if not all(any(equal(value, one) for one in accepted) for value, accepted in values):
+        return False
+    return not all(
+        any(one == ANY or json_equal(value, one) for one in accepted) for value, accepted in values
+    )

@@ -9,10 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from robustbench_tc.schema import Call, dumps
+
 from ..refusals import refuses
 from . import CHECKS, CLASSES, FileResult, kind_of, rows_of, run_vectors
 from .bfcl import bfcl_verdict
 from .replies import RECALL, check_replies
+from .rotbench import _equal_as_text
 from .rows import Row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,6 +143,120 @@ def test_another_reward_is_unlisted(shared: Path) -> None:
     assert CHECKS["toolrl_reward"]({**row, "score": row["score"] - 1e-6}) == "unlisted"
 
 
+def rotbench_row(
+    tools: dict[str, list[str]], golden: list[str], reply: str, mutation: str, valid: bool
+) -> Row:
+    """Tools by name with their parameters, the last two as upstream's control tools."""
+    entries = [
+        {
+            "name": name,
+            "description": "",
+            "parameters": {"type": "object", "properties": {key: {} for key in keys}},
+        }
+        for name, keys in tools.items()
+    ]
+    return {
+        "source": "rotbench",
+        "tools": entries,
+        "ground_truth": golden,
+        "raw_output": reply,
+        "prediction": [],
+        "mutation": mutation,
+        "upstream_valid": valid,
+    }
+
+
+def act(name: str, **parameters: Any) -> str:
+    return f"Action: {name}\nAction Input: {dumps(parameters)}"
+
+
+PLAIN = {"seats": ["n"], "ask_to_user": ["question"], "finish": ["answer"]}
+NOISY = {"ask_to_user": ["city"], "a_t_u": ["question"], "fin": ["answer"]}
+MADE = [
+    (PLAIN, [act("seats", n="3")], act("seats", n=3), "canonical", False, "numeric_text"),
+    (
+        PLAIN,
+        [act("seats", n="3"), act("seats", n="4")],
+        act("seats", n=4),
+        "canonical",
+        False,
+        "numeric_text",
+    ),
+    (PLAIN, [act("seats", n="3")], act("seats", n=4), "canonical", True, "unlisted"),
+    (PLAIN, [act("seats")], act("seats"), "canonical", False, "parameterless"),
+    (PLAIN, [act("seats", n="3")], act("seats", n="3") * 2, "two_actions", True, "several_actions"),
+    (PLAIN, [act("finish", answer="x")], act("finish", answer="y"), "finish_tool", False, "control_tool"),
+    (
+        NOISY,
+        [act("ask_to_user", city="Oslo")],
+        act("ask_to_user", city="Bergen"),
+        "canonical",
+        True,
+        "unlisted",
+    ),
+    (
+        NOISY,
+        [act("a_t_u", question="Where?")],
+        act("a_t_u", question="When?"),
+        "canonical",
+        False,
+        "noisy_ask_to_user",
+    ),
+    (
+        NOISY,
+        [act("ask_to_user", question="x")],
+        act("ask_to_user", question="y"),
+        "canonical",
+        False,
+        "noisy_ask_to_user",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tools", "golden", "reply", "mutation", "valid", "outcome"), MADE)
+def test_a_class_of_rotbench_is_what_its_scorer_says(
+    tools: dict[str, list[str]], golden: list[str], reply: str, mutation: str, valid: bool, outcome: str
+) -> None:
+    assert CHECKS["rotbench"](rotbench_row(tools, golden, reply, mutation, valid)) == outcome
+
+
+def test_several_gold_values_of_one_tool_are_compared_one_by_one() -> None:
+    golden = Call("seats", {"n": ["3", "4"]})
+    assert _equal_as_text(Call("seats", {"n": 4}), golden)
+    assert not _equal_as_text(Call("seats", {"n": "4"}), golden) and not _equal_as_text(
+        Call("seats", {"n": 5}), golden
+    )
+
+
+def test_a_declared_number_may_be_written_otherwise_and_a_tuple_is_a_list() -> None:
+    tool = {"name": "seats", "description": "", "parameters": {"n": {"type": "int", "description": ""}}}
+    call = {"name": "seats", "parameters": {"n": "3"}}
+    said = {**call, "parameters": {"n": "3.0"}}
+    row = {"tools": [tool], "ground_truth": [call], "prediction": [said], "upstream_valid": False}
+    assert CHECKS["apibank_toolrl"]({**row, "mutation": "numeric_str_dot0"}) == "declared_number"
+    listed = {
+        "name": "pick",
+        "description": "",
+        "parameters": {"type": "dict", "properties": {"of": {"type": "array"}}},
+    }
+    of_bfcl = {
+        "category": "simple_python",
+        "tools": [listed],
+        "ground_truth": [{"pick": {"of": [[1, 2]]}}],
+        "prediction": [{"name": "pick", "parameters": {"of": [1, 2]}}],
+        "upstream_valid": False,
+        "mutation": "tuple_for_list",
+    }
+    assert CHECKS["bfcl"](of_bfcl) == "tuple"
+
+
+def test_every_class_has_a_row(results: dict[str, FileResult]) -> None:
+    """In the shared files, or one that is made here."""
+    found = {name for result in results.values() for name in result.listed}
+    made = {one[-1] for one in MADE} | OF_DECODER | {"tuple", "declared_number"}
+    assert {name for names in CLASSES.values() for name in names} <= found | made
+
+
 def decoder_row(text: str, decoded: Any, **more: Any) -> Row:
     return {
         "source": "bfcl_decoder",
@@ -153,27 +270,29 @@ def decoder_row(text: str, decoded: Any, **more: Any) -> Row:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "decoded", "outcome"),
-    [
-        ("[f(a=1)]", [{"f": {"a": 1}}], "agreed"),
-        ("[f(a=1)]", [{"f": {"a": 2}}], "unlisted"),
-        ("[f(a=1)]", [{"f": {"a": True}}], "unlisted"),
-        ("[f(a=true)]", [{"f": {"a": "true"}}], "json_literal"),
-        ("[f(a='true')]", [{"f": {"a": True}}], "unlisted"),
-        ("[f(a=true, b='x')]", [{"f": {"a": "true", "b": "y"}}], "unlisted"),
-        ("[f(a=+5)]", [{"f": {"a": -5}}], "unary"),
-        ("[f(a=5)]", [{"f": {"a": -5}}], "unlisted"),
-        ("[f(a=~5)]", [{"f": {"a": -5}}], "unary"),
-        ("[f(a=1|2)]", [{"f": {"a": 3}}], "arithmetic"),
-        ("[f(a=10/4)]", [{"f": {"a": 2}}], "unlisted"),
-        ("[f(**x)]", [{"f": {"null": "x"}}], "expansion"),
-        ("[a[0](x=1)]", [{"": {"x": 1}}], "empty_name"),
-        ("[f(a={1: (2,)})]", [{"f": {"a": {"1": [2]}}}], "agreed"),
-        ("nothing", [], "agreed"),
-        ("f(a=1)\ng(b=2)", [], "tolerant"),
-    ],
-)
+DECODED: list[tuple[str, Any, str]] = [
+    ("[f(a=1)]", [{"f": {"a": 1}}], "agreed"),
+    ("[f(a=1)]", [{"f": {"a": 2}}], "unlisted"),
+    ("[f(a=1)]", [{"f": {"a": True}}], "unlisted"),
+    ("[f(a=true)]", [{"f": {"a": "true"}}], "json_literal"),
+    ("[f(a='true')]", [{"f": {"a": True}}], "unlisted"),
+    ("[f(a=true, b='x')]", [{"f": {"a": "true", "b": "y"}}], "unlisted"),
+    ("[f(a=+5)]", [{"f": {"a": -5}}], "unary"),
+    ("[f(a=5)]", [{"f": {"a": -5}}], "unlisted"),
+    ("[f(a=~5)]", [{"f": {"a": -5}}], "unary"),
+    ("[f(a=1|2)]", [{"f": {"a": 3}}], "arithmetic"),
+    ("[f(a=10/4)]", [{"f": {"a": 2}}], "unlisted"),
+    ("[f(**x)]", [{"f": {"null": "x"}}], "expansion"),
+    ("[a[0](x=1)]", [{"": {"x": 1}}], "empty_name"),
+    ("[f(a={1: (2,)})]", [{"f": {"a": {"1": [2]}}}], "agreed"),
+    ("nothing", [], "agreed"),
+    ("f(a=1)\ng(b=2)", [], "tolerant"),
+    ("[f(a=lambda: 1)]", [{"f": {"a": "lambda: 1"}}], "lambda"),
+]
+OF_DECODER = {outcome for *_, outcome in DECODED}
+
+
+@pytest.mark.parametrize(("text", "decoded", "outcome"), DECODED)
 def test_a_class_needs_its_cause_in_the_text(text: str, decoded: Any, outcome: str) -> None:
     assert CHECKS["bfcl_decoder"](decoder_row(text, decoded)) == outcome
 

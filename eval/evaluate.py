@@ -241,7 +241,7 @@ def evaluate(
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
     from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold no call.
-    `probed`: a server is asked five questions first (`eval.probe`), once a run; what it fails at is said here.
+    `probed`: a server is asked five questions first, once a run (`eval.probe`), and this says what fails.
     `prompt_format` "rlla" asks in ToolRL's words, read from the training data `rlla` (a folder or Hub id);
     `defend` names defences, the first in front (docs/defences.md). `started` gets the run before any
     request. `options`: `RequestOptions`, where `system` is the text itself.

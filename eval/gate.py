@@ -8,6 +8,7 @@ from typing import Literal
 from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError

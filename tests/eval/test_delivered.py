@@ -114,9 +114,7 @@ def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tup
         return said
 
     with LoopbackServer(answer) as server:
-        api.evaluate(
-            str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options
-        )
+        api.evaluate(str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options)
     rows = predictions.read(record.open_run(out).predictions_path)
     verdicts = BatchScorer(found.rows).judged(rows, predictions.table(rows))[0]
     return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from robustbench_tc.eval.report.finding import finding
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import frontier, losses, ranks

@@ -242,8 +242,9 @@ async def first(backend: "Backend", model: str, mode: str) -> tuple[Finding, ...
     found: list[Finding] = []
     for name in FIRST if mode == "fc" else FIRST[:2]:
         request = QUESTIONS[name].request
+        tools = None if request.tools is None else [*request.tools]
         try:
-            got: Got = await backend.ask(wire.Ask([*request.messages], request.tools and [*request.tools]), 0)
+            got: Got = await backend.ask(wire.Ask([*request.messages], tools), 0)
         except LLMError as error:
             got = error
         found += QUESTIONS[name].read(model, got)

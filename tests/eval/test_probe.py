@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.eval import probe
+from robustbench_tc.eval.record import Finding
 
 from ..conftest import Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply
@@ -33,7 +34,7 @@ def answer(body: Body) -> Body:
     return found
 
 
-def asked(handler: Callable[[Body], Any], **options: Any) -> dict[str, probe.Finding]:
+def asked(handler: Callable[[Body], Any], **options: Any) -> dict[str, Finding]:
     with LoopbackServer(handler) as server:
         found = api.probe("tiny", base_url=server.url, **options)
         assert len(server.bodies) <= 13 + bool(options)  # the fourteenth is the list of models

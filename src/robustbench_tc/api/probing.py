@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..eval.probe import Finding
+    from ..eval.record import Finding
 
 TIMEOUT_S = 60.0
 

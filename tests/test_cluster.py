@@ -186,7 +186,7 @@ def test_requests_are_dealt_out_over_endpoints(running: None, rbtc: Rbtc, tmp_pa
     release = small.write(tmp_path / "robustbench-tc", small.rows())
     rows = inputs.load(str(release)).rows
     with serving("name-biased", rows) as one, serving("name-biased", rows) as two:
-        command = ["eval", release, "--model", "m", "--base-url", one]
+        command = ["eval", release, "--no-probe", "--model", "m", "--base-url", one]
         alone, dealt = tmp_path / "alone", tmp_path / "dealt"
         assert rbtc(*command, "--out", alone).code == 0
         here = tmp_path / "here"
@@ -202,7 +202,7 @@ def test_requests_are_dealt_out_over_endpoints(running: None, rbtc: Rbtc, tmp_pa
 def test_an_endpoint_that_is_down_is_one_line_on_ray_too(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
     release = small.write(tmp_path / "robustbench-tc", small.rows("CD"))
     gone = "http://127.0.0.1:9/v1"
-    command = ["eval", release, "--model", "m", "--max-retries", 0, "--out", tmp_path / "run"]
+    command = ["eval", release, "--no-probe", "--model", "m", "--max-retries", 0, "--out", tmp_path / "run"]
     done = rbtc(*command, "--base-url", gone, "--engine", "ray")
     assert done.code == 1
     assert "127.0.0.1:9" in done.err and "Traceback" not in done.err
@@ -229,7 +229,19 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
     with serving("oracle", rows) as url:
         killer = threading.Thread(target=kill)
         killer.start()
-        command = ["eval", release, "--model", "m", "--base-url", url, "--repeat", 20, "--concurrency", 2]
+        command = [
+            "eval",
+            release,
+            "--no-probe",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--repeat",
+            20,
+            "--concurrency",
+            2,
+        ]
         done = rbtc(*command, "--engine", "ray", "--out", tmp_path / "run")
         killer.join()
     assert done.code == 0, done.err

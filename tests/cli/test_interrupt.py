@@ -90,6 +90,7 @@ def test_eval_keeps_every_answer_and_goes_on(
     with LoopbackServer(lambda body: "no call", delay_s=0.2) as server:
         words = (
             "eval",
+            "--no-probe",
             release,
             "--model",
             "tiny",
@@ -111,6 +112,7 @@ def test_eval_keeps_every_answer_and_goes_on(
     with LoopbackServer(lambda body: "no call") as server:
         words = (
             "eval",
+            "--no-probe",
             release,
             "--model",
             "tiny",

@@ -437,7 +437,7 @@ def test_a_defended_run_goes_on_and_is_scored_again_from_its_journal(rbtc: Rbtc,
     """Every request is journaled as the model answered it; killed in between, none is asked twice."""
     ids = "bfcl_v3__made_1::clean"
     texts_ = iter(["[summit.height(height=3)]", "[summit.height(mountain='Galdhoppen')]"])
-    line = ("eval", release, "--model", "m", "--ids", ids, "--defend", "schema", "--out", "run")
+    line = ("eval", release, "--no-probe", "--model", "m", "--ids", ids, "--defend", "schema", "--out", "run")
     with LoopbackServer(lambda body: completion(next(texts_))) as server:
         assert rbtc(*line, "--base-url", server.url).code == 0
         assert len(server.bodies) == 2
@@ -451,7 +451,19 @@ def test_a_defended_run_goes_on_and_is_scored_again_from_its_journal(rbtc: Rbtc,
         texts_ = iter(["[summit.height(mountain='Galdhoppen')]"])
         again_ = rbtc(*line, "--base-url", server.url)
         assert again_.code == 0 and len(server.bodies) == 3, again_.err
-        plain = rbtc("eval", release, "--model", "m", "--ids", ids, "--out", "run", "--base-url", server.url)
+        plain = rbtc(
+            "eval",
+            release,
+            "--no-probe",
+            "--model",
+            "m",
+            "--ids",
+            ids,
+            "--out",
+            "run",
+            "--base-url",
+            server.url,
+        )
     folder = record.open_run(Path("run"))
     assert folder.record.settings.defend == ("schema",)
     (one,) = predictions.read(folder.predictions_path)

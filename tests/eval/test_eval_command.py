@@ -50,6 +50,7 @@ def test_the_same_command_goes_on_and_another_is_refused(rbtc: Rbtc, release: Pa
     with LoopbackServer(model) as server:
         command = (
             "eval",
+            "--no-probe",
             release,
             "--model",
             "tiny",
@@ -75,7 +76,17 @@ def test_options_narrow_what_is_asked(rbtc: Rbtc, release: Path, tmp_path: Path)
     listed = tmp_path / "ids.txt"
     listed.write_text("bfcl_v3__made_1::clean\ntooleyes__made_1\n")
     with LoopbackServer(model) as server:
-        base = ("eval", release, "--model", "tiny", "--base-url", server.url, "--no-score", "--out")
+        base = (
+            "eval",
+            release,
+            "--no-probe",
+            "--model",
+            "tiny",
+            "--base-url",
+            server.url,
+            "--no-score",
+            "--out",
+        )
         rbtc(*base, "a", "--types", "clean,reward", "--sources", "apibank,rotbench")
         rbtc(*base, "b", "--ids", f"@{listed}")
         rbtc(*base, "c", "--limit", 7, "--repeat", 2, "--seed", 3, "--max-tokens", 9, "--logprobs")
@@ -91,7 +102,7 @@ def test_options_narrow_what_is_asked(rbtc: Rbtc, release: Path, tmp_path: Path)
 
 def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Path) -> None:
     with LoopbackServer(model, models=["qwen3-8b", "o4-mini"]) as server:
-        base = ("eval", release, "--base-url", server.url, "--types", "clean", "--model")
+        base = ("eval", release, "--no-probe", "--base-url", server.url, "--types", "clean", "--model")
         assert rbtc(*base, "qwen3-8b").code == 0
         thinking_off = server.bodies[-1]
         assert rbtc(*base, "o4-mini").code == 0
@@ -102,7 +113,9 @@ def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Pat
     assert {"temperature", "max_tokens"}.isdisjoint(reasoning)
     with LoopbackServer(model, models=["o4-mini"]) as server:
         endpoint = ("--model", "o4-mini", "--base-url", server.url, "--limit", 1, "--out", "capped")
-        assert rbtc("eval", release, *endpoint, "--max-tokens", 50, "--temperature", 0).code == 0
+        assert (
+            rbtc("eval", release, "--no-probe", *endpoint, "--max-tokens", 50, "--temperature", 0).code == 0
+        )
         assert server.bodies[-1]["max_completion_tokens"] == 50
         assert {"temperature", "max_tokens"}.isdisjoint(server.bodies[-1])
     session = json.loads(Path("capped/run.json").read_text())["sessions"][0]
@@ -111,7 +124,9 @@ def test_a_model_of_the_table_is_asked_as_the_paper_did(rbtc: Rbtc, release: Pat
 
 def test_the_run_record_says_what_was_asked_of_whom(rbtc: Rbtc, release: Path) -> None:
     with LoopbackServer(model) as server:
-        rbtc("eval", release, "--model", f"tiny@{server.url}", "--types", "clean", "--out", "run")
+        rbtc(
+            "eval", release, "--no-probe", "--model", f"tiny@{server.url}", "--types", "clean", "--out", "run"
+        )
         url = server.url
     record = json.loads(Path("run/run.json").read_text())
     assert record["dataset"] == str(release) and record["dataset_version"] == "9.9.9"
@@ -133,7 +148,7 @@ def test_there_is_no_headline_while_rows_have_no_answer(rbtc: Rbtc, release: Pat
 
     with LoopbackServer(handler) as server:
         narrow = ("--types", "clean", "--max-retries", 0, "--out", "run")
-        command = ("eval", release, "--model", "tiny", "--base-url", server.url, *narrow)
+        command = ("eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, *narrow)
         said = rbtc(*command)
         assert said.code == 1
         assert "1 of 5 rows have no answer (1 request_error, 0 not asked)" in said.err
@@ -211,7 +226,10 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
     with LoopbackServer(lambda body: NO_MODEL) as nobody, LoopbackServer(model, key="right") as closed:
         cases: list[tuple[tuple[object, ...], str]] = [
             (("eval", release), "no model: name one with --model"),
-            (("eval", release, "--model", "m", "--base-url", dead), f"nothing answers at {dead}"),
+            (
+                ("eval", release, "--no-probe", "--model", "m", "--base-url", dead),
+                f"nothing answers at {dead}",
+            ),
             (("eval", release, "--model", "m", "--base-url", nobody.url), "does not serve the model 'm': it"),
             (("eval", release, "--model", "m", "--base-url", closed.url), "refuses the key"),
             (("eval", release, "--model", "m", "--base-url", "localhost"), "must begin with http"),

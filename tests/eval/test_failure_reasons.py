@@ -97,7 +97,7 @@ def faulty(faults: list[Fault | None]) -> Callable[[dict[str, Any]], Any]:
 def asked(release: Path, server: LoopbackServer, *more: object) -> tuple[object, ...]:
     # One at a time, and the first is answered: a wrong key at the very first request ends the command.
     options = ("--concurrency", 1, "--max-retries", 0, "--timeout", 3.0, "--out", "run")
-    return ("eval", release, "--model", "tiny", "--base-url", server.url, *options, *more)
+    return ("eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, *options, *more)
 
 
 def test_every_fault_is_named_with_its_count_in_the_last_lines(rbtc: Rbtc, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_calls_in_the_text_do_not_stop_a_run_and_are_warned_of(
 
 
 def test_a_run_that_holds_a_call_is_not_stopped(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
-    command = ("eval", "robustbench-tc", "--model", "tiny", "--out", "run")
+    command = ("eval", "robustbench-tc", "--no-probe", "--model", "tiny", "--out", "run")
     with agent_server.serving("oracle", dataset) as url:
         assert rbtc(*command, "--base-url", url, "--types", "clean").code == 0
     with LoopbackServer(lambda body: CHAT) as server:
@@ -133,7 +133,7 @@ def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) ->
         for one in (clean, msgspec.structs.replace(row, golden_answers=both))
     ]
     small.write(Path("made"), many)
-    command = ("eval", "made", "--model", "tiny", "--concurrency", "1", "--base-url")
+    command = ("eval", "made", "--no-probe", "--model", "tiny", "--concurrency", "1", "--base-url")
     with LoopbackServer(lambda body: "Which table is meant?") as server:
         assert rbtc(*command, server.url, "--types", "missing_value", "--out", "declines").code == 0
         assert server.count == 2 * SILENT
@@ -144,7 +144,9 @@ def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) ->
 def test_a_model_of_the_table_keeps_the_mode_of_its_training(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
     """And a model asked in words that only talks is stopped too, with the other question."""
     with LoopbackServer(lambda body: CHAT) as server:
-        said = rbtc("eval", "robustbench-tc", "--model", "toolrl-dr-full", "--base-url", server.url)
+        said = rbtc(
+            "eval", "robustbench-tc", "--no-probe", "--model", "toolrl-dr-full", "--base-url", server.url
+        )
     assert "toolrl-dr-full is asked in prompt mode, as it was trained; --mode changes it" in said.err
     assert said.code == 1 and said.err.splitlines()[-1].endswith(
         "hold no call: is the model one that calls natively (--mode fc)? --no-early-stop goes on"

@@ -173,14 +173,26 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
     row = "bfcl_v3__made_1::transient_rate_limit"
     options = ("--model", "m", "--prompt-format", "rlla", "--ids", row, "--out", "run")
     with LoopbackServer(lambda body: reply(call)) as server:
-        asked = ("eval", release, *options, "--base-url", server.url)
+        asked = ("eval", release, "--no-probe", *options, "--base-url", server.url)
         assert rbtc(*asked, "--rlla", words).code == 0
         first, second = server.bodies
         again = rbtc(*asked, "--rlla", words)  # nothing is left to ask
         assert again.code == 0 and len(server.bodies) == 2
         other = training(Path("other"), made.system(made.FERRY).replace("Mind", "Heed"))
         refused = rbtc(*asked, "--rlla", other)
-        ours = ("eval", release, "--model", "m", "--mode", "prompt", "--ids", row, "--out", "run")
+        ours = (
+            "eval",
+            release,
+            "--no-probe",
+            "--model",
+            "m",
+            "--mode",
+            "prompt",
+            "--ids",
+            row,
+            "--out",
+            "run",
+        )
         plain = rbtc(*ours, "--base-url", server.url)
     sample = next(one for one in inputs.load(str(release)).rows if one.id == row)
     assert first["messages"] == WORDS.messages(sample)

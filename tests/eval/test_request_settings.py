@@ -40,7 +40,7 @@ def record_of(run: str = "run") -> dict[str, Any]:
 def clean_rows(release: Path, server: LoopbackServer) -> tuple[object, ...]:
     """The command that asks the clean rows."""
     endpoint = ("--model", "tiny", "--base-url", server.url)
-    return ("eval", release, *endpoint, "--types", "clean", "--out", "run")
+    return ("eval", release, "--no-probe", *endpoint, "--types", "clean", "--out", "run")
 
 
 OPTIONS = (
@@ -146,6 +146,7 @@ def test_a_limit_of_cost_holds_over_all_sessions_of_a_run(rbtc: Rbtc, release: P
     with LoopbackServer(model) as server:
         base = (
             "eval",
+            "--no-probe",
             release,
             "--model",
             "tiny",
@@ -176,7 +177,7 @@ def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
     monkeypatch.setattr(Store, "put", late)
     with LoopbackServer(model) as server:
         said = rbtc(
-            "eval", release, "--model", "tiny", "--base-url", server.url, "--out", "run", "--concurrency", 4,
+            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run", "--concurrency", 4,
             "--price", "1,2", "--max-cost", 0.0001,
         )  # fmt: skip
         assert said.code == 1 and 5 <= server.count <= 8
@@ -193,7 +194,7 @@ def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release
 
     with LoopbackServer(picky) as server:
         said = rbtc(
-            "eval", release, "--model", "tiny", "--base-url", server.url, "--types", "clean", "--out", "run",
+            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--types", "clean", "--out", "run",
             "--top-k", 5, "--logprobs", "--concurrency", 1,
         )  # fmt: skip
         assert server.count == 5 + 2
@@ -250,7 +251,7 @@ def test_a_file_says_the_same_and_the_command_line_wins(rbtc: Rbtc, release: Pat
     Path("sub/run.toml").write_text(FILE.replace("{secret}", SECRET))
     Path("sub/system.txt").write_text("Be brief.")
     with LoopbackServer(model) as server:
-        base = ("eval", release, "--config", "sub/run.toml", "--base-url", server.url)
+        base = ("eval", release, "--no-probe", "--config", "sub/run.toml", "--base-url", server.url)
         said = rbtc(*base, "--out", "a")
         assert said.code == 0, said.err
         a, headers = server.bodies[-1], server.headers[-1]

@@ -42,7 +42,14 @@ def killed_and_finished(
     release: Path, out: Path, rows: int, mode: str, *, kills: int, concurrency: int, patience_s: float
 ) -> None:
     with LoopbackServer(unreliable(7), delay_s=0.02) as server:
-        command = [sys.executable, "-c", "from robustbench_tc.cli import main; main()", "eval", str(release)]
+        command = [
+            sys.executable,
+            "-c",
+            "from robustbench_tc.cli import main; main()",
+            "eval",
+            str(release),
+            "--no-probe",
+        ]
         options = {"--model": "tiny", "--base-url": server.url, "--mode": mode, "--out": str(out)}
         options |= {"--timeout": "0.5", "--max-retries": "5", "--concurrency": str(concurrency)}
         command += [word for pair in options.items() for word in pair] + ["--no-score"]

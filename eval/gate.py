@@ -17,7 +17,7 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from .reasons import of_predictions
 from .stats import gate
 from .stats.caveats import caveats, statuses
-from .stats.evidence import Reach, keeps
+from .stats.evidence import cure, keeps
 from .stats.gate import Line, Verdict
 from .stats.runs import COLUMNS, Outcomes, Run, Subset, align
 from .stats.sides import Sides, other_run, own_clean
@@ -77,15 +77,14 @@ def judge(
     if inexpressible:
         notes += (f"left out, the server rejects tools of one name: {', '.join(sorted(inexpressible))}",)
     missing = sum(int(one.missing.sum()) + one.unaccounted for one in found)
-    reach = Reach(run, new)
     if missing and not allow_missing:
-        cure = (
+        ask = (
             f"{missing} rows have no verdict: run the same rbtc eval again, or allow it with --allow-missing"
         )
-        lines = tuple(line if line.outcome == "fail" else gate.unsettled(line, cure) for line in lines)
+        lines = tuple(line if line.outcome == "fail" else gate.unsettled(line, ask) for line in lines)
     else:
         lines = tuple(
-            gate.unsettled(line, reach.cure(line.cases, line.factor))
+            gate.unsettled(line, cure(run, new, line.cases, line.factor))
             if line.outcome == "inconclusive"
             else line
             for line in lines

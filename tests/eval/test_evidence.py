@@ -33,7 +33,7 @@ class Kind(NamedTuple):
     """A way to be degenerate."""
 
     verdict: Verdict
-    fields: Mapping[str, Callable[[str, str], Any]] = MappingProxyType({})
+    fields: Mapping[str, Any] = MappingProxyType({})
     components: tuple[str, ...] = taxonomy.COMPONENTS
     promised: int = 1
     """How many times as many rows the record expects."""

@@ -83,6 +83,8 @@ def test_a_summary_says_the_same_of_the_core(folders: dict[str, list[str]]) -> N
     core, whole = (overview(read(folders[name][0]), 0, {}, allow_missing=True) for name in ("core", "all"))
     for name in ("clean", "perturbed", "components", "retention", "intervals", "power", "verified"):
         assert getattr(core, name) == getattr(whole, name), name
+    for name in ("sentence", "lines", "worst", "warnings"):
+        assert getattr(core.answer, name) == getattr(whole.answer, name), name
     assert core.levels == tuple(line for line in whole.levels if line.pack == "core")
     assert core.stages is not None and whole.stages is not None
     assert core.stages.shifts == whole.stages.shifts

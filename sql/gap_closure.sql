@@ -1,5 +1,5 @@
 -- The share of a baseline's Δ that a model closes, per component: (Δ baseline - Δ model) / Δ baseline. The
--- baseline is a model or run of the same dataset version; null where the baseline has no gap to close. A share of two
+-- baseline is a model or run on the same dataset; null where the baseline has no gap to close. A share of two
 -- differences: how sure it is, and whether it can be said at all, stands in `rbtc compare` (Fieller's set).
 with deltas as (
     select dataset, run, model, component, delta

@@ -91,14 +91,14 @@ def clean_rows_check(folder: Folder, *, origin: str) -> Check:
     The newest ones: this package builds no others.
     """
     profile = str(folder.report.get("profile"))
-    version, newest = list(pinned().items())[-1]
+    newest = list(pinned().values())[-1]
     wanted = newest.profiles.get(profile)
     if is_own(folder):
         return not_run(*_WHAT, "own cases: nobody but their maker has them", NOTHING_THERE)
     if wanted is None:
         return not_run(
             *_WHAT,
-            f"no digest ships for dataset version {version}, profile {profile}",
+            f"no digest ships for profile {profile}",
             may_be_left_out=f"the clean rows were read from {origin}" if origin else None,
         )
     found = found_digests(folder, newest.sources)

@@ -53,8 +53,7 @@ class Judged(msgspec.Struct, frozen=True):
             return f"no verdict: no answer was had ({self.prediction.error or 'unknown error'})"
         if self.verdict.correct:
             return "correct"
-        reason = self.verdict.reason or ""
-        return f"{REASONS.get(reason, reason or 'wrong')} ({self.verdict.error_mode})"
+        return f"{said(self.verdict) or 'wrong'} ({self.verdict.error_mode})"
 
 
 def read(run: Path) -> list[Judged]:

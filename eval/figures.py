@@ -168,7 +168,7 @@ def _grid(
     rows: Sequence[tuple[str, Mapping[str, Cell | None]]], groups: Mapping[str, Mapping[str, str]], label: str
 ) -> Markup:
     longest = max((len(said) for said, _ in rows), default=0)
-    left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 144, 8
+    left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 146, 8
     x = left
     parts: list[Markup] = []
     columns: list[tuple[str, str, float]] = []
@@ -176,7 +176,7 @@ def _grid(
         parts.append(_text(x + width * len(names) / 2, 12, heading, "axis", "middle"))
         for column, name in names.items():
             turned = f"translate({x + width / 2 + 4:g} {head - 6}) rotate(-55)"
-            parts.append(element("text", _shorten(column, CODE), transform=turned, _class="axis"))
+            parts.append(element("text", _shorten(column, CODE - 2), transform=turned, _class="axis"))
             columns.append((column, name, x))
             x += width
         x += gap
@@ -204,7 +204,7 @@ class Effect(NamedTuple):
 
 def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
     """Values with their intervals about a line at 0; significant ones filled, the others hollow."""
-    left, width, top = 12 + 6.7 * CODE, 164, 18
+    left, width, top = 12 + 7.2 * CODE, 164, 18
     height = top + ROW * len(effects)
 
     def x(at: float) -> float:

@@ -6,7 +6,6 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
-from msgspec.structs import replace
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
@@ -18,7 +17,7 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from .reasons import of_predictions
 from .stats import gate
 from .stats.caveats import caveats, statuses
-from .stats.evidence import Reach, keeps
+from .stats.evidence import cure, keeps
 from .stats.gate import Line, Verdict
 from .stats.runs import COLUMNS, Outcomes, Run, Subset, align
 from .stats.sides import Sides, other_run, own_clean
@@ -79,17 +78,17 @@ def judge(
         notes += (f"left out, the server rejects tools of one name: {', '.join(sorted(inexpressible))}",)
     missing = sum(int(one.missing.sum()) + one.unaccounted for one in found)
     if missing and not allow_missing:
-        why = (
+        ask = (
             f"{missing} rows have no verdict: run the same rbtc eval again, or allow it with --allow-missing"
         )
-        lines = tuple(gate.unsettled(line, why) if line.outcome == "pass" else line for line in lines)
-    reach = Reach(run, new)
-    lines = tuple(
-        replace(line, why=f"{line.why}; {reach.cure(line.cases, line.factor)}")
-        if line.outcome == "inconclusive" and not missing
-        else line
-        for line in lines
-    )
+        lines = tuple(line if line.outcome == "fail" else gate.unsettled(line, ask) for line in lines)
+    else:
+        lines = tuple(
+            gate.unsettled(line, cure(run, new, line.cases, line.factor))
+            if line.outcome == "inconclusive"
+            else line
+            for line in lines
+        )
     faults = _faults(run, new, allow_agent_errors)
     return Verdict(
         outcome="fail" if faults else gate.outcome_of(lines),

@@ -21,7 +21,7 @@ COMMANDS = (
     "report run runs/mine --out report",
 )
 PICTURES = {
-    "own-report.png": (("answer", "losses"), "", (1000, 760)),
+    "own-report.png": (("answer",), "", (1200, 640)),
     "own-row.png": (("browser",), "#row=own__refund-broken%3A%3ACD", (1000, 760)),
 }
 """By file: the sections that it shows, the address within the page, and the window's width and height."""
@@ -62,7 +62,9 @@ def main() -> None:
 def _only(page: str, sections: tuple[str, ...]) -> str:
     """The page with these sections alone: Chromium takes pictures of a page's beginning."""
     kept = "".join(f":not(#{one})" for one in sections)
-    hidden = f"<style>header, .gaps, footer, main > section{kept} {{ display: none }}</style>"
+    hidden = (
+        f"<style>header, .gaps, main > details, main > section{kept} {{ display: none !important }}</style>"
+    )
     page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page, count=1)  # it allows no more
     return page.replace("</head>", f"{hidden}</head>", 1)
 

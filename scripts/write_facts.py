@@ -156,13 +156,13 @@ def _page(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
     yield ""
     yield "Written by `make facts` from what the types state about themselves (docs/extending.md)."
     yield ""
-    yield "| code | paper's name | component | level | pack | channel | method | may change |"
+    yield "| type | paper's name | component | level | pack | channel | method | may change |"
     yield "|---|---|---|---|---|---|---|---|"
     for kind in kinds:
         changes = ", ".join(kind.may_change) or "nothing"
         yield (
-            f"| [{kind.code}](#{kind.code.lower()}) | {kind.display_name} | {kind.component} | {kind.level} "
-            f"| {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
+            f"| [{kind.code}](#{kind.code.lower()}) {kind.label} | {kind.display_name} | {kind.component} "
+            f"| {kind.level} | {kind.pack} | {kind.channel} | {kind.method} | {changes} |"
         )
     yield from _levels()
     for kind in kinds:

@@ -103,6 +103,7 @@ OUTPUTS: dict[str, list[Output]] = {
     ],
     "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
     "gate --junit": [Output("gate {run} --junit {out}")],
+    "gate --save-baseline": [Output("gate {run} --save-baseline {out}", "baseline")],
     "gate --markdown": [Output("gate {run} --markdown {out}")],
     "import --out": [Output("import {lines} {release} --model m --out {out}", "run", goes_on=True)],
     "export --out": [
@@ -248,7 +249,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("made")
     names = (
         "build training live live_run live_report run report space rlla release gated lines trial answers"
-        " results site"
+        " results site baseline"
     )
     found = {name: root / name for name in names.split()}
     rlla_rows.write_parquet(found["rlla"] / "train.parquet", [rlla_rows.ferry_row(n) for n in range(8)])
@@ -274,6 +275,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run(*LIVE.format(world=found["world"], out=found["live"]).split(" "))
     run("eval", found["release"], "--agent", "oracle", "--out", found["run"])
     run("report", found["run"], "--out", found["report"])
+    run("gate", found["run"], "--save-baseline", found["baseline"])
     run(*LIVE_RUN.format(live=found["live"], world=found["world"], out=found["live_run"]).split(" "))
     run(*LIVE_REPORT.format(**found, out=found["live_report"]).split(" "))
     run("export", found["run"], "--out", found["lines"])

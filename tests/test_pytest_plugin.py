@@ -33,8 +33,12 @@ def again(row: Sample, number: int) -> Sample:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    small.write(folder / "bench", [again(row, number) for number in range(3) for row in small.rows()])
+    small.write(folder / "bench", [again(row, number) for number in range(8) for row in small.rows()])
     (folder / "agent.py").write_text("def answer(task):\n    return ''\n")
+    (folder / "breaks.py").write_text(
+        "import itertools\nnumbers = itertools.count()\n\n\ndef answer(task):\n"
+        "    return '' if (next(numbers) + 1) % 3 else {}['city']\n"
+    )
     (folder / "test_mine.py").write_text("def test_mine():\n    assert True\n")
     return folder
 
@@ -50,10 +54,12 @@ def test_a_gate_is_a_test_per_component(place: Path) -> None:
     done = run(place, "--rbtc", "bench", "--rbtc-agent", "oracle", "--rbtc-out", "oracle")
     assert done.returncode == 0, done.stdout
     assert "5 passed" in done.stdout or "4 passed, 1 skipped" in done.stdout, done.stdout
-    done = run(place, "--rbtc", "bench", "--rbtc-callable", "agent:answer", "--rbtc-out", "mine", "-rs")
-    assert done.returncode == 0, done.stdout  # always wrong, so it drops nowhere
-    failing = run(
-        place,
+    unsure = "--rbtc", "bench", "--rbtc-callable", "agent:answer", "--rbtc-out", "mine", "-rs"
+    done = run(place, *unsure)  # always wrong: it drops nowhere, and that says nothing
+    assert done.returncode == 1 and "reward inconclusive: 0.0 % → 0.0 %" in done.stdout, done.stdout
+    done = run(place, *unsure, "--rbtc-allow-inconclusive")
+    assert done.returncode == 0 and "4 skipped" in done.stdout, done.stdout
+    rambler = (
         "--rbtc",
         "bench",
         "--rbtc-agent",
@@ -63,9 +69,18 @@ def test_a_gate_is_a_test_per_component(place: Path) -> None:
         "--rbtc-against",
         "oracle",
     )
+    failing = run(place, *rambler)
     assert failing.returncode == 1
-    assert "clean: 100.0 % → 0.0 %, a drop of +100.0 points" in failing.stdout
+    assert "clean fail: 100.0 % → 0.0 %, a drop of +100.0 points" in failing.stdout
     assert "Traceback" not in failing.stdout
+
+
+def test_an_agent_that_raises_fails_with_its_message(place: Path) -> None:
+    done = run(
+        place, "--rbtc", "bench", "--rbtc-callable", "breaks:answer", "--rbtc-out", "broken", "-k", "reward"
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
+    assert "the agent failed on " in done.stdout and "KeyError: 'city'" in done.stdout, done.stdout
 
 
 def test_what_a_user_can_put_right_is_one_line(place: Path) -> None:
@@ -84,7 +99,7 @@ def test_rows_without_an_answer_pass_no_test(place: Path) -> None:
         asked = "--rbtc-model", "m", "--rbtc-base-url", server.url, "--rbtc-out", "unanswered"
         done = run(place, "--rbtc", "bench", *asked)
     assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
-    assert "reward is not passed: rows of unanswered have no verdict" in done.stdout, done.stdout
+    assert "rows have no verdict" in done.stdout, done.stdout
 
 
 def test_without_an_agent_the_plugin_names_its_own_options(place: Path) -> None:

@@ -182,7 +182,7 @@ def build(
                 run=run.path,
                 params_b=params_of(run.model),
                 summary=summaries[at],
-                answer=answer(run, aligned[at], summaries[at]),
+                answer=answer(run, aligned[at]),
                 losses=losses.by_component(aligned[at], allow_missing=partial),
                 source_losses=losses.by_source(aligned[at], of_sample, allow_missing=partial),
                 error_modes=rest.error_modes,

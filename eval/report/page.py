@@ -115,6 +115,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             metrics=TABLE2,
             codes=list(names),
             names=names,
+            labels={t.code: t.label for t in kinds},
             modified={t.code: t.what_is_modified for t in kinds},
             sections={anchor: name for anchor, name in SECTIONS.items() if _there(report, samples, anchor)},
             simulated=", ".join(dict.fromkeys(readable(metric) for metric, _, _ in simulated)),

@@ -25,7 +25,7 @@ def across(values: Floats) -> Across:
 
 
 def rank_correlation(x: Floats, y: Floats) -> float | None:
-    """Spearman's ρ of two values of the same models, ties at their mean rank. None where one does not vary."""
+    """Spearman's ρ of two values of the same models, ties at their mean rank; None where one never varies."""
     ranks = []
     for values in (x, y):
         distinct, place, times = np.unique(values, return_inverse=True, return_counts=True)

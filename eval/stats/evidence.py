@@ -17,7 +17,6 @@ from .intervals import Interval
 from .runs import Outcomes, Run
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
 from .significance import holm, holm_by
-from .summary import Summary
 from .values import codes_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
@@ -76,7 +75,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The worst first, each one line."""
 
 
-def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answer:
+def answer(run: Run, outcomes: Outcomes) -> Answer:
     """What the run says over the rows of `outcomes`."""
     heads = {name: codes_of(name) for name in ("perturbed", *taxonomy.COMPONENTS)}
     sides = {
@@ -85,14 +84,12 @@ def answer(run: Run, outcomes: Outcomes, summary: Summary | None = None) -> Answ
         if (one := own_clean(outcomes, _scored(codes))) is not None
     }
     found = dict(zip(sides, drops([*sides.values()]), strict=True))
-    p_values = {name: drop.p or 0.0 for name, drop in found.items()}
-    components = {name: p for name, p in p_values.items() if name in taxonomy.COMPONENTS}
+    p_values = {name: drop.p for name, drop in found.items() if drop.p is not None}
+    components: dict[str, float] = {name: p_values[name] for name in taxonomy.COMPONENTS if name in p_values}
     types = {name: p for name, p in p_values.items() if name not in heads}
     corrected = p_values | holm(components) | holm_by(pack_of, types)
-    reach = Reach(run, outcomes)
     made = {
-        name: _judged(name, one, found[name], corrected[name], outcomes, _scored(codes_of(name)), reach)
-        for name, one in sides.items()
+        name: _judged(name, one, found[name], corrected[name], run, outcomes) for name, one in sides.items()
     }
     lines = {name: one for name, one in made.items() if name in heads}
     of_types = {name: one for name, one in made.items() if name not in heads}
@@ -129,12 +126,11 @@ def _judged(
     sides: Sides,
     drop: Interval,
     p_holm: float,
+    run: Run,
     outcomes: Outcomes,
-    codes: tuple[str, ...],
-    reach: "Reach",
 ) -> Evidence:
     clean, cases = sides.accuracy_before, len(sides.pairs)
-    worst = at_worst(outcomes, codes) or sides
+    worst = at_worst(outcomes, _scored(codes_of(name))) or sides
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
     highest = drops([worst])[0] if absent else drop
@@ -142,20 +138,20 @@ def _judged(
     if said == "holds" and (missing or highest.high > HOLDS * worst.accuracy_before):
         said = "loses" if _is_lost(drop, p_holm) else "cannot tell"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
-    cure = reach.cure(cases, sides.factor(drop, HOLDS * clean))
+    ask = cure(run, outcomes, cases, sides.factor(drop, HOLDS * clean))
     if said != "cannot tell":
         why = []
     elif missing:
         count = absent or outcomes.unaccounted
         why = [f"{count} pairs of rows have no verdict", "run the same rbtc eval again"]
     elif not clean:
-        why = ["no clean row was correct", cure]
+        why = ["no clean row was correct", ask]
     elif drop.low > 0:
-        why = ["loss likely, not proven", seen, cure]
+        why = ["loss likely, not proven", seen, ask]
     elif sides.right < RIGHT:
-        why = [f"{sides.right} of {cases} clean answers are right", seen, cure]
+        why = [f"{sides.right} of {cases} clean answers are right", seen, ask]
     else:
-        why = [seen, cure]
+        why = [seen, ask]
     return Evidence(
         name=name,
         word=said,
@@ -177,26 +173,18 @@ def keeps(high: float, clean: float) -> float | None:
     return max(0, math.floor(100 * (1 - high / clean) + 1e-9)) / 100
 
 
-class Reach:
-    """How much more a run could ask."""
-
-    def __init__(self, run: Run, outcomes: Outcomes) -> None:
-        figures = {one.type_code: one.rows for one in blind_figures(run.record.get("needs_no_reading", ()))}
-        self._samples = int((outcomes.n[:, 0] > 0).sum())
-        self._exist = figures.get(taxonomy.CLEAN, self._samples)
-        self._own = run.own_tools
-
-    def cure(self, cases: int, factor: float) -> str:
-        """What to do about too few cases."""
-        if self._own:
-            more = RIGHT if math.isinf(factor) else math.ceil(cases * factor) - cases
-            return f"{max(more, 1)} more cases"
-        wanted = factor * self._samples
-        if self._samples < self._exist:
-            rounded = 10 * math.ceil(min(wanted, self._exist) / 10 + 0.1)
-            more = "" if wanted <= self._exist else " --repeat 3"
-            return f"ask more, --samples {min(self._exist, rounded)}{more}"
+def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
+    """What to do about too few cases, where `factor` times as many would settle it."""
+    if run.own_tools:
+        return f"{max(math.ceil(cases * min(factor, RIGHT)) - cases, 1)} more cases"
+    samples = int((outcomes.n[:, 0] > 0).sum())
+    rows = {one.type_code: one.rows for one in blind_figures(run.record.get("needs_no_reading", ()))}
+    exist = rows.get(taxonomy.CLEAN, samples)
+    if samples >= exist:
         return "ask more, --repeat, profile full, or another component"
+    wanted = min(factor * samples, exist)
+    more = "" if wanted < exist else " --repeat 3"
+    return f"ask more, --samples {min(exist, 10 * math.ceil(wanted / 10 + 0.1))}{more}"
 
 
 def _points(share: float) -> str:
@@ -254,7 +242,7 @@ def _rest(others: list[Evidence], where: str) -> str:
     if not others:
         return ""
     if unsure := [one.name for one in others if one.word == "cannot tell"]:
-        return f" Cannot tell for {', '.join(unsure)}."
+        return f" Cannot tell {'elsewhere' if len(unsure) == len(others) else 'for ' + ', '.join(unsure)}."
     kept = min(one.keeps or 0.0 for one in others)
     return f" Keeps at least {100 * kept:.0f} % {where}."
 

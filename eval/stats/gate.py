@@ -30,7 +30,7 @@ MAX_DROP = 0.05
 SHARE = 0.25
 """Of the accuracy before: what a type may lose, and how far the interval of a passing component may reach."""
 ENOUGH = 15
-"""Cases from which a perfect agent passes in every component: with fewer the interval ends above a quarter."""
+"""Cases from which a perfect agent passes in every component: with fewer the interval is too wide."""
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 
@@ -154,8 +154,9 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     return ""
 
 
-def unsettled(line: Line, why: str) -> Line:
-    """A line of which rows are missing: a drop that was seen counts, a pass does not."""
+def unsettled(line: Line, cure: str) -> Line:
+    """An inconclusive line, with what to do about it."""
+    why = "; ".join(filter(None, (line.why, cure)))
     return msgspec.structs.replace(line, outcome="inconclusive", why=why)
 
 

@@ -132,7 +132,7 @@ def overview(
         missing=missing,
         samples=len(outcomes.clean_ids),
         rows=int((outcomes.n + outcomes.missing > 0).sum()),
-        answer=answer(run, outcomes, made),
+        answer=answer(run, outcomes),
         clean=found.lines[taxonomy.CLEAN],
         perturbed=found.lines["perturbed"],
         components={name: found.lines[name] for name in taxonomy.COMPONENTS},

@@ -5,6 +5,8 @@ from statistics import NormalDist, median
 
 import msgspec
 
+from robustbench_tc.io.numbers import counted
+
 from .confidence import Z
 from .intervals import Interval
 from .runs import Outcomes
@@ -32,9 +34,8 @@ class Power(msgspec.Struct, frozen=True):
             f"{'a single type' if name == 'type' else name} {100 * effect:.1f}"
             for name, effect in self.smallest.items()
         )
-        repeats = f"{self.repeats} repeat{'s' if self.repeats != 1 else ''}"
-        samples = f"{self.samples} sample{'s' if self.samples != 1 else ''}"
-        return f"minimum detectable effect in points (80 % power; {samples}, {repeats}): {effects}"
+        asked = f"{counted(self.samples, 'sample')}, {counted(self.repeats, 'repeat')}"
+        return f"minimum detectable effect in points (80 % power; {asked}): {effects}"
 
 
 def power(

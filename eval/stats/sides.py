@@ -115,9 +115,9 @@ def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | No
     unit = math.lcm(base.repeats, new.repeats)
     before = np.where(both, base.correct[:, at] * (unit // base.repeats), 0)
     after = np.where(both, new.correct[:, at] * (unit // new.repeats), 0)
-    found = [new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit)]
-    right = int((found[0] / np.maximum(found[2], 1)).sum() + 1e-9)
-    return _sides(*found, right)
+    first, second, pairs = (new.by_unit(one.sum(axis=1)) for one in (before, after, both * unit))
+    right = int((first / np.maximum(pairs, 1)).sum() + 1e-9)
+    return _sides(first, second, pairs, right)
 
 
 def _sides(before: Ints, after: Ints, pairs: Ints, right: int) -> Sides | None:

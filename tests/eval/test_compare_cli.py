@@ -40,9 +40,9 @@ def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple
 def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
     shown = rbtc("compare", *two).out
     assert shown.count("p (Holm)") == 4  # of each table, and what it means
-    assert "the smallest effect that could have been seen (199 samples, 1 repeat;" in shown
+    assert "minimum detectable effect in points (80 % power; 199 samples, 1 repeat)" in shown
     same = rbtc("compare", two[0], two[0]).out
-    assert "is open" in same and "No single type differs" in same
+    assert "No significant difference" in same and "No single type differs" in same
     back = rbtc("compare", *two[::-1], "--json").out
     closed = [one["closed"] for one in json.loads(back)["paired"]["deltas"].values()]
     assert rbtc("compare", *two[::-1]).out.count("cannot be said") == closed.count(None)

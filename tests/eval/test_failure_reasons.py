@@ -158,7 +158,15 @@ def test_filtered_and_cut_replies_are_counted(rbtc: Rbtc, tmp_path: Path) -> Non
     with LoopbackServer(handler) as server:
         said = rbtc(*asked(release, server, "--allow-missing"))
     assert said.code == 0, said.err
-    assert "cut at the token limit 2, content filter 2, too long 0, rejected 0, missing 1 of 6" in said.out
+    assert "6 samples, 6 rows, 1 missing" in said.out and "2 of 5 replies were cut off" in said.out
+    full = rbtc("summary", "run", "--allow-missing", "--full").out
+    counted = {
+        line.strip().rpartition(" ")[0].strip(): line.split()[-1]
+        for line in full.splitlines()
+        if line.strip()
+    }
+    assert (counted["cut at the token limit"], counted["content filter"]) == ("2", "2")
+    assert (counted["too long"], counted["rejected"]) == ("0", "0")
     found = json.loads(rbtc("summary", "run", "--allow-missing", "--json").out)
     assert (found["length"], found["content_filter"]) == (2, 2)
     record = open_run(Path("run")).record

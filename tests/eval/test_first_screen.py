@@ -83,7 +83,11 @@ def kinds() -> dict[str, dict[str, Any]]:
         },
     }
     for seed, (right, kept) in enumerate([(0.2, 0.5), (0.6, 0.95), (0.95, 0.7)]):
-        found[f"a coin of {right}"] = {"verdict": coin(seed, right, kept), "mode": "fc"}
+        found[f"a coin of {right}"] = {
+            "verdict": coin(seed, right, kept),
+            "mode": lambda c, t: "fc",
+            "settings": {"mode": "fc"},
+        }
         found[f"a coin of {right}, 3 repeats"] = {"verdict": coin(seed, right, kept), "repeats": 3}
     return {name: {"rows": few, **one} for name, one in found.items()}
 

@@ -1,6 +1,7 @@
 """What is lost where, the sentence that leads a report, and ranks that the data allow."""
 
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.report.finding import finding
 from robustbench_tc.eval.stats import frontier, losses, ranks
+from robustbench_tc.eval.stats.evidence import Answer, answer
 from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
 from robustbench_tc.eval.stats.significance import (
@@ -21,7 +22,8 @@ from robustbench_tc.eval.stats.significance import (
     paired_p,
     paired_p_at_most,
 )
-from robustbench_tc.eval.stats.summary import Summary, summarise
+from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.eval.stats.values import codes_of
 
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
 
@@ -96,60 +98,64 @@ def test_samples_that_no_run_answered_belong_to_the_source_of_their_id(tmp_path:
 # --- the sentence ---------------------------------------------------------------------------------------
 
 
-def said(folder: Path, verdict: Verdict, **fields: object) -> str:
-    return finding(summarise(made(folder, verdict, **fields)[1])).text
+def says(folder: Path, verdict: Verdict, **fields: object) -> Answer:
+    return answer(*made(folder, verdict, **fields))
 
 
-def test_the_largest_significant_loss_is_named_with_its_interval_and_test(tmp_path: Path) -> None:
-    _, outcomes = made(tmp_path / "a", lambda c, t: t != "CD" and not (t == "TD" and "bfcl" in c))
-    summary = summarise(outcomes)
-    found, matched = finding(summary), summary.types["CD"].delta_matched
-    assert found.type_code == "CD" and matched is not None and 0.5 < matched.low < matched.high == 1
-    assert found.text == (
-        "loses most under MisDesc (reward): 100.0 points of accuracy on the same samples (95\u00a0% interval "
-        f"{100 * matched.low:.1f} to 100.0); exact paired test p < 0.001, corrected for 22 types; "
-        "2 of 22 types lose significantly."
+def test_a_component_that_loses_is_named_with_what_happens(tmp_path: Path) -> None:
+    found = says(tmp_path / "a", lambda c, t: taxonomy.component_of(t) != "reward")
+    assert found.sentence.startswith(
+        "Loses 100 points when tool names or prices mislead (reward). Cannot tell"
     )
+    assert set(found.worst) == set(codes_of("reward"))
+    two = says(tmp_path / "b", lambda c, t: taxonomy.component_of(t) not in ("reward", "action"))
+    assert two.sentence.startswith("Loses 100 points in action, 100 in reward.")
 
 
-def test_a_larger_estimate_that_is_not_significant_is_not_what_is_named(tmp_path: Path) -> None:
-    """Under TD two of two are lost, under CD 30 of 40."""
-    rows = [(c, t) for c, t in pairs(clean_ids({"bfcl_v3": 40})) if t in ("clean", "CD", "TD")]
-    few = [(c, t) for c, t in rows if t != "TD" or c.endswith(("level1_1", "level1_2"))]
-    run = read(
-        write_run(tmp_path / "a", lambda c, t: t == "clean" or (t == "CD" and c.endswith(tuple("048"))), few)
-    )
-    summary = summarise(align([run])[0])
-    larger, named = (summary.types[code].delta_matched for code in ("TD", "CD"))
-    assert larger is not None and named is not None and larger.value == 1.0 > named.value
-    assert finding(summary).type_code == "CD"
-    assert "corrected for 2 types; no other loss is significant." in finding(summary).text
+def test_a_type_is_named_where_its_component_is_not_lost(tmp_path: Path) -> None:
+    """Some are lost under one of six types: few points of the component."""
+    rows = pairs(clean_ids({"bfcl_v3": 60}))
+    run = read(write_run(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("7")), rows))
+    quiet = answer(run, align([run])[0])
+    assert quiet.worst == () and quiet.lines["reward"].word == "holds"
+    run = read(write_run(tmp_path / "b", lambda c, t: not (t == "CD" and c[-1] in "1357"), rows))
+    found = answer(run, align([run])[0])
+    assert found.worst == ("CD",) and found.lines["reward"].word == "holds"
+    assert "Loses 40 points under CD. Keeps at least" in found.sentence
 
 
-def test_where_nothing_is_significant_the_sentence_says_so(tmp_path: Path) -> None:
-    text = said(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("_1")))
-    assert text.startswith(
-        "shows no significant loss under any of 22 types; the largest that was measured is "
-    )
-    assert "MisDesc (reward): 9.5 points" in text and "p = 1.000" in text
+def test_at_a_low_clean_accuracy_a_loss_is_a_share_of_the_right_answers(tmp_path: Path) -> None:
+    rows = pairs(clean_ids({"bfcl_v3": 60}))
+    verdict = lambda c, t: c[-1] in "12" and taxonomy.component_of(t) != "reward"  # noqa: E731
+    run = read(write_run(tmp_path / "a", verdict, rows))
+    assert answer(run, align([run])[0]).sentence.startswith("Loses 100 % of its right answers when")
 
 
-def test_runs_at_the_ends_get_a_sentence_of_their_own(tmp_path: Path) -> None:
-    assert said(tmp_path / "right", lambda c, t: True) == (
-        "loses nothing: under none of 22 types is it worse than on the same clean samples."
-    )
-    assert said(tmp_path / "wrong", lambda c, t: False) == (
-        "gets none of its 21 clean answers right, so nothing can be lost."
-    )
-    only = [(c, t) for c, t in pairs(clean_ids(SIZES)) if t == "CD"]
-    run = read(write_run(tmp_path / "only", lambda c, t: True, only))
-    assert finding(summarise(align([run])[0])).text.startswith("cannot be judged: no rows of clean")
-    clean = [(c, t) for c, t in pairs(clean_ids(SIZES)) if t == "clean"]
-    run = read(write_run(tmp_path / "clean", lambda c, t: True, clean))
-    assert "cannot be judged: no perturbed row" in finding(summarise(align([run])[0])).text
+def test_what_could_be_chance_is_not_a_loss(tmp_path: Path) -> None:
+    found = says(tmp_path / "a", lambda c, t: not (t == "CD" and c.endswith("_1")))
+    assert found.worst == () and "Loses" not in found.sentence
 
 
-def nulls(times: int, samples: int, right: float) -> Iterator[Summary]:
+def test_runs_without_pairs_cannot_tell(tmp_path: Path) -> None:
+    wrong = says(tmp_path / "wrong", lambda c, t: False)
+    assert wrong.sentence.startswith("Cannot tell: no clean row was correct")
+    for name in ("CD", "clean"):
+        only = [(c, t) for c, t in pairs(clean_ids(SIZES)) if t == name]
+        run = read(write_run(tmp_path / name, lambda c, t: True, only))
+        assert "no perturbed row and its clean row" in answer(run, align([run])[0]).sentence
+
+
+def test_more_cases_are_asked_for_as_far_as_there_are_some(tmp_path: Path) -> None:
+    figures = [{"type_code": "clean", "rows": 80, "chance": 0.5, "right": {}}]
+    record = {"needs_no_reading": figures}
+    found = says(tmp_path / "a", lambda c, t: True, record=record).lines["reward"]
+    assert re.search(r"; ask more, --samples (30|40|50)$", found.why)
+    assert says(tmp_path / "b", lambda c, t: True).lines["reward"].why.endswith("or another component")
+    own = says(tmp_path / "own", lambda c, t: True, source=lambda *_: "own", record=record)
+    assert re.search(r"; \d+ more cases$", own.lines["reward"].why)
+
+
+def nulls(times: int, samples: int, right: float) -> Iterator[Outcomes]:
     """Models that lose nothing: every answer to a sample is right with the sample's own chance."""
     codes = (taxonomy.CLEAN, *taxonomy.codes())
     for seed in range(times):
@@ -159,7 +165,7 @@ def nulls(times: int, samples: int, right: float) -> Iterator[Summary]:
         one, anchor = np.ones_like(correct), correct[:, :1]
         pair = one.copy()
         pair[:, 0] = 0
-        outcomes = Outcomes(
+        yield Outcomes(
             clean_ids=tuple(map(str, range(samples))),
             types=codes,
             correct=correct,
@@ -171,13 +177,14 @@ def nulls(times: int, samples: int, right: float) -> Iterator[Summary]:
             gained=pair * (anchor < correct),
             repeats=1,
         )
-        yield summarise(outcomes)
 
 
 @pytest.mark.parametrize("right", [0.5, 0.9])
-def test_a_model_that_loses_nothing_is_seldom_said_to_lose(right: float) -> None:
-    alarms = sum(finding(one).type_code is not None for one in nulls(60, 40, right))
-    assert alarms <= 7  # of 60: 3 at the level, and a chance below 1 in 30 of more than 7
+def test_a_model_that_loses_nothing_is_seldom_said_to_lose(right: float, tmp_path: Path) -> None:
+    run = read(write_run(tmp_path / "any", lambda c, t: True, [("a", taxonomy.CLEAN)]))
+    said = [answer(run, one) for one in nulls(60, 40, right)]
+    assert sum("Loses" in one.sentence for one in said) <= 7  # components and types, 3 each at the level
+    assert sum(bool(one.worst) for one in said) <= 5
 
 
 # --- Ranks that the data allow, and the efficient frontier

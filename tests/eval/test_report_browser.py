@@ -245,7 +245,7 @@ def test_a_case_shows_both_replies_gold_verdict_and_stage(page: Any) -> None:
     heads = [one.partition(":")[0] for one in cases.locator("h3").all_inner_texts()]
     assert heads and heads == [name for name in taxonomy.COMPONENTS if name in heads]
     case = cases.filter(has_text="summit.height").first
-    clean, perturbed = (case.locator(".side").nth(i) for i in range(2))
+    clean, perturbed = (case.locator(".half").nth(i) for i in range(2))
     assert "right" in clean.locator("h4").inner_text() and "wrong" in perturbed.locator("h4").inner_text()
     assert '[summit.height(mountain="Galdhoppen")]' in clean.inner_text()
     assert "I cannot do this." in perturbed.inner_text()
@@ -259,6 +259,7 @@ def test_a_case_shows_both_replies_gold_verdict_and_stage(page: Any) -> None:
 
 def test_a_reader_filters_searches_and_reads_a_row(page: Any) -> None:
     every = len(ids(page))
+    assert page.locator("#found a").first.is_visible()
     page.select_option("#by-type", "CD")
     assert 0 < len(ids(page)) < every and all(one.endswith("::CD") for one in ids(page))
     page.select_option("#by-source", "bfcl_v3")

@@ -132,7 +132,9 @@ def test_the_power_line_is_the_reach_of_the_intervals(run: runs.Run) -> None:
     assert (made.power.samples, made.power.repeats) == (199, 1)
     assert made.power.smallest["reward"] == pytest.approx(2.80159 / 1.95996 * found.half_width, rel=1e-5)
     assert set(made.power.smallest) == {*taxonomy.COMPONENTS, "type"}
-    assert made.power.line.startswith("the smallest effect that could have been seen (199 samples, 1 repeat;")
+    assert made.power.line.startswith(
+        "minimum detectable effect in points (80 % power; 199 samples, 1 repeat)"
+    )
 
 
 def test_retention_with_transition_counts_all_four(run: runs.Run) -> None:

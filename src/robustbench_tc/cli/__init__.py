@@ -25,7 +25,7 @@ AGAIN = "files are written whole or not at all; run the same command again"
 def main() -> None:
     """Entry point. What goes wrong is one line on standard error and an exit code, never a traceback.
 
-    1: a `UserError`. 2: wrong words on the command line (`rbtc gate`: 1). 130: Ctrl-C.
+    1: a `UserError`. 2: wrong words on the command line. 130: Ctrl-C.
     """
     try:
         _open_closed_streams()
@@ -105,8 +105,7 @@ def _usage(error: "TyperException", command: "Command") -> NoReturn:
     said = " ".join(error.format_message().split())
     if not said:  # a group without a command: its help is printed, which is an answer
         sys.exit(error.exit_code)
-    # Status 2 of `rbtc gate` is a verdict, which a mistyped option must not pass for.
-    _fail(f"{said} (see {' '.join(path)} --help)", 1 if path == ["rbtc", "gate"] else error.exit_code)
+    _fail(f"{said} (see {' '.join(path)} --help)", error.exit_code)
 
 
 def _with_home(words: list[str]) -> list[str]:

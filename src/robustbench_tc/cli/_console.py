@@ -8,12 +8,12 @@ test holds that no verb prints in another way.
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich.box import SIMPLE
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
@@ -234,14 +234,25 @@ def written_whole(out: object, store: Path | None = None) -> Callable[[], str]:
     return kept
 
 
+def table(
+    columns: Iterable[str], rows: Iterable[Iterable[str]], title: str = "", folded: Collection[str] = ()
+) -> Table:
+    """Texts in the first column and in the `folded` ones, which alone may wrap; numbers to the right."""
+    made = Table(title=styled(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for at, name in enumerate(columns):
+        side: Literal["left", "right"] = "left" if at == 0 or name in folded else "right"
+        made.add_column(styled(name), justify=side, no_wrap=name not in folded, overflow="fold")
+    for row in rows:
+        made.add_row(*map(styled, row))
+    return made
+
+
 def build_table(report: "BuildReport") -> Table:
     """Rows per type and source of a build."""
-    table = Table(title=f"profile {report.profile}, seed {report.seed}", title_justify="left", box=SIMPLE)
-    table.add_column("type", no_wrap=True)
     sources = [s for s in in_tables() if any(s in by_source for by_source in report.rows.values())]
-    for source in (*sources, "rows"):
-        table.add_column(source, justify="right")
-    for code, by_source in report.rows.items():
-        counts = [by_source.get(source, 0) for source in sources]
-        table.add_row(code, *map(str, counts), str(sum(counts)))
-    return table
+    counts = {code: [found.get(one, 0) for one in sources] for code, found in report.rows.items()}
+    return table(
+        ("type", *sources, "rows"),
+        ((code, *map(str, found), str(sum(found))) for code, found in counts.items()),
+        f"profile {report.profile}, seed {report.seed}",
+    )

@@ -44,21 +44,20 @@ def show_prediction(
 
 
 def dataset_of(run: Path, release: Path | None) -> "tuple[Dataset | None, str]":
+    """The dataset of a run, from where it lay then or from `release` where that exists; else why there is
+    none."""
     from ..eval import record, verdicts
 
-    try:
-        folder = record.open_run(run)
-    except UserError as error:
-        return None, str(error)
-    try:
-        return verdicts.dataset_of(folder), ""
-    except UserError as error:
-        if release is None or not release.is_dir():
-            return None, str(error)
-    try:
-        return verdicts.dataset_of(folder, str(release)), ""
-    except UserError as error:
-        return None, str(error)
+    problem = ""
+    places: list[str | None] = [None]
+    if release is not None and release.is_dir():
+        places.append(str(release))
+    for place in places:
+        try:
+            return verdicts.dataset_of(record.open_run(run), place), ""
+        except UserError as error:
+            problem = str(error)
+    return None, problem
 
 
 def _asked_how(run: Path) -> "tuple[str | None, Sequence[Defence]]":

@@ -277,37 +277,41 @@ def _paraphrase_table(report: "AuditReport") -> "Table":
     judges = ", ".join(sorted({score.judge for score in report.paraphrase}))
     unpinned = sum(score.n - score.pinned for score in report.paraphrase if score.scope == "all")
     judges += f" ({unpinned} judgments are not pinned)" if unpinned else ""
-    table = _table(f"rewritten texts, scored 1 to 5 by {judges}; the paper's are its own texts")
-    table.add_column("type", no_wrap=True)
-    for name in ("pairs", "mean", "median", "std", "<= 2", "upper"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("paper: mean, median, std, <= 2", no_wrap=True)
+    rows = []
     for score in report.paraphrase:
         paper = score.paper or {}
-        figures = [numbers.number(paper.get(name), 2) for name in ("mean", "median", "std")]
-        table.add_row(
-            score.type_code,
-            f"all {score.n}" if score.scope == "all" else str(score.n),
-            *(numbers.number(value, 2) for value in (score.mean, score.median, score.std)),
-            *(numbers.percent(value) for value in (score.share_low, score.upper)),
-            ", ".join([*figures, numbers.percent(paper.get("frac_le_2"))]) if paper else "",
-        )
-    return table
-
-
-def _table(title: str) -> "Table":
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+        figures = [score.mean, score.median, score.std, *map(paper.get, ("mean", "median", "std"))]
+        shares = (score.share_low, score.upper, paper.get("frac_le_2"))
+        mean, median, std, *papers = (numbers.number(one, 2) for one in figures)
+        low, upper, paper_low = map(numbers.percent, shares)
+        pairs = {"sample": f"{score.n}", "all": f"all {score.n}"}[score.scope]
+        rows.append((score.type_code, pairs, mean, median, std, low, upper, *papers, paper_low))
+    columns = (
+        "type",
+        "pairs",
+        "mean",
+        "median",
+        "std",
+        "<= 2",
+        "upper",
+        "paper: mean",
+        "median",
+        "std",
+        "<= 2",
+    )
+    title = f"rewritten texts, scored 1 to 5 by {judges}; the paper's are its own texts"
+    return _console.table(columns, rows, title)
 
 
 def _evidence_table(found: Sequence[Any]) -> "Table":
-    table = _table("cases per type; constructed: none supports it that also fits it")
-    table.add_column("type", no_wrap=True)
-    for name in ("verdicts", "roles", "supporting", ""):
-        table.add_column(name)
-    for one in found:
-        counted = map(numbers.counts, (one.verdicts, one.roles))
-        table.add_row(one.type_code, *counted, str(one.supporting), "constructed" if one.constructed else "")
-    return table
+    rows = (
+        (
+            one.type_code,
+            *map(numbers.counts, (one.verdicts, one.roles)),
+            str(one.supporting),
+            "constructed" if one.constructed else "",
+        )
+        for one in found
+    )
+    title = "cases per type; constructed: none supports it that also fits it"
+    return _console.table(("type", "verdicts", "roles", "supporting", ""), rows, title, ("verdicts", "roles"))

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from ..io.numbers import number, percent, signed
+from ..io.numbers import interval, number, percent, signed
 from . import _console
 
 if TYPE_CHECKING:
@@ -33,13 +32,12 @@ def list_defences(as_json: Annotated[bool, typer.Option("--json", help="As JSON.
     if as_json:
         _console.json(rows)
         return
-    table = Table()
-    for column in ("code", "ways", "further requests", "modes", "what"):
-        table.add_column(column, no_wrap=column == "code")
-    for row in rows:
-        ways, modes = (", ".join(row[name]) for name in ("ways", "modes"))
-        table.add_row(str(row["code"]), ways, str(row["requests"]), modes, str(row["what"]))
-    _console.out.print(table)
+    lines = (
+        (kind.code, ", ".join(kind.arguments), str(row["requests"]), ", ".join(kind.modes), kind.what)
+        for kind, row in zip(DEFENCES.values(), rows, strict=True)
+    )
+    columns = ("code", "ways", "further requests", "modes", "what")
+    _console.out.print(_console.table(columns, lines, folded=columns[1:]))
 
 
 def defences(
@@ -66,13 +64,9 @@ def defences(
 
         _console.json(msgspec.to_builtins(found))
         return
-    table = Table()
     names = list(dict.fromkeys(name for line in found.lines for name in line.recovered))
-    for column in ("defences", *(f"{name} Δ" for name in names), "clean", "perturbed", "requests", "tokens"):
-        table.add_column(column, overflow="fold")
-    for line in found.lines:
-        table.add_row(*_cells(line, names))
-    _console.out.print(table)
+    columns = ("defences", *(f"{name} Δ" for name in names), "clean", "perturbed", "requests", "tokens")
+    _console.out.print(_console.table(columns, (_cells(line, names) for line in found.lines), folded=columns))
     base_tokens = found.base_cost.tokens_per_right
     _console.out.print(
         "Δ: without → with, and the share recovered [95 %]. clean, perturbed: the change of accuracy. "
@@ -95,14 +89,12 @@ def _live(base: Path, runs: list[Path], as_json: bool) -> None:
         _console.json(msgspec.to_builtins(found))
         return
     for line in found.lines:
-        table = Table(title=", ".join(line.defences), title_justify="left")
-        for column in ("", "without", "with", "n", "change"):
-            table.add_column(column, justify="right" if column else "left", no_wrap=True)
+        rows = []
         for one in (*([line.harm] if line.harm else []), *line.kinds):
-            low, high = signed(one.change.low), signed(one.change.high)
-            change = f"{signed(one.change.value)} [{low}, {high}]"
-            table.add_row(one.name, str(one.plain), str(one.defended), str(one.n), change)
-        _console.out.print(table)
+            change = f"{signed(one.change.value)} {interval(one.change, sign=True)}"
+            rows.append((one.name, str(one.plain), str(one.defended), str(one.n), change))
+        columns = ("", "without", "with", "n", "change")
+        _console.out.print(_console.table(columns, rows, ", ".join(line.defences)))
         said = [f"effects repeated: {line.repeated[0]} without, {line.repeated[1]} with"]
         said += _each("requests an episode", found.base_requests_per_episode, line.requests_per_episode)
         said += _each("tokens a right episode", found.base_tokens_per_right, line.tokens_per_right)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from ..errors import UserError
 from . import _console
@@ -43,21 +42,17 @@ def failures(
         return
     dataset, problem = dataset_of(run, None)
     rows = {} if dataset is None else {one.id: one for one in dataset.rows}
-    table = Table()
-    for name in ("id", "error mode", "gold", "answer", "why"):
-        table.add_column(name, overflow="fold", no_wrap=name == "error mode")
+    lines = []
     for row in found[:limit]:
         sample, verdict = rows.get(row.prediction.id), row.verdict
         gold = "" if sample is None else " or ".join(map(calls_of, sample.golden_answers))
         answer = calls_of(verdict.calls) if verdict and verdict.calls else reply_of(row.prediction)
-        table.add_row(
-            styled(row.prediction.id),
-            (verdict.error_mode or "right") if verdict else "",
-            styled(beginning(gold, 160)),
-            styled(beginning(answer, 160)),
-            styled(room.said(verdict, sample) if verdict else ""),
-        )
-    _console.out.print(table)
+        mode, why = "", ""
+        if verdict is not None:
+            mode, why = verdict.error_mode or "right", room.said(verdict, sample)
+        lines.append((row.prediction.id, mode, beginning(gold, 160), beginning(answer, 160), why))
+    columns = ("id", "error mode", "gold", "answer", "why")
+    _console.out.print(_console.table(columns, lines, folded=columns))
     if problem:
         _console.out.print(styled(f"no gold calls: {problem}"))
     shown = f", the first {limit} shown (--limit)" if len(found) > limit else ""

@@ -66,17 +66,11 @@ def _lines(row: Sample, gold: "Gold") -> tuple[str, str]:
 
 
 def _counts(found: list[tuple[Sample, "Gold"]]) -> "Table":
-    from rich import box
-    from rich.table import Table
-
     from ..builders.answerable import KINDS
 
     names = [name for name in in_tables() if any(row.source == name for row, _ in found)]
-    table = Table(title="golden values by class and source", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("class", no_wrap=True)
-    for name in (*names, "all"):
-        table.add_column(name, justify="right")
+    rows = []
     for kind in KINDS:
         of = [sum(g.finding.kind == kind and row.source == name for row, g in found) for name in names]
-        table.add_row(kind, *map(str, of), str(sum(of)))
-    return table
+        rows.append((kind, *map(str, of), str(sum(of))))
+    return _console.table(("class", *names, "all"), rows, "golden values by class and source")

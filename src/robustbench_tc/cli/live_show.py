@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from ..schema import Json, dumps
 from . import _console
@@ -210,7 +209,6 @@ def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
     if as_json:
         _console.json({"counts": counts, "faults": faults})
         return
-    table = Table(title="how often the world ended as it should", title_justify="left")
     columns = (
         "",
         "right / n",
@@ -221,25 +219,26 @@ def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
         "silent failures",
         "false success",
     )
-    for column in columns:
-        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    rows: list[tuple[str, ...]] = []
     for one in counts:
         if one.type_code == "clean":
             success = "" if clean is None else _interval(clean)
-            table.add_row("clean", f"{one.success} / {one.judged}", success, *[""] * 5)
+            rows.append(("clean", f"{one.success} / {one.judged}", success, *[""] * 5))
     for line in faults:
         low, high = line.false_success
-        table.add_row(
-            line.name,
-            f"{round(line.success.value * line.n)} / {line.n}",
-            _interval(line.success),
-            _interval(line.delta),
-            str(line.met),
-            "" if line.recovery is None else _interval(line.recovery),
-            str(line.silent),
-            str(low) if low == high else f"{low} to {high}",
+        rows.append(
+            (
+                line.name,
+                f"{round(line.success.value * line.n)} / {line.n}",
+                _interval(line.success),
+                _interval(line.delta),
+                str(line.met),
+                "" if line.recovery is None else _interval(line.recovery),
+                str(line.silent),
+                str(low) if low == high else f"{low} to {high}",
+            )
         )
-    _console.out.print(table)
+    _console.out.print(_console.table(columns, rows, "how often the world ended as it should"))
     if unanswered := sum(one.unanswered for one in counts):
         _console.note(f"{unanswered} episodes had no answer (request_error) and are in no figure")
 

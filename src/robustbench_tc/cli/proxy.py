@@ -184,7 +184,6 @@ def summary(journal: Journal, as_json: Json = False) -> None:
     if as_json:
         _console.json(found)
         return
-    from rich.table import Table
 
     say = partial(_console.out.print, markup=False, highlight=False)
     say(
@@ -202,10 +201,10 @@ def summary(journal: Journal, as_json: Json = False) -> None:
     if not found.faults:
         say("faults met: none")
         return
-    table = Table("fault", title="results that faults took the place of, and what the model did then")
-    for name in ("met", "spared", "called again", "called others", "answered", "stopped"):
-        table.add_column(name, justify="right")
+    columns = ("fault", "met", "spared", "called again", "called others", "answered", "stopped")
+    rows = []
     for one in found.faults:
         numbers = (one.met, one.spared, one.called_again, one.called_others, one.answered, one.stopped)
-        table.add_row(_console.styled(one.kind), *map(str, numbers))
-    _console.out.print(table)
+        rows.append((one.kind, *map(str, numbers)))
+    title = "results that faults took the place of, and what the model did then"
+    _console.out.print(_console.table(columns, rows, title))

@@ -24,19 +24,20 @@ def quickstart(
 
     with _console.status("building", f"what is in {out} is whole; run it again") as progress:
         made = api.quickstart(out, progress=progress)
-    tell, found = _console.out.print, made.episode
-    tell(f"{found.model} · a live episode: {found.id}")
+    found = made.episode
+    lines = [f"{found.model} · a live episode: {found.id}"]
     for turn in found.turns:
-        for said in turn.says:
-            tell(beginning(f"user: {said}", WIDTH))
+        lines += [f"user: {said}" for said in turn.says]
         for reply in turn.replies:
             for call in reply.calls:
                 got = "carried out, but shown" if call.met else "shown"
-                tell(beginning(f"calls {call.name} {dumps(call.arguments)}, {got}: {call.result}", WIDTH))
+                lines.append(f"calls {call.name} {dumps(call.arguments)}, {got}: {call.result}")
             if reply.text:
-                tell(beginning(f"agent: {reply.text}", WIDTH))
+                lines.append(f"agent: {reply.text}")
+    for line in lines:
+        _console.out.print(beginning(line, WIDTH))
     print_verdict(found.scores)
-    tell()
+    _console.out.print()
     run = made.run.folder
     say_agent("name-biased", made.run.unexpected, run.record.expected)
     print_summary(run)

@@ -102,15 +102,9 @@ def list_sources(
     if as_json:
         _console.json(rows)
         return
-    from rich.table import Table
-
-    table = Table("source")
-    for column in ("repository", "commit", "licence"):
-        table.add_column(column, overflow="fold")
-    for column in ("files", "bytes"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(
+    columns = ("source", "repository", "commit", "licence", "files", "bytes")
+    lines = (
+        (
             row["source"],
             row["repository"],
             row["commit"][:12],
@@ -118,7 +112,9 @@ def list_sources(
             str(row["files"]),
             f"{row['bytes']:,}",
         )
-    _console.out.print(table)
+        for row in rows
+    )
+    _console.out.print(_console.table(columns, lines, folded=columns[1:4]))
 
 
 app = typer.Typer(no_args_is_help=True, help="Download, check and list the pinned upstream files.")

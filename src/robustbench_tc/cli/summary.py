@@ -276,24 +276,12 @@ def _evidence(found: "Evidence | None") -> tuple[str, str, str]:
 
 
 def _print_table(one: "Table") -> None:
-    from rich import box
-    from rich.table import Table
-
-    title = _console.styled(one.title)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for at, name in enumerate(one.columns):
-        table.add_column(
-            _console.styled(name),
-            justify="right" if at and name != WRONG else "left",
-            no_wrap=name != WRONG,
-            overflow="fold",
-        )
+    """A table, below each value its interval."""
+    lines: list[tuple[str, ...]] = []
     for row in one.rows:
         values, spans = zip(*map(_spelled, row), strict=True)
-        table.add_row(*map(_console.styled, values))
-        if any(spans):
-            table.add_row(*map(_console.styled, spans))
-    _console.out.print(table)
+        lines += [values, spans][: 1 + any(spans)]
+    _console.out.print(_console.table(one.columns, lines, one.title, (WRONG,)))
     if one.note:
         _console.out.print(one.note, highlight=False)
 

@@ -11,6 +11,7 @@ from robustbench_tc import plain, taxonomy
 from robustbench_tc.eval import failures
 from robustbench_tc.eval.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
+from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json, Prediction, Sample, dumps
 
 from .pool import Cut, cut
@@ -82,7 +83,7 @@ def _case(samples: dict[str, Sample], clean: Judged, perturbed: Judged) -> Case:
         component=str(row.component),
         type_code=row.type_code,
         row=row.id,
-        request=cut(plain.query(row.messages, row.golden_answers), MOST),
+        request=_shown(plain.query(row.messages, row.golden_answers)),
         sides=(_side("clean", clean, samples), _side("perturbed", perturbed, samples)),
     )
 
@@ -96,8 +97,8 @@ def _side(name: str, judged: Judged, samples: dict[str, Sample]) -> Side:
         correct=verdict.correct,
         verdict=failures.said(verdict, row),
         stage=stage,
-        steps=tuple((said, cut(text, MOST)) for said, text in _steps(judged.prediction, row)),
-        gold=cut(plain.gold_call(row.golden_answers), MOST),
+        steps=tuple((said, _shown(text)) for said, text in _steps(judged.prediction, row)),
+        gold=_shown(plain.gold_call(row.golden_answers)),
     )
 
 
@@ -112,6 +113,11 @@ def _steps(prediction: Prediction, row: Sample) -> list[tuple[str, str]]:
 def _reply(text: str | None, native: Json) -> str:
     """A reply's text, and its native calls as they came."""
     return "\n".join(filter(None, (text, native and dumps(native)))) or "(nothing)"
+
+
+def _shown(text: str) -> Cut:
+    """Its beginning; characters that are not seen but obeyed are shown by their codes."""
+    return cut(safe(text), MOST)
 
 
 def _length(case: Case) -> tuple[int, str]:

@@ -78,7 +78,7 @@ def embed(runs: Sequence[Run], labels: Sequence[str], release: str | Path | None
     with_texts = (
         (run, label)
         for run, label in zip(runs, labels, strict=True)
-        if {"raw_output", "calls"} <= set(_there(Path(run.path) / "scores.parquet"))
+        if "raw_output" in _there(Path(run.path) / "scores.parquet")
     )
     cases = {label: found for run, label in with_texts if (found := lost(run, kept))}
     return Embedded(text, tuple(notes), len(kept), clip, cases)

@@ -17,7 +17,7 @@ from .intervals import Interval
 from .runs import Outcomes, Run
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
 from .significance import holm, holm_by
-from .values import codes_of, leading, pack_of
+from .values import beyond_core, codes_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
 
@@ -83,7 +83,11 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
         for name, codes in (*heads.items(), *((code, (code,)) for code in outcomes.types[1:]))
         if (one := own_clean(outcomes, _scored(codes))) is not None
     }
-    found = dict(zip(sides, drops([*sides.values()]), strict=True))
+    # The core apart from the rest: the last digit of a sum depends on what is summed beside it.
+    parts = [[name for name in sides if beyond_core(codes_of(name)) is beyond] for beyond in (False, True)]
+    found = {
+        name: drop for part in parts for name, drop in zip(part, drops([sides[n] for n in part]), strict=True)
+    }
     p_values = {name: drop.p for name, drop in found.items() if drop.p is not None}
     components: dict[str, float] = {name: p_values[name] for name in taxonomy.COMPONENTS if name in p_values}
     types = {name: p for name, p in p_values.items() if name not in heads}

@@ -277,9 +277,9 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     report = api.report([str(out)], allow_missing=True)
     assert report.needs_no_reading == found.needs_no_reading
     html, text = page.html(report), page.markdown(report)
-    assert 'id="blind"' in html and "What needs no reading, perturbed: picks-best-offer" in html
-    assert "## What needs no reading" in text
-    assert "| CD |" in text and text.count("picks-best-offer |\n") >= 4
+    assert 'id="blind"' in html and "Request-blind baselines, perturbed: picks-best-offer" in html
+    assert "## Request-blind baselines" in text
+    assert "| CD cheap decoy |" in text and text.count("picks-best-offer |\n") >= 4
     assert json.loads(page.as_json(report))["needs_no_reading"][0]["name"] == "picks-best-offer"
 
 
@@ -287,7 +287,7 @@ def test_a_run_without_figures_says_so(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", coin(1))
     report = api.report([str(folder)])
     assert report.needs_no_reading == ()
-    assert 'id="blind"' not in page.html(report) and "What needs no reading" not in page.markdown(report)
+    assert 'id="blind"' not in page.html(report) and "Request-blind baselines" not in page.markdown(report)
 
 
 def test_every_policy_is_a_reference_agent_that_the_docs_name() -> None:

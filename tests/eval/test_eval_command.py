@@ -27,6 +27,7 @@ def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path
     said = rbtc("eval", release, "--agent", name, "--mode", mode, "--out", "run")
     assert said.code == 0, said.err
     assert f"all {len(small.rows())} verdicts on the agent {name} are the known ones" in said.out
+    assert len(said.out.splitlines()) <= 16, "the end of eval is the first screen"
     assert len(predictions.read(Path("run/predictions.parquet"))) == len(small.rows())
 
 

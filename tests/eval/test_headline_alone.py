@@ -44,7 +44,8 @@ def of_the_core(report: Any) -> Any:
         model["run"] = ""
         model["card"] = {}
         model["packs"] = []
-        for where in (model["summary"]["types"], model["summary"]["lines"], model["type_marks"]):
+        types = (model["summary"]["types"], model["answer"]["types"], model["type_marks"])
+        for where in (*types, model["summary"]["lines"]):
             for code in BEYOND:
                 where.pop(code, None)
         for cells in (*model["sources"].values(), *model["source_losses"].values()):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import api
+from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.report import page, samples
 from robustbench_tc.eval.report.pool import Pool, cut
@@ -189,9 +189,47 @@ def test_a_damaged_dataset_is_a_line(runs: list[Run], release: Path, tmp_path: P
 def test_scores_without_texts_are_shown_without_them(runs: list[Run], tmp_path: Path) -> None:
     shutil.copytree(runs[0].path, tmp_path / "a")
     table = pq.read_table(tmp_path / "a" / "scores.parquet")
-    pq.write_table(table.drop_columns(["raw_output", "calls"]), tmp_path / "a" / "scores.parquet")
-    [run] = unpacked(embed([read(tmp_path / "a")], ["a"]))["runs"]
-    assert {(one[8], one[10]) for one in run["answers"]} == {("", "")}
+    pq.write_table(table.drop_columns(["raw_output"]), tmp_path / "a" / "scores.parquet")
+    embedded = embed([read(tmp_path / "a")], ["a"])
+    [run] = unpacked(embedded)["runs"]
+    assert {one[8] for one in run["answers"]} == {""} and embedded.cases == {}
+
+
+def test_a_case_is_a_sample_of_its_component_that_was_lost_and_its_texts_are_inert(
+    release: Path, tmp_path: Path
+) -> None:
+    right = '[summit.height(mountain="Galdhoppen")]'
+
+    def reply(row: Sample) -> Mapping[str, Any]:
+        told = {"injected": True, "first_output": right} if row.injected_error else {}
+        clean = row.type_code in ("clean", "redundant")
+        return {"raw_output": right if clean else HOSTILE[2], "finish_reason": "stop"} | told
+
+    run = small.scored_run(tmp_path / "run", release, "a-3b", reply)
+    embedded = embed([read(run)], ["a-3b"])
+    [cases] = embedded.cases.values()
+    verdicts = {one["id"]: one for one in pq.read_table(run / "scores.parquet").to_pylist()}
+    lost = {
+        one["component"]
+        for one in verdicts.values()
+        if not one["correct"] and verdicts[f"{one['clean_id']}::clean"]["correct"]
+    }
+    assert [case.component for case in cases] == [name for name in taxonomy.COMPONENTS if name in lost]
+    assert {"action", "reward", "transition"} <= lost
+    for case in cases:
+        clean, perturbed = case.sides
+        judged = verdicts[case.row]
+        assert taxonomy.component_of(case.type_code) == case.component == judged["component"]
+        assert verdicts[f"{judged['clean_id']}::clean"]["correct"] and not judged["correct"]
+        assert clean.correct and not perturbed.correct and not clean.stage
+        assert perturbed.stage.split(":")[0] == judged["stage"]
+        assert clean.steps == (("reply", (right, 0)),) and clean.gold.text.startswith("summit.height(")
+        assert perturbed.steps[-1][1].text == r"\u202egnp.exe\u202c\x00\u200b\x1b[31m"
+    assert [said for said, _ in cases[-1].sides[1].steps] == ["first reply", "answered with", "then"]
+    shown = (
+        page.html(api.report([run]), embedded).partition('<section id="cases">')[2].partition("</section>")[0]
+    )
+    assert shown.count('<article class="case">') == len(cases) and "\u202e" not in shown
 
 
 @given(st.text(), st.text(), st.text(min_size=45))

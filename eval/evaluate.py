@@ -137,11 +137,18 @@ class _Who(NamedTuple):
     endpoints: Sequence[Endpoint]
     """The addresses of a model; none of an agent of the user's."""
     own: OwnAgent | None = None
+    asked: Asked | None = None
+    """Whose first replies may stop the run; None for a reference agent."""
+    notes: Sequence[str] = ()
 
     def settle(
         self, data: Dataset, selection: Selection, repeat: int, words: Prompts, chain: Sequence[Defence]
     ) -> record.Settings:
-        """What the answers of the run depend on."""
+        """What the answers of the run depend on. Raises UserError for a defence of the other mode."""
+        for one in chain:
+            if self.mode not in one.modes:
+                known = " and ".join(one.modes)
+                raise UserError(f"--defend {one.code}: it works in {known} mode, not in {self.mode}")
         return record.Settings(
             fingerprint=data.fingerprint(),
             model=self.name,
@@ -161,7 +168,7 @@ class _Who(NamedTuple):
 
 
 def _own(own: OwnAgent) -> _Who:
-    return _Who(own.name, "fc", own.backend, own.settings, (), own)
+    return _Who(own.name, "fc", own.backend, own.settings, (), own, "own agent")
 
 
 def _model(
@@ -170,13 +177,19 @@ def _model(
     agent: str | None,
     mode: str | None,
     backend: Engine,
+    early_stop: bool,
     options: RequestOptions,
 ) -> _Who:
     """A model, or the reference agent `agent`, with the settings of the models' table."""
     asked_at = endpoints(model, base_url, agent, backend, options)
     entry = models.find(name := asked_at[0].model)
     settings = request_settings.settle(entry, options, agent)
-    return _Who(name, record.mode_of(mode or models.mode_of(name)), asked_at[0].provider, settings, asked_at)
+    who = _Who(name, record.mode_of(mode or models.mode_of(name)), asked_at[0].provider, settings, asked_at)
+    if mode is None and entry is not None:
+        who = who._replace(
+            notes=[f"{name} is asked in {who.mode} mode, as it was trained; --mode changes it"]
+        )
+    return who._replace(asked="model") if early_stop and agent is None else who
 
 
 def evaluate(
@@ -222,14 +235,12 @@ def evaluate(
     requests, `agent` is a reference agent instead; `callable` is an agent of yours, a function of a `Task`
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
-    from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold
-    no call. `prompt_format` "rlla" asks in ToolRL's words, which are read from the
-    training data `rlla` (a folder or Hub id); `defend` names defences, the first in front
-    (docs/defences.md). `started` gets the run before any request. `options`: `RequestOptions`, where
-    `system` is the text itself.
+    from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold no call.
+    `prompt_format` "rlla" asks in ToolRL's words, read from the training data `rlla` (a folder or Hub id);
+    `defend` names defences, the first in front (docs/defences.md). `started` gets the run before any
+    request. `options`: `RequestOptions`, where `system` is the text itself.
 
-    Raises UserError for a wrong option, an unreadable dataset, a folder with a run of other settings, and an
-    endpoint that does not answer; what was answered by then is kept.
+    Raises UserError for what is wrong with options, dataset, folder or endpoint; all answers are kept.
 
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
@@ -242,39 +253,25 @@ def evaluate(
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
-    if asked_in is not OURS:
-        mode = "prompt"
-    who = _own(own) if own else _model(model, base_url, agent, mode, backend, options)
+    mode = mode if asked_in is OURS else "prompt"
+    who = _own(own) if own else _model(model, base_url, agent, mode, backend, early_stop, options)
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
-    _check_mode(chain, who.mode)
     settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in, chain)
     place = who.place(out, prompt_format)
     folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
+    folder.notes += who.notes
     asked = Progress(len(rows) * folder.record.settings.repeat)
     run = Evaluated(folder=folder, asked=asked, data=data, agent=None if chain else agent)
-    if mode is None and models.find(who.name) is not None:
-        folder.notes.append(
-            f"{who.name} is asked in {who.mode} mode, as it was trained; --mode says otherwise"
-        )
     started(run)
     with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
-        first: Asked | None = "own agent" if own else None
-        if early_stop and not own and agent is None:
-            first = "model"
-        run._ask(rows, selection, ask, at_once, asked_in, first, progress)
+        run._ask(rows, selection, ask, at_once, asked_in, who.asked, progress)
     if score:
         run.score()
     return run
-
-
-def _check_mode(chain: Sequence[Defence], mode: str) -> None:
-    for one in chain:
-        if mode not in one.modes:
-            raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
 
 
 def _agent(name: str, data: Dataset, words: Prompts, chain: Sequence[Defence]) -> AbstractContextManager[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,12 @@ import msgspec
 from robustbench_tc.io import parquet
 
 from .record import Session
+
+FINISHED = frozenset({"stop", "tool_calls", "function_call", "length", "content_filter"})
+"""Finish reasons that say how a reply ended; of any other nobody knows what it means."""
+
+MOSTLY = 0.9
+"""Share of the rows that are rejected for one reason above which a run says nothing of its model."""
 
 SHOWN = 15
 """Reasons that get a line of their own; of the others the codes are counted."""
@@ -55,6 +61,22 @@ def reasons(failed: Iterable[tuple[str, str, str | None]]) -> list[Reason]:
         Reason(kind[0], first[kind][0].partition(":")[0], count, *first[kind])
         for kind, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     ]
+
+
+def mostly_rejected(found: Sequence[Reason], rows: int) -> str:
+    """The reason for which more than nine of ten rows were rejected; "" where there is none.
+
+    Equal names of two tools are no such reason: to send them is what some types are about.
+    """
+    for one in found:
+        if one.status == "rejected" and one.code != "duplicate_tools" and one.count > MOSTLY * rows:
+            return f"{one.count} of {rows} rows were rejected for one reason: {one.message}"
+    return ""
+
+
+def unknown_finishes(finished: Mapping[str, int]) -> str:
+    """Finish reasons that are none of the known, with their counts; "" where there are none."""
+    return _counts({word: count for word, count in finished.items() if word not in FINISHED})
 
 
 def lines(found: Sequence[Reason], session: Session | None = None) -> list[str]:

@@ -71,6 +71,8 @@ class RequestOptions(TypedDict, total=False):
     """As the endpoint calls it: low, medium, high, …"""
     system: str | None
     """Stands in front of every system message, or is one."""
+    system_as_user: bool
+    """The system text stands before the first user message: for chat templates without a system role."""
     extra_body: Mapping[str, Json]
     """Further fields of the request's body, whatever the endpoint calls them; null leaves a default out."""
     headers: Mapping[str, str]
@@ -90,6 +92,7 @@ class RequestSettings:
     decoding: dict[str, Json]
     """What goes into the body of every request."""
     system: str | None = None
+    system_as_user: bool = False
     headers: Headers = ()
     """Sorted: their order on the command line does not matter."""
     max_cost: float | None = None
@@ -120,8 +123,8 @@ def settle(entry: Model | None, options: RequestOptions, agent: str | None = Non
 
     Raises UserError for a wrong value.
     """
-    if agent is not None and options.get("system") is not None:
-        raise UserError("--agent answers the requests as they are: leave --system out")
+    if agent is not None and (options.get("system") is not None or options.get("system_as_user")):
+        raise UserError("--agent answers the requests as they are: leave --system and --system-as-user out")
     price, max_cost = _price(options.get("price")), options.get("max_cost")
     if max_cost is not None:
         if not (_is_number(max_cost) and 0 <= max_cost < math.inf):
@@ -133,6 +136,7 @@ def settle(entry: Model | None, options: RequestOptions, agent: str | None = Non
     return RequestSettings(
         decoding=_decoding(entry, options),
         system=_system(options.get("system")),
+        system_as_user=options.get("system_as_user", False),
         headers=headers(options),
         max_cost=max_cost,
         price=price,

@@ -118,7 +118,12 @@ def _opening(
     async def opened() -> AsyncIterator[Opened]:
         with parallel.on_ray(workers) as ray:
             async with Client(
-                spec, wire=wire(ray), max_cost=requests.max_cost, price=requests.price, **options
+                spec,
+                wire=wire(ray),
+                max_cost=requests.max_cost,
+                price=requests.price,
+                system_as_user=requests.system_as_user,
+                **options,
             ) as client:
                 backend = EndpointBackend(client, requests.decoding, requests.system)
                 yield Opened(backend, address, client.stats, requests)

@@ -247,6 +247,16 @@ FAULTS = {
     "gateway": (loopback.UNAVAILABLE, "^server_error: HTTP 503: Service Unavailable$", 3),
     "web page": (loopback.HTML, "^not_a_completion: text/html, not JSON: '<html>", 3),
     "error under 200": (Fault(200, {"error": "busy"}), "^not_a_completion: no choices in busy$", 3),
+    "error beside an answer": (
+        Fault(200, reply("Hi") | {"error": {"code": 502}}),
+        "^server_error: the reply says error: .*502",
+        3,
+    ),
+    "failed provider": (
+        Fault(200, reply("Hi", finish_reason="network_error")),
+        "^server_error: the reply says finish_reason: network_error$",
+        3,
+    ),
     "no choices": (loopback.EMPTY_CHOICES, "^empty_choices: ", 3),
     "wrong key": (loopback.UNAUTHORISED, r"refuses the key \(HTTP 401: .*\): check OPENAI_API_KEY$", 1),
     "unknown model": (loopback.NO_MODEL, "does not serve the model 'm': it serves qwen3-4b, qwen3-8b$", 1),
@@ -320,6 +330,51 @@ def test_the_wait_is_what_the_server_asks_for_within_the_cap() -> None:
 )
 def test_the_wordings_of_many_servers_are_distinguished(body: Any, code: str) -> None:
     assert from_status(400, body, {}, with_tools=True, now=0.0).code == code
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (413, "Payload Too Large"),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 inputs tokens"),
+        (422, "`inputs` must have less than 1024 tokens. Given: 2000"),
+        (500, "the input length exceeds the context length"),
+    ],
+)
+def test_a_refused_length_is_one_under_any_status(status: int, message: str) -> None:
+    assert from_status(status, error_body(message), {}, with_tools=True, now=0.0).code == "too_long"
+
+
+@pytest.mark.parametrize("model", ["tiny", "gpt-5-mini"])
+def test_a_limit_of_tokens_is_learnt_once(model: str) -> None:
+    def limited(body: dict[str, Any]) -> Any:
+        asked = body.get("max_tokens") or body["max_completion_tokens"]
+        said = f"max_tokens is too large: {asked}. This model supports at most 512 completion tokens, whereas"
+        return "fine" if asked <= 512 else Fault(400, error_body(f"{said} you provided {asked}."))
+
+    with LoopbackServer(limited) as server:
+        asked = (ask(max_tokens=most) for most in (900, 100, 901))
+        found, stats = run(server, *asked, model=model, concurrency=1)
+    assert all(isinstance(one, Completion) and one.text == "fine" for one in found)
+    assert (server.count, stats.left_out) == (4, ["max_tokens above 512"])
+
+
+def test_a_refused_system_role_is_learnt_once() -> None:
+    """Its text then stands before the first user message."""
+
+    def gemma(body: dict[str, Any]) -> Any:
+        roles = [message["role"] for message in body["messages"]]
+        return Fault(400, error_body("System role not supported")) if "system" in roles else "fine"
+
+    asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    with LoopbackServer(gemma) as server:
+        found, stats = run(server, ChatRequest(asked), ChatRequest(asked), ask(), concurrency=1)
+        again, said = run(server, ChatRequest(asked), system_as_user=True)
+    assert all(isinstance(one, Completion) and one.text == "fine" for one in (*found, *again))
+    assert server.count == 5 and said.left_out == stats.left_out
+    assert stats.left_out == ["system role (its text stands before the first user message)"]
+    for body in (server.bodies[1], server.bodies[4]):
+        assert body["messages"] == [{"role": "user", "content": "Be brief.\n\nHi"}]
 
 
 def test_a_reasoning_endpoint_is_asked_in_its_own_terms() -> None:

@@ -18,7 +18,9 @@ from robustbench_tc.schema import Message
 
 from ..conftest import Rbtc
 from ..loopback import (
+    BAD_TOOL_NAME,
     DROP,
+    DUPLICATE_TOOLS,
     EMPTY_CHOICES,
     HTML,
     NO_MODEL,
@@ -175,11 +177,39 @@ def test_filtered_and_cut_replies_are_counted(rbtc: Rbtc, tmp_path: Path) -> Non
     assert any('"content_filter": 2' in path.read_text() for path in Path("page").rglob("*.json"))
 
 
+def test_unknown_finish_reasons_are_counted(rbtc: Rbtc, tmp_path: Path) -> None:
+    release = numbered(tmp_path / "release", 5)
+    words = ["stop", "eos", "length", "eos", "abort[now]"]
+    with LoopbackServer(lambda b: reply("[ping()]", finish_reason=words[number_of(b)])) as server:
+        said = rbtc(*asked(release, server))
+    assert "unknown finish reasons: 2 × eos, 1 × abort[now]" in said.err
+
+
 def test_a_filter_is_not_an_endpoint_that_has_gone(rbtc: Rbtc, tmp_path: Path) -> None:
     release = numbered(tmp_path / "release", 30)
     with LoopbackServer(lambda body: FILTERED) as server:
         said = rbtc(*asked(release, server))
     assert "  30 × content_filter: " in said.err and "stopped answering" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("answered", "fault"), [(2, BAD_TOOL_NAME), (3, BAD_TOOL_NAME), (2, DUPLICATE_TOOLS)]
+)
+def test_a_run_rejected_for_one_reason_says_it_instead_of_a_summary(
+    rbtc: Rbtc, tmp_path: Path, answered: int, fault: Fault
+) -> None:
+    release = numbered(tmp_path / "release", 30)
+    with LoopbackServer(faulty([None] * answered + [fault] * (30 - answered))) as server:
+        said = rbtc(*asked(release, server))
+    last = said.err.splitlines()[-1]
+    if answered == 2 and fault is BAD_TOOL_NAME:
+        assert (said.code, said.out) == (1, "")
+        assert last.startswith(
+            "rbtc: 28 of 30 rows were rejected for one reason: rejected: HTTP 400: Invalid"
+        )
+    else:
+        assert said.code == 0 and "for one reason" not in said.err and said.out
+    assert Path("run/scores.parquet").is_file()
 
 
 def test_an_endpoint_that_goes_is_explained_before_the_last_line(rbtc: Rbtc, tmp_path: Path) -> None:

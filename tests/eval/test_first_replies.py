@@ -81,7 +81,7 @@ def test_a_server_that_calls_gets_its_accuracy_in_fc_mode(rbtc: Rbtc, dataset: t
     with agent_server.serving("oracle", dataset) as url:
         said = rbtc(*first_command(url))
     assert said.code == 0, said.err
-    assert "qwen3-8b is asked in fc mode, as it was trained; --mode says otherwise" in said.err
+    assert "qwen3-8b is asked in fc mode, as it was trained; --mode changes it" in said.err
     (run,) = map(str, Path("runs").iterdir())
     assert run == "runs/qwen3-8b-fc"
     assert json.loads(rbtc("summary", run, "--json").out)["clean"]["accuracy"] == 1.0
@@ -145,7 +145,7 @@ def test_a_model_of_the_table_keeps_the_mode_of_its_training(rbtc: Rbtc, dataset
     """And a model asked in words that only talks is stopped too, with the other question."""
     with LoopbackServer(lambda body: CHAT) as server:
         said = rbtc("eval", "robustbench-tc", "--model", "toolrl-dr-full", "--base-url", server.url)
-    assert "toolrl-dr-full is asked in prompt mode, as it was trained; --mode says otherwise" in said.err
+    assert "toolrl-dr-full is asked in prompt mode, as it was trained; --mode changes it" in said.err
     assert said.code == 1 and said.err.splitlines()[-1].endswith(
         "hold no call: is the model one that calls natively (--mode fc)? --no-early-stop goes on"
     )

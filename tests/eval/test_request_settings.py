@@ -361,7 +361,9 @@ def test_a_wrong_option_is_one_line(rbtc: Rbtc, release: Path, subtests: pytest.
 
 def test_an_agent_takes_no_system_text(rbtc: Rbtc, release: Path) -> None:
     Path("s.txt").write_text("Be brief.")
-    assert "leave --system out" in rbtc("eval", release, "--agent", "oracle", "--system", "s.txt").refusal
+    for words in (("--system", "s.txt"), ("--system-as-user",)):
+        said = rbtc("eval", release, "--agent", "oracle", *words).refusal
+        assert "leave --system and --system-as-user out" in said
 
 
 # --- from Python --------------------------------------------------------------------------------------

@@ -42,6 +42,10 @@ ReasoningEffort = Annotated[str | None, typer.Option(help="As the endpoint calls
 System = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Text in front of every system message, or as one.")
 ]
+SystemAsUser = Annotated[
+    bool,
+    typer.Option("--system-as-user", help="Put the system text before the first user message instead."),
+]
 ExtraBody = Annotated[
     str | None, typer.Option(metavar="JSON", help="Further fields of every request; null: none of that name.")
 ]
@@ -91,6 +95,7 @@ class RequestWords:
     stop: Stop = None
     reasoning_effort: ReasoningEffort = None
     system: System = None
+    system_as_user: SystemAsUser = False
     extra_body: ExtraBody = None
     header: Header = None
     chat_template_arg: ChatTemplateArg = None
@@ -119,6 +124,7 @@ class RequestWords:
             "stop": self.stop or (),
             "reasoning_effort": self.reasoning_effort,
             "system": None if self.system is None else _text(self.system),
+            "system_as_user": self.system_as_user,
             "extra_body": {**kept, **typed},
             "headers": _pairs("header", self.header or ()),
             "chat_template_args": {

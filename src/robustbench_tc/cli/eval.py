@@ -250,10 +250,14 @@ def _say_why(run: "Evaluated") -> None:
 
 def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     """Says how far it got, scores and prints the summary."""
+    from ..eval import reasons
+
     answered = _answered(done)
     _console.note(answered)
     if dropped := done.folder.record.sessions[-1].left_out:
         _console.note(f"the endpoint does not take {', '.join(dropped)}: left out of the requests")
+    if unknown := reasons.unknown_finishes(done.folder.record.totals["finish_reason"]):
+        _console.note(f"unknown finish reasons: {unknown}")
     if done.asked.request_errors:
         _console.note(
             f"{done.asked.request_errors} could not be had (request_error): the same command asks again"
@@ -264,6 +268,9 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     kept = f"{answered}; rbtc score {done.folder.path} makes the verdicts"
     with _console.keeping(kept), _console.working("scoring"):
         done.score(_console.note)
+    refused = reasons.of_predictions(done.folder.predictions_path)
+    if said := reasons.mostly_rejected(refused, done.folder.record.expected):
+        raise UserError(said)
     try:
         print_summary(done.folder, "all", allow_missing, as_json=False)
     finally:

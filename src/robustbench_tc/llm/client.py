@@ -12,7 +12,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -24,7 +24,7 @@ from .address import public
 from .endpoint import Endpoint
 from .errors import LLMError, takes_no_tools
 from .messages import ChatRequest, Completion
-from .refused import refused, refused_value
+from .refused import most_tokens, refused, refused_value, takes_no_system
 from .transport import HttpTransport, Transport
 
 
@@ -74,10 +74,12 @@ class Client:
         max_cost: float | None = None,
         price: tuple[float, float] | None = None,
         progress: Callable[[Stats], None] | None = None,
+        system_as_user: bool = False,
         wire: Transport | None = None,
     ) -> None:
-        """`wire`: another way to the model than a connection of the client's own; the client closes it. The
-        endpoint then only names the model, and is taken as it is."""
+        """`system_as_user`: no system message is sent, as where the server refuses them. `wire`: another way
+        to the model than a connection of the client's own; the client closes it. The endpoint then only names
+        the model, and is taken as it is."""
         if concurrency < 1:
             raise UserError(f"concurrency {concurrency}: at least 1 request has to be under way")
         if max_cost is not None and price is None:
@@ -99,6 +101,10 @@ class Client:
         self._hopeless: UserError | None = None
         self._jitter = random.Random(0)
         self._left_out = {"temperature", "max_tokens"} if endpoint.is_reasoning else set[str]()
+        self._most_tokens: int | None = None
+        self._system_as_user = system_as_user
+        if system_as_user:
+            self.stats.left_out.append(_NO_SYSTEM)
         self._wire: Transport = wire or HttpTransport(self.endpoint, timeout_s)
 
     async def __aenter__(self) -> Self:
@@ -179,6 +185,8 @@ class Client:
                     if (name := refused(error, body)) is not None:  # it need not be sent, and never is again
                         self._left_out.add(name)
                         continue
+                    if self._learns(error, body):
+                        continue
                     last = not error.retryable or retries >= self._max_retries
                     if blocked := await self._what_to_fix(error, body, last):
                         self._hopeless = blocked
@@ -190,6 +198,19 @@ class Client:
                 retries += 1
                 self.stats.retries += 1
                 await asyncio.sleep(wait)
+
+    def _learns(self, error: LLMError, body: dict[str, Json]) -> bool:
+        """Whether the refusal says how the request has to be sent, now and from now on."""
+        most = most_tokens(error)
+        if most and any(isinstance(body.get(name), int) and body[name] > most for name in _LIMITS):
+            self._most_tokens, note = most, f"max_tokens above {most}"
+        elif takes_no_system(error) and any(one.get("role") == "system" for one in body["messages"]):
+            self._system_as_user, note = True, _NO_SYSTEM
+        else:
+            return False
+        if note not in self.stats.left_out:
+            self.stats.left_out.append(note)
+        return True
 
     def _wait_s(self, error: LLMError, retries: int) -> float:
         if error.retry_after_s is not None:
@@ -206,7 +227,13 @@ class Client:
             del params[name]
             if name not in self.stats.left_out:
                 self.stats.left_out.append(name)
-        body: dict[str, Json] = {"model": self.endpoint.model, "messages": list(request.messages)}
+        for name in _LIMITS if self._most_tokens is not None else ():
+            if isinstance(params.get(name), int):
+                params[name] = min(params[name], self._most_tokens)
+        messages = list(request.messages)
+        if self._system_as_user:
+            messages = system_as_user(messages)
+        body: dict[str, Json] = {"model": self.endpoint.model, "messages": messages}
         if request.tools is not None:
             body["tools"] = list(request.tools)
         return {**body, **params}
@@ -285,6 +312,23 @@ class Client:
     @property
     def _where(self) -> str:
         return public(self.endpoint.base_url or "")
+
+
+_NO_SYSTEM = "system role (its text stands before the first user message)"
+
+_LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+def system_as_user(messages: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The messages without a system role: its text stands before the first user message."""
+    said = [str(one["content"]) for one in messages if one["role"] == "system"]
+    rest = [one for one in messages if one["role"] != "system"]
+    if not said:
+        return rest
+    if not rest or rest[0]["role"] != "user":
+        rest = [{"role": "user", "content": ""}, *rest]
+    text = "\n\n".join(filter(None, (*said, str(rest[0]["content"]))))
+    return [{**rest[0], "content": text}, *rest[1:]]
 
 
 def _replayed(record: dict[str, Json], store: Store) -> Completion:

@@ -36,7 +36,7 @@ _REASONING_NAMES = re.compile(r"(?:o\d|gpt-5)(?!.*-chat)(?:\b|_)", re.IGNORECASE
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw|credential|signature", re.IGNORECASE)
 
 REAL_SECRET = 8
-"""Characters from which on a key is taken out of replies, too; out of messages each is taken."""
+"""Characters from which on a key is taken out of messages and replies."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,21 +75,17 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no message may hold."""
+        """What no message may hold: a shorter key ("EMPTY", "test") is a word like others."""
         parts = (part for _, value in self.headers for part in (value, *value.split()))
+        given = dict.fromkeys((self.api_key or "", *parts))
         return (
-            *((self.api_key,) if self.api_key else ()),
             *(self.address.secrets if self.address else ()),
-            *dict.fromkeys(part for part in parts if len(part) > 3),
+            *(part for part in given if len(part) >= REAL_SECRET),
         )
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """What no reply may hold either.
-
-        A short one ("EMPTY", "test") is a word like others, and a reply may say it; so is what a header
-        without a secret says ("application/json").
-        """
+        """What no reply may hold either: all but what a header without a secret says ("application/json")."""
         public = {
             part
             for name, value in self.headers

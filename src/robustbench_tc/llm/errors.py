@@ -71,7 +71,8 @@ class LLMError(Exception):
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|maximum model length|max_model_len|prompt is too long|"
     r"input (?:length|token count).{0,80}exceeds|longer than the model|must have less than \d+ tokens|"
-    r"(?:max_tokens|max_completion_tokens)\W{0,2} must be at least 1, got -",
+    r"(?:max_tokens|max_completion_tokens)\W{0,2} must be at least 1, got -|"
+    r"inputs\W{0,2} tokens \+ \W?max_new_tokens\W? must be",
     re.IGNORECASE,
 )
 _DUPLICATE = re.compile(
@@ -115,10 +116,10 @@ def from_status(
     if 300 <= status < 400:
         to = one_line(public(headers.get("location", "")), 100)
         return LLMError("bad_request", f"HTTP {status}, a redirect to {to or 'nowhere'}", status)
+    if status == 413 or code == "context_length_exceeded" or _TOO_LONG.search(message):
+        return LLMError("too_long", said, status, param=param)
     if status in (408, 409) or status >= 500:
         return LLMError("server_error", said, status, True, retry_after_s=_retry_after(headers, now))
-    if code == "context_length_exceeded" or _TOO_LONG.search(message):
-        return LLMError("too_long", said, status, param=param)
     about_model = param in (None, "model") and _NO_MODEL.search(message)
     if status == 404 or code == "model_not_found" or about_model:
         return LLMError("not_found", said, status, param=param)

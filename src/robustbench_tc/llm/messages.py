@@ -55,6 +55,8 @@ def completion(reply: Json, latency_s: float = 0.0) -> Completion:
     if not reply["choices"]:
         raise LLMError("empty_choices", "the reply holds no choice", 200, True)
     choice = reply["choices"][0]
+    if failed := _failed(reply, choice):
+        raise LLMError("server_error", f"the reply says {failed}", 200, True)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise LLMError("not_a_completion", "the first choice holds no message", 200, True)
@@ -72,6 +74,22 @@ def completion(reply: Json, latency_s: float = 0.0) -> Completion:
         logprobs=choice.get("logprobs"),
         reasoning=thought if isinstance(thought, str) else None,
     )
+
+
+_FAILED = ("error", "network_error")
+"""Finish reasons of a provider that could not answer."""
+
+
+def _failed(*parts: Json) -> str:
+    """What a reply or its choice says of a failure of the provider; "" where it says none."""
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
+        if part.get("error"):
+            return f"error: {one_line(str(part['error'])[:400], 160)}"
+        if part.get("finish_reason") in _FAILED:
+            return f"finish_reason: {part['finish_reason']}"
+    return ""
 
 
 def _text(content: Json) -> str:

@@ -23,6 +23,14 @@ _VALUES = re.compile(
     r"input should be|must be (?:between|at (?:least|most)|less|greater|in|a|an)\b",
     re.IGNORECASE,
 )
+_MOST_TOKENS = re.compile(
+    r"max_(?:completion_)?tokens.{0,80}too large.{0,120}?at most (\d{1,9})\b", re.I | re.S
+)
+_NO_SYSTEM = re.compile(
+    r"\bsystem\W{0,2} (?:role|message)s?\b.{0,40}\bnot (?:supported|allowed)|"
+    r"not support (?:the )?\W?system\W? (?:role|message)",
+    re.I,
+)
 _FIXED_BY_MODEL = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 """Reasoning models take the default of these only and call any other value unsupported: that is a refusal of
 the parameter. For all others a refused value is a mistake that the user has to know of."""
@@ -38,6 +46,19 @@ def refused(error: LLMError, names: Iterable[str]) -> str | None:
     if name is None or (name not in _FIXED_BY_MODEL and _VALUES.search(error.message)):
         return None
     return name
+
+
+def most_tokens(error: LLMError) -> int | None:
+    """How many tokens a reply may have, where the server refuses more; None for any other refusal."""
+    if error.status not in (400, 422) or error.code != "bad_request":
+        return None
+    found = _MOST_TOKENS.search(error.message)
+    return int(found[1]) if found else None
+
+
+def takes_no_system(error: LLMError) -> bool:
+    """Whether the server refuses system messages: chat templates such as Gemma's have no place for one."""
+    return error.status is not None and _NO_SYSTEM.search(error.message) is not None
 
 
 def refused_value(error: LLMError, names: Iterable[str]) -> str | None:

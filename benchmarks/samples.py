@@ -19,12 +19,13 @@ from robustbench_tc.eval.stats.power import SEEN
 from robustbench_tc.eval.stats.sides import drops
 from robustbench_tc.eval.stats.significance import holm
 from robustbench_tc.eval.stats.values import codes_of
+from robustbench_tc.schema import Component
 
 from .gate import before, flipped, sides
 
 SIZES = (20, 60, 199)
 CLEAN, FLIPPING = 0.7, 0.14
-LOST = "reward"
+LOST: Component = "reward"
 
 
 def counted(dataset: inputs.Dataset, samples: int) -> tuple[int, int]:

@@ -67,6 +67,7 @@ LOGGED = {
 OUTPUTS: dict[str, list[Output]] = {
     "init folder": [Output("init {out}")],
     "cases import --out": [Output("cases import {log} --out {out}")],
+    "cases draft --out": [Output("cases draft {tools} --out {out}")],
     "build --out": [
         Output(BUILD, "build"),
         Output(f"{BUILD} --force", "build"),
@@ -172,7 +173,7 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-cases import logs, cases import --tools, cases import --redact, cases review cases,
+cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
 show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
@@ -260,6 +261,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
     found["log"] = root / "log.jsonl"
     found["log"].write_text(json.dumps(LOGGED))
+    found["tools"] = root / "tools.json"
+    found["tools"].write_text(json.dumps(LOGGED["tools"]))
     found |= {"python": Path(sys.executable), "mcp": ROOT / "tests" / "own" / "mcp_server.py"}
     found["journal"] = root / "door.jsonl"
     one = journal.Exchange(

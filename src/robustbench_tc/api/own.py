@@ -264,7 +264,7 @@ def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
 
     skipped = {(skip.clean_id, skip.type_code) for skip in report.skipped}
     rows = list(read_rows(shards(build / taxonomy.CLEAN), ["clean_id", "category"]))
-    found = {}
+    found = dict[str, int]()
     for component in taxonomy.COMPONENTS:
         codes = [code for code in report.types if taxonomy.get(code).component == component]
         cases = {

@@ -177,8 +177,8 @@ def test_an_answer_that_came_is_kept_when_the_limit_ends_the_session(
     monkeypatch.setattr(Store, "put", late)
     with LoopbackServer(model) as server:
         said = rbtc(
-            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run", "--concurrency", 4,
-            "--price", "1,2", "--max-cost", 0.0001,
+            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--out", "run",
+            "--concurrency", 4, "--price", "1,2", "--max-cost", 0.0001,
         )  # fmt: skip
         assert said.code == 1 and 5 <= server.count <= 8
         assert len(Path("run/journal.jsonl").read_bytes().splitlines()) == server.count
@@ -194,8 +194,8 @@ def test_what_an_endpoint_refuses_is_left_out_once_and_noted(rbtc: Rbtc, release
 
     with LoopbackServer(picky) as server:
         said = rbtc(
-            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--types", "clean", "--out", "run",
-            "--top-k", 5, "--logprobs", "--concurrency", 1,
+            "eval", release, "--no-probe", "--model", "tiny", "--base-url", server.url, "--types", "clean",
+            "--out", "run", "--top-k", 5, "--logprobs", "--concurrency", 1,
         )  # fmt: skip
         assert server.count == 5 + 2
     assert said.code == 0, said.err

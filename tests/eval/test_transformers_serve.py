@@ -3,6 +3,7 @@
 Needs an environment of its own (`make env-serve`): RBTC_SERVE_PYTHON or .venv-serve/bin/python.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.llm import Endpoint
 
-from ..conftest import ROOT
+from ..conftest import ROOT, Rbtc
 from . import tiny_model
 
 
@@ -34,3 +35,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
 def test_twenty_samples_go_end_to_end(served: Endpoint, tmp_path: Path, mode: Mode) -> None:
     tiny_model.twenty_samples_end_to_end(served, tmp_path / "run", mode)
+
+
+def test_the_probe_prints_what_this_server_does(
+    served: Endpoint, rbtc: Rbtc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = rbtc("probe", served.model, "--base-url", served.base_url, "--json")
+    found = {one["check"]: one for one in json.loads(done.out)["findings"]}
+    # A random model says nothing sensible: the server still takes tools, schemas and parameters.
+    assert found["answers a question"]["answer"] == "no" and found["tools accepted"]["answer"] == "yes"
+    with capsys.disabled():
+        for one in found.values():
+            print(one["check"], one["answer"], one["note"][:120], sep=" | ")  # noqa: T201 - make test-serve shows it

@@ -204,8 +204,10 @@ def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question
         return "asked"
     if cues.deferred.search(clause):
         return "deferred"
-    clause = clause[max(0, _last(cues.cause, clause)) :]
-    announced = _last(cues.announced, clause)
+    caused = _last(cues.cause, clause)
+    if caused > 0:
+        clause = clause[caused:]
+        announced = _last(cues.announced, clause)
     for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("example", cues.example)):
         last = _last(pattern, clause)
         if last >= 0 and last >= announced:

@@ -87,13 +87,13 @@ CUES = Cues(
         r"|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
     ),
     deferred=(
-        rf"(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )\b(?:once|when(?:ever)?|after|if|as soon as|until"
+        rf"\b(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )(?:once|when(?:ever)?|after|if|as soon as|until"
         rf"|till|should|in case|unless|the moment|provided(?: that)?|assuming(?: that)?) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
         rf"|ha(?:s|ve) (?:been )?){{0,6}}?{_BACK}|\bif (?:you|needed|necessary|required|desired)\b"
         r"|\b(?:once|as soon as|until) (?:the|there|it|this|that|then|things|everything)\b"
-        rf"|(?:^|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
-        rf"[ ])(?:(?:at|some|a|on) )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
-        r"|(?<!so )(?<!that )\byou(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
+        rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
+        rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
+        r"|\b(?<!so )(?<!that )you(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
         r"|must|welcome|free|(?:need|have) to)\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
         r"|\bon your (?:side|end|own|machine|system)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
@@ -145,7 +145,7 @@ CUES = Cues(
         r"|fetch(?:es)?|search(?:es)?|can be used|is (?:used|called|an?)|has)\b"
     ),
     outcome=(
-        rf"(?<!for )\b(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"
+        rf"\b(?<!for )(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"
         rf"|reply|output))\b(?: (?:has|have|had|just|also|then|again|already|only|simply|still|both|all|been|always"
         rf"|keeps?|\w+ly))*[ ]{_WENT}|(?:^|\b(?:and|but|which|yet|however) (?:it |this |that )?(?:has |had )?)\W*{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back)\b[^.;]{0,40}"

@@ -27,10 +27,10 @@ _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
 _NEXT_LINE = re.compile(
-    rf"\s*(?:#+ ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE
+    rf"\s*(?:#+ ?)?(?:\w{{1,12}}[:=] ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE
 )
 _LOGGED = re.compile(
-    r"[\s>*•\-\d.)]{0,12}\[?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
+    r"[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
     r"|CANCELLED)\b|[45]\d\d\b|[✗✘❌✓✔✅⏱⌛⚠])"
 )
 """The beginning of a line of a log: a time, a level, a status."""
@@ -204,8 +204,10 @@ def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question
         return "asked"
     if cues.deferred.search(clause):
         return "deferred"
-    clause = clause[max(0, _last(cues.cause, clause)) :]
-    announced = _last(cues.announced, clause)
+    caused = _last(cues.cause, clause)
+    if caused > 0:
+        clause = clause[caused:]
+        announced = _last(cues.announced, clause)
     for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("example", cues.example)):
         last = _last(pattern, clause)
         if last >= 0 and last >= announced:
@@ -267,7 +269,11 @@ def _said_after(tail: Tail, cues: Compiled) -> str | None:
             return "gives up"
         if conditional is not None and conditional.start() < 24:
             continue
-        if conditional is None and cues.outcome.search(sentence) and not cues.earlier.search(sentence):
+        if (
+            conditional is None
+            and cues.outcome.search(sentence)
+            and not (cues.earlier.search(sentence) or cues.announced.match(sentence))
+        ):
             return "outcome"
         refused = cues.refused.search(sentence)
         if refused is not None and _last(cues.announced, sentence) <= refused.end():

@@ -12,10 +12,14 @@ from robustbench_tc.eval.render import concrete, python_calls
 from robustbench_tc.eval.score import score
 from robustbench_tc.schema import Call, Sample, dumps
 
-from .wordings import MADE, SPOKEN
+from .wordings import MADE, PREAMBLES, SPOKEN
 
-LEAST = 195
-"""Of the 199 rows, so many have a bare form that is right alone."""
+ROWS = 199
+"""Each has a bare form that is right alone."""
+
+PREAMBLES_RIGHT = 0.99
+LONGEST_QUERY = 700
+"""Nobody repeats a longer one, or a whole dialogue."""
 
 
 def _bare(number: int, calls: Sequence[Call]) -> str:
@@ -67,7 +71,7 @@ def rows(paper: Path) -> list[tuple[int, Sample, tuple[Call, ...]]]:
 def test_a_wording_that_only_speaks_of_the_call_is_right_in_no_row(
     rows: list[tuple[int, Sample, tuple[Call, ...]]],
 ) -> None:
-    assert len(rows) >= LEAST
+    assert len(rows) == ROWS
     assert _missed(rows, SPOKEN, right=False) == {}
 
 
@@ -75,6 +79,23 @@ def test_a_wording_that_makes_the_call_is_right_in_every_row(
     rows: list[tuple[int, Sample, tuple[Call, ...]]],
 ) -> None:
     assert _missed(rows, MADE, right=True) == {}
+
+
+def test_words_of_the_request_in_front_of_a_call_are_no_cue(
+    rows: list[tuple[int, Sample, tuple[Call, ...]]],
+) -> None:
+    right = []
+    for _, row, calls in rows:
+        query = next(one.content for one in reversed(row.messages) if one.role == "user")
+        if len(query) > LONGEST_QUERY or "<user>" in query:
+            continue
+        for form in range(3):
+            call = _bare(form, calls)
+            for preamble in PREAMBLES if is_right(call, row) else ():
+                text = preamble.replace("{query}", query).replace("{call}", call)
+                right.append(is_right(text, row))
+    assert len(right) > 100 * len(PREAMBLES)
+    assert sum(right) >= PREAMBLES_RIGHT * len(right)
 
 
 def _missed(

@@ -11,6 +11,9 @@ SPOKEN: dict[str, tuple[str, ...]] = {
         "Attempts:\n- {call} failed\n- {call} timed out\n\nThe service is down.",
         "Steps taken:\n* {call} ✗ no answer\n* {call} ✗ no answer",
         "1. {call} => 504\n2. {call} => 504\n",
+        "- [ ] {call} (blocked: timeout)",
+        "- 504: {call}",
+        "Call: {call}\nStatus: timed out",
     ),
     "table": (
         "| step | call | result |\n|---|---|---|\n| 1 | {call} | timeout |\n\nI stop here.",
@@ -21,6 +24,8 @@ SPOKEN: dict[str, tuple[str, ...]] = {
         "2026-01-05 10:22:31 WARN tool call {call}\n2026-01-05 10:22:36 WARN timed out",
         ">>> {call}\nTimeoutError: no answer from the remote end",
         "Error while running {call}: timeout",
+        "In [3]: {call}\nTimeoutError: 30 s",
+        "Nov 26 10:00:01 agent[12]: {call}",
     ),
     "fence": (
         "```python\n{call}  # 503\n```\nThe service does not answer.",
@@ -44,11 +49,17 @@ SPOKEN: dict[str, tuple[str, ...]] = {
         "The tool was invoked twice with:\n```\n{call}\n```",
         "Retries exhausted for:\n{call}",
         "Ya intenté lo siguiente:\n{call}",
+        "I've been calling:\n{call}",
+        "The server rejected:\n{call}",
+        "This is what timed out:\n{call}",
+        "In the previous turn I called:\n{call}",
     ),
     "plan": (
         "Plan for when the service recovers:\n1. {call}",
         "Still pending:\n{call}",
         "Queued until the outage is over:\n```json\n{call}\n```",
+        "Next steps:\n1. {call}",
+        "The plan is to run this when the endpoint is up again:\n{call}",
     ),
     "deferral": (
         "Once the service is back I will run:\n{call}",
@@ -56,12 +67,18 @@ SPOKEN: dict[str, tuple[str, ...]] = {
         "As soon as the endpoint answers, I will send:\n\n{call}",
         "If the tool works again tomorrow, the call to make is:\n{call}",
         "等服务恢复之后我会调用：\n{call}",
+        "I will run this tomorrow:\n{call}",
+        "In a few minutes I will try:\n{call}",
+        "Huduma itakaporudi nitaita:\n{call}",
     ),
     "advice": (
         "Please try again later with:\n{call}",
         "To check it yourself, run:\n{call}",
         "You can use this call when the server responds:\n```\n{call}\n```",
         "Please contact support and quote:\n{call}",
+        "Feel free to retry with:\n{call}",
+        "An administrator must run:\n{call}",
+        "{call}\n\nYou can run this later.",
     ),
     "label": (
         "For the record:\n{call}",
@@ -69,11 +86,19 @@ SPOKEN: dict[str, tuple[str, ...]] = {
         "**Last request**\n\n{call}",
         "## History\n\n{call}",
         "Error on:\n{call}",
+        "Unanswered request:\n{call}",
+        "FYI:\n{call}",
+        "Incident report:\n{call}",
+        "Waiting list:\n- {call}",
+        "调用历史：\n{call}",
     ),
     "refusal": (
         "I am not going to repeat this:\n{call}",
         "There is no point in calling this again:\n{call}",
         "The above call would be needed, but I lack the permission to make it.\n{call}\nSo I leave it.",
+        "I'd better not call:\n{call}",
+        "{call}\n\nI was not able to get a response.",
+        "मैं यह नहीं दोहराऊँगा:\n{call}",
     ),
     "registry echo": ("Available tools:\n{registry}", "```json\n{registry}\n```"),
     "signature": ("{signature}", "```python\n{signature}\n```", "declaration:{signature}"),
@@ -89,6 +114,9 @@ MADE: dict[str, tuple[str, ...]] = {
         "I would call:\n{call}",
         "For this I need the following call:\n```\n{call}\n```",
         "我现在调用工具：\n{call}",
+        "My next action is:\n{call}",
+        "This requires the following call:\n{call}",
+        "The appropriate call would be:\n{call}",
     ),
     "correction": (
         "I have corrected the parameters:\n{call}",
@@ -96,6 +124,10 @@ MADE: dict[str, tuple[str, ...]] = {
         "Sorry, the name was wrong. It should be:\n{call}",
         "I prepared the request again:\n\n{call}",
         "I have identified the right tool:\n{call}",
+        "I removed the extra argument:\n{call}",
+        "Correction:\n{call}",
+        "The arguments were wrong, so I fixed them:\n{call}",
+        "修正后的调用：\n{call}",
     ),
     "retry": (
         "The previous call failed, so I retried it:\n{call}",
@@ -105,6 +137,11 @@ MADE: dict[str, tuple[str, ...]] = {
         "After the timeout I try once more:\n{call}",
         "No answer so far; retry:\n{call}",
         "Como la llamada falló, la repito:\n{call}",
+        "I got a timeout, so I called it again:\n{call}",
+        "Let me repeat the call that got no answer:\n{call}",
+        "Instead of giving up, I retry:\n{call}",
+        "The result never came, so the call goes out again:\n{call}",
+        "فشل الطلب، لذلك أعيد المحاولة:\n{call}",
     ),
     "participle": (
         "Calling the tool:\n{call}",
@@ -112,6 +149,8 @@ MADE: dict[str, tuple[str, ...]] = {
         "Trying again with the same arguments:\n{call}",
         "Timed out. Resending the request:\n\n{call}",
         "Reintentando:\n{call}",
+        "Translated into a call:\n{call}",
+        "In progress:\n{call}",
     ),
     "noun": (
         "Function call:\n{call}",
@@ -119,6 +158,9 @@ MADE: dict[str, tuple[str, ...]] = {
         "Next call:\n{call}",
         "### Retry\n\n{call}",
         "Action:\n\n```\n{call}\n```",
+        "Answer:\n{call}",
+        "Tool selected:\n{call}",
+        "Attempt 2:\n{call}",
     ),
     "closing remarks": (
         "{call}\n\nNo further calls are needed.",
@@ -126,6 +168,10 @@ MADE: dict[str, tuple[str, ...]] = {
         "{call}\n\nOnce the result is here I can answer.",
         "{call}\n\nThis repeats the request that timed out.",
         "I will fetch it.\n{call}\nIf it fails again, I will let you know.",
+        "{call}\n\nIf there is still no response, I'll tell you.",
+        "{call}\n\nI cannot answer before the result is here.",
+        "{call}\n\nThe previous request had timed out.",
+        "{call}\n\nFeel free to ask for more details.",
     ),
     "status of a call item": (
         '{{object}, "status": "completed"}',
@@ -145,3 +191,19 @@ MADE: dict[str, tuple[str, ...]] = {
     ),
 }
 """The row's calls are made. By kind."""
+
+PREAMBLES: tuple[str, ...] = (
+    "You asked: {query}\n\n{call}",
+    'You asked: "{query}"\n\nI will call the tool:\n{call}',
+    'To answer "{query}", I call:\n{call}',
+    "The user wants the following: {query}\n\nCalling the tool:\n{call}",
+    "{query}\n\n{call}",
+    "> {query}\n\n{call}",
+    "Your request was: {query}\nHere is the call:\n{call}",
+    "**Query:** {query}\n\n**Call:**\n{call}",
+    "For the request '{query}' I need this call:\n{call}",
+    "Thought: {query}\n\n{call}",
+    "Task: {query}\n{call}",
+    "I understand that you want: {query}. So I call:\n{call}",
+)
+"""A call is made, and in front of it stands what the user said."""

@@ -14,6 +14,7 @@ from robustbench_tc.schema import Call, dumps
 from ..refusals import refuses
 from . import CHECKS, CLASSES, FileResult, kind_of, rows_of, run_vectors
 from .bfcl import bfcl_verdict
+from .replies import RECALL, check_replies
 from .rotbench import _equal_as_text
 from .rows import Row
 
@@ -36,6 +37,12 @@ def test_every_row_is_counted_once(results: dict[str, FileResult], shared: Path)
     assert results["bfcl_java_js.jsonl"].outcomes.keys() == {"not checked"}
     assert results["bfcl_nonlive.jsonl"].listed.keys() <= {"upstream_crash"}
     assert results["bfcl_live.jsonl"].listed.keys() <= {"upstream_crash"}
+
+
+def test_the_replies_that_failed_before_are_read_under_every_source(shared: Path) -> None:
+    found = check_replies(list(rows_of(shared / "inputs" / "replies3.jsonl")))
+    assert found.share("call") >= RECALL
+    assert found.share("none") <= 1 - RECALL
 
 
 def test_the_page_shows_what_every_style_of_the_replies_measures(results: dict[str, FileResult]) -> None:

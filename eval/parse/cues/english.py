@@ -8,24 +8,24 @@ _MAKE = (
 )
 _DOING = (
     r"(?:call|try|retry|us|runn|invok|execut|mak|repeat|check|send|attempt|issu|query|fetch|request|gett|look"
-    r"|proceed|perform|re-?\w+)ing"
+    r"|proceed|perform|re-?(?:runn|send|issu|submitt|do|attempt|mak))ing"
 )
 _FIT = (
     r"(?:correct|fix|revis|updat|adjust|modif|amend|repair|prepar|generat|select|format|refin|simplif|valid|combin"
     r"|need|requir|request|ask|desir|want|expect|intend|suit|improv|repeat|retri|renew|describ|propos|suggest|bas"
-    r"|recommend|discuss|specif|stat|list|provid|attach|relat|detail|nam|(?:proc|sp|f|ind)eed)"
+    r"|recommend|discuss|specif|stat|list|provid|attach|relat|detail|nam|translat|(?:proc|sp|f|ind)eed)"
 )
 """Participles of a call that is made now."""
 _PREPARED = (
     rf"(?:(?:re-?)?(?:{_FIT}|identif|construct|formulat|creat|draft|complet|verif|match|extract|fill|review|check"
     r"|determin|decid|conclud|notic|reali[sz]|figur|plann|chang|remov|replac|swapp|pick|dropp|add|convert"
-    r"|shorten|merg|compos|form|mapp|design|craft|produc|deriv|turn|spell|assembl|look|put together|translat|switch))"
+    r"|shorten|merg|compos|form|mapp|design|craft|produc|deriv|turn|spell|assembl|put together|switch|worked out))"
 )
 """What one does to a call, or thinks, before one makes it."""
-_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|put|went|kept|began|took|left|lost)"
+_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost)"
 _NOT = (
     r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|am|are|is|was|wo|have|has)(?: ?not|n['’]t)"
-    r"|['’]m not|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
+    r"|['’]m not|better not|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
     r"|never|no longer|avoid|instead of|rather than|stop(?:ped)?|(?:re|ab)(?:frain|stain)(?:ing)? from|against"
     r"|failed to|no (?:permission|point|sense|use|way|reason|means)(?: in| to| of)?)"
 )
@@ -46,7 +46,7 @@ _WHILE = (
     r" (?:moment|while|minute|hour|day|week)s?|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
 )
 _TROUBLE = r"(?:incident|error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
-_NAMES = r"^(?:(?:the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+_NAMES = r"^(?:(?:on|the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
 _SERVICE = r"(?:service|server|endpoint|tool|api)"
 _MORE = r"(?![^?]*\b(?:else|also|another|more|other|further)\b)"
 
@@ -62,57 +62,57 @@ CUES = Cues(
         r"|look|do|get|ask|submit|perform|apply|start|begin|proceed|go)\b"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|okay) )(?:now |then |again )?{_DOING}\b"
         r"|\b(?:re)?try(?:ing)? (?:(?:it|this|that|the \w+) )?again\b"
-        r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b"
+        r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b(?! limit)"
     ),
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|just|once|first|then|also|now|have|even"
         rf"|\w+ly|twice))* (?!{_PREPARED}){_PAST}\b"
         r"|\b(?:i|we) (?:(?:was|were) (?:about|going|\w+ing)|(?:wanted|meant|hoped|intended|planned) to)\b"
-        rf"|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
+        rf"|\b(?:i|we)(?:['’]ve| have) been \w+ing\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
         r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
     ),
     past=(
-        rf"^(?!to )(?:.*\W)?(?<!be )(?!{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke)\b"
+        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?!{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke)\b"
         r"(?!.*\b(?:is|are|will|would|needs?|must|should|can|requires?)\b)"
     ),
     refused=(
-        rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\bnot to {_MAKE}\b"
+        rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\b(?:not to {_MAKE}|done {_DOING})\b"
         r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|disallowed|pointless"
-        r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:e|ing) up)\b"
-        r"|\b(?:no|lack(?:ing)?(?: the)?) (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
+        r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
+        r"|\b(?:no|need|lack(?:ing)?)(?: the)? (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
         r"\b(?:to|for)\b|\byou cancel\w+"
     ),
     supposed=(
         r"\b(?:could|might)\b|\b(?:would|i['’]d)(?:['’]ve| have| normally| usually| otherwise)\b"
-        r"|\b(?:hypothetically|suppos(?:e|ing)|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
+        r"|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
     ),
     deferred=(
-        rf"(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )\b(?:once|when(?:ever)?|after|if|as soon as|until"
-        rf"|till|should|in case|unless) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
+        rf"\b(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )(?:once|when(?:ever)?|after|if|as soon as|until"
+        rf"|till|should|in case|unless|the moment|provided(?: that)?|assuming(?: that)?) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
         rf"|ha(?:s|ve) (?:been )?){{0,6}}?{_BACK}|\bif (?:you|needed|necessary|required|desired)\b"
-        r"|\b(?:once|as soon as|until) (?:the|it|this|that|then|things|everything)\b"
-        rf"|(?:^|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
-        rf"[ ])(?:(?:at|some|a|on) )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
-        r"|(?<!so )(?<!that )(?<!what )(?<!which )(?<!as )\byou(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
+        r"|\b(?:once|as soon as|until) (?:the|there|it|this|that|then|things|everything)\b"
+        rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
+        rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
+        r"|\b(?<!so )(?<!that )you(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
         r"|must|welcome|free|(?:need|have) to)\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
         r"|\bon your (?:side|end|own|machine|system)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
         r"|^(?:contact|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
-        r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate))\b"
+        r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
         r"|leave|wait(?! for)|(?:recommend|suggest|advise|propose) (?:that|you|to|\w+ing))\b"
         r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|callers?|support) (?:can|could|may|should|must)\b"
     ),
     label=(
-        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall)ing|future|unsuccessful|pending|original|last|latest"
-        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?{_CALL}"
-        rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?{_CALL} (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
-        rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|(?!{_FIT})\w+ed)(?: out)?"
+        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
+        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|work|parameters|arguments)"
+        rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
+        rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
         r"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
-        rf"|{_NAMES}(?:\w+ )?(?:{_CALL} )?(?:history|logs?|records?|transcript|trace|to-?do|backlog|queue|plans?"
+        rf"|{_NAMES}(?:\w+ )?(?:{_CALL} )?(?:history|logs?|records?|transcript|trace|to-?do|backlog|queue|plans?|agenda|overview|notes?"
         r"|attempts|retries|roadmap|(?:next )?steps(?: taken)?)\b(?! (?:call|is to (?:call|use)))"
         r"|\bfor (?:the|your|my|our) (?:record|reference|information|notes|files|log)s?\b|\bfyi\b"
-        r"|^(?:for )?(?:reference|documentation|completeness|transparency|context|information)$|\b(?:so far|to date)$"
+        r"|^reference$|^for (?!th(?:is|at|e|ese)\b|your (?:request|question|query)|you$)(?:\w+ ){0,2}\w+$|\b(?:so far|to date)$"
         rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*\b{_TROUBLE}\b|\b(?:retries|attempts) exhausted\b"
     ),
     example=(
@@ -131,7 +131,7 @@ CUES = Cues(
         r"|\b(?:your|the user['’]?s?) (?:confirmation|approval|permission|consent|go-ahead|ok)\b"
     ),
     described=(
-        r"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:returns|takes|accepts|retrieves|expects"
+        r"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:returns|takes (?!one|a call)|accepts|retrieves|expects"
         r"|provides|supports|receives|describes|computes|calculates|(?:is|can be) (?:used|defined|documented|invoked))\b"
         r"|\b(?:available|following|supported|provided|listed|these|your|my) (?:\w+ )?(?:tools|functions|apis|methods"
         r"|commands)(?: are| include)?$|\bi (?:have access to|can use)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)"
@@ -145,21 +145,22 @@ CUES = Cues(
         r"|fetch(?:es)?|search(?:es)?|can be used|is (?:used|called|an?)|has)\b"
     ),
     outcome=(
-        rf"(?<!for )\b(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"
+        rf"\b(?<!for )(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"
         rf"|reply|output))\b(?: (?:has|have|had|just|also|then|again|already|only|simply|still|both|all|been|always"
         rf"|keeps?|\w+ly))*[ ]{_WENT}|(?:^|\b(?:and|but|which|yet|however) (?:it |this |that )?(?:has |had )?)\W*{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back)\b[^.;]{0,40}"
         rf"\b(?:{_TROUBLE}|response|nothing|limit)\b|\bno (?:answer|response|reply|result|data)\b(?!.*\b(?:until|without|yet"
-        rf"|unless)\b)|\bthis (?:is|was) (?:the|what) (?:{_CALL} )?(?:that|which|i|we)\b"
+        rf"|unless)\b)|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
     ),
     gives_up=(
         rf"\b(?:try|retry|check|ask)(?: it| this| me| the \w+| back)?(?: once)?(?: again)? (?:at a )?{_WHILE}\b(?!, i)"
         r"|\bplease (?:try|retry) again\b|\bg[ia]v(?:e|ing) up\b|\bno luck\b|\b(?:come|check) back later\b"
         r"|\b(?:i|we) (?:(?:will|must|have to|had to|am going to|can only) )?(?:stop(?:ped)?|leave it|end)\b"
-        r"|\b(?:ca|could|can)(?: ?not|n['’]t) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|process)"
+        r"|\b(?:(?:ca|could|can)(?: ?not|n['’]t)|not able to|unable to) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|process)"
         r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
         rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
-        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\bas far as (?:i|we)\b"
+        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\b(?:as far as|all(?: that)?) (?:i|we) (?:can|could|got)\b"
+        r"|\bthis is where (?:it|i)\b|\bno (?:further|other|more) (?:idea|option)|\bhave to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"
         r"|(?:does(?:n['’]t| not)|never) (?:respond|answer|work))"
     ),

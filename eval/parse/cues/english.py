@@ -46,7 +46,9 @@ _WHILE = (
     r" (?:moment|while|minute|hour|day|week)s?|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
 )
 _TROUBLE = r"(?:incident|error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
-_NAMES = r"^(?:(?:on|the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+_NAMES = (
+    r"^(?:(?:on|the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+)
 _SERVICE = r"(?:service|server|endpoint|tool|api)"
 _MORE = r"(?![^?]*\b(?:else|also|another|more|other|further)\b)"
 

@@ -27,7 +27,8 @@ _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
 _NEXT_LINE = re.compile(
-    rf"\s*(?:#+ ?)?(?:\w{{1,12}}[:=] ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))", re.MULTILINE
+    rf"\s*(?:#+ ?)?(?:\w{{1,12}}[:=] ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))",
+    re.MULTILINE,
 )
 _LOGGED = re.compile(
     r"[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"

@@ -2,14 +2,12 @@
 
 from .table import Cues
 
-_MAKE = (
-    r"(?:(?:re-?)?(?:call|runn?|send|issue?|execut|invok|submitt?|us|mak|perform|request|tr[yi]|repeat|attempt|do)"
-    r"(?:e|ing)?|proceed(?:ing)?|retry(?:ing)?|carry|complet(?:e|ing)|trigger|continue|go(?:ing)? ahead|write)"
+_VERB = (
+    r"(?:re-?)?(?:call|runn?|send|issue?|execut|invok|submitt?|us|mak|perform|request|try|repeat|attempt|do|check"
+    r"|query|fetch|proceed)"
 )
-_DOING = (
-    r"(?:call|try|retry|us|runn|invok|execut|mak|repeat|check|send|attempt|issu|query|fetch|request|gett|look"
-    r"|proceed|perform|re-?(?:runn|send|issu|submitt|do|attempt|mak))ing"
-)
+_MAKE = rf"(?:{_VERB}(?:e|ing)?|tri|carry|complet(?:e|ing)|trigger|continue|go(?:ing)? ahead|write)"
+_DOING = rf"(?:{_VERB}|gett|look)ing"
 _FIT = (
     r"(?:correct|fix|revis|updat|adjust|modif|amend|repair|prepar|generat|select|format|refin|simplif|valid|combin"
     r"|need|requir|request|ask|desir|want|expect|intend|suit|improv|repeat|retri|renew|describ|propos|suggest|bas"
@@ -46,8 +44,12 @@ _WHILE = (
     r" (?:moment|while|minute|hour|day|week)s?|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
 )
 _TROUBLE = r"(?:incident|error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
-_NAMES = r"^(?:(?:on|the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+_NAMES = (
+    r"^(?:(?:on|the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
+)
 _SERVICE = r"(?:service|server|endpoint|tool|api)"
+_DO = r"(?:return|take|accept|retrieve|expect|provide|allow|support|receive|compute|calculate|send|list|show)"
+"""What tools do."""
 _MORE = r"(?![^?]*\b(?:else|also|another|more|other|further)\b)"
 
 CUES = Cues(
@@ -58,8 +60,7 @@ CUES = Cues(
         r"|\b(?:i|we)(?:['’]d| would)? (?:(?:need|want|have|ought|decided?|like|love) to\b(?! not\b)"
         r"|(?:need|must|should|can)\b(?! ?not|['’]t))|\bmy (?:call|answer|response|next)\b"
         r"|\b(?:i|we) (?:(?:now|then|first|next|thus|again|also|simply|just|hereby|instead) )?"
-        r"(?:call|use|run|make|invoke|execute|retry|try|re-?send|send|request|check|issue|repeat|query|fetch"
-        r"|look|do|get|ask|submit|perform|apply|start|begin|proceed|go)\b"
+        rf"(?:{_MAKE}|look|get|ask|apply|start|begin|go)\b"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|okay) )(?:now |then |again )?{_DOING}\b"
         r"|\b(?:re)?try(?:ing)? (?:(?:it|this|that|the \w+) )?again\b"
         r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b(?! limit)"
@@ -124,15 +125,15 @@ CUES = Cues(
         rf"\b(?:should|shall|may|must|can) (?:i|we) (?:\w+ly |now |also )?(?:{_MAKE}|start)(?: (?:it|this|that|these|one"
         rf"|so|ahead|now|again|with|the (?:\w+ )?{_CALL}|following)\b[^.!]*)?\?"
         rf"|\b(?:want|like|prefer)(?: for)? (?:me|us) to\b{_MORE}[^.!]*\?"
-        r"|\b(?:is|does|are|would) (?:this|that|it|these)(?: call| one)? (?:ok|okay|fine|al+ ?right|correct|right|what you"
+        r"|\b(?:is|does|are|would) (?:this|that|it|these)(?: call| one)? (?:okay|ok|fine|correct|right|good"
         r"|look|sound|work for)\b[^.!]*\?|\b(?:proceed|go ahead|okay (?:to|if|with))\b[^.!]*\?"
         r"|\b(?:please|(?:do|would|if|once|when|after) you) (?:agree|approve|confirm|allow|mind|say so|want me|would like"
         rf" me)\b|\b(?:let me know|tell me) (?:if|whether|when) (?:i |you|this is|to )\b{_MORE}"
         r"|\b(?:your|the user['’]?s?) (?:confirmation|approval|permission|consent|go-ahead|ok)\b"
     ),
     described=(
-        r"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:returns|takes (?!one|a call)|accepts|retrieves|expects"
-        r"|provides|supports|receives|describes|computes|calculates|(?:is|can be) (?:used|defined|documented|invoked))\b"
+        rf"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:{_DO}s"
+        r"|(?:is|can be) (?:used|defined|documented|invoked))\b(?! one| a call)"
         r"|\b(?:available|following|supported|provided|listed|these|your|my) (?:\w+ )?(?:tools|functions|apis|methods"
         r"|commands)(?: are| include)?$|\bi (?:have access to|can use)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)"
         r"|\b(?:tools?|functions?) (?:that )?i have\b|\bhow to (?:use|call)\b"
@@ -140,9 +141,8 @@ CUES = Cues(
         rf"(?: (?:of|for) (?:the|this|a) (?:[\w.]+ )?{_CALL})?$"
     ),
     does=(
-        r"(?: (?:tool|function|api|method))?,? (?:\w+ly |always |will )?(?:(?:return|take|accept|retrieve|expect|require"
-        r"|provide|allow|let|support|receive|give|get|compute|calculate|send|set|find|check|look|create|book|list|show)s?"
-        r"|fetch(?:es)?|search(?:es)?|can be used|is (?:used|called|an?)|has)\b"
+        rf"(?: (?:tool|function|api|method))?,? (?:\w+ly |always |will )?(?:{_DO}s?|(?:give|get|set|find|look)s?|can be used"
+        r"|is (?:used|called|an?)|has)\b"
     ),
     outcome=(
         rf"\b(?<!for )(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"

@@ -18,6 +18,8 @@ _WENT = (
     r"|han? (?:devuelto|\w+ado))"
 )
 
+_DOES = r"(?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|proporciona|calcula)"
+
 CUES = Cues(
     announced=(
         r"(?<!no )(?<!no lo )(?<!no la )\b\w{2,}(?:aré|eré|iré)\b|(?<!no )\bharé\b"
@@ -57,14 +59,11 @@ CUES = Cues(
         r"|confirma|autoriza)s?\b|\b(?:su|tu) (?:confirmación|aprobación|permiso)\b"
     ),
     described=(
-        r"\b(?:herramienta|función|api|método|comando)\b[^.;:]{0,40}\b(?:devuelve|toma|acepta|obtiene"
-        r"|recibe|requiere|permite|sirve|se usa|proporciona|calcula)\b|\b(?:herramientas"
+        rf"\b(?:herramienta|función|api|método|comando)\b[^.;:]{{0,40}}\b{_DOES}\b|\b(?:herramientas"
         r"|funciones) disponibles\b|\b(?:uso|firma|documentación|referencia)\b\s*[:：]?$|\btengo acceso a\b"
         r"|\bpuedo (?:usar|llamar)\b"
     ),
-    does=(
-        r"[,]? (?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|proporciona|calcula|es una)\b"
-    ),
+    does=rf",? (?:{_DOES}|es una)\b",
     outcome=(
         rf"(?:\b(?:pero|y|sin embargo|{_CALL}|est[aeo]|eso|servidor"
         rf"|servicio|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b"

@@ -32,12 +32,12 @@ _WENT = (
     r"(?:time[ds]?[ -]?out|fail(?:ed|s)|(?:did|has|does)(?:n['’]t| not) (?:work|respond|succe|return|go through|complete"
     r"|answer|came)\w*|(?<!be )(?<!is )(?<!are )(?<!get )returned|came back|never \w+|responded|gave|produced|resulted"
     r"|threw|raised|errored|was (?:\w+ed|(?:un)?successful)|(?:hit|got|received|ran into) (?:an?|no|the)|went \w+"
-    r"|(?:is|was) (?:down|unavailable|not available|not responding)|broke|succeeded|crashed|has been (?:\w+ed|made)"
+    r"|(?:is|was) (?:down|unavailable|not \w+)|broke|succeeded|crashed|has been (?:\w+ed|made)"
     r"|exceeded|expired|keeps \w+ing)"
 )
 _BACK = (
     r"(?:back|up|available|online|again|work(?:s|ing)|responds?|answers?|recover(?:s|ed)|restored|resume[sd]?"
-    r"|returns?|ready|reachable|resolved|over|ended|ends?|possible|operational|stable|fixed|lifted|comes?)\b"
+    r"|returns?|ready|reachable|resolved|over|ended|ends?|possible|stable|fixed|lifted|comes?)\b"
 )
 _WHILE = (
     r"(?:later|tomorrow|(?:an)?other time|next time|eventually|in (?:some|an?|one|two|\d+)(?: few| short)?"
@@ -78,7 +78,7 @@ CUES = Cues(
     ),
     refused=(
         rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\b(?:not to {_MAKE}|done {_DOING})\b"
-        r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|disallowed|pointless"
+        r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|pointless"
         r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
         r"|\b(?:no|need|lack(?:ing)?)(?: the)? (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
         r"\b(?:to|for)\b|\byou cancel\w+"
@@ -101,8 +101,8 @@ CUES = Cues(
         r"|^(?:contact|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
         r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
-        r"|leave|wait(?! for)|(?:recommend|suggest|advise|propose) (?:that|you|to|\w+ing))\b"
-        r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|callers?|support) (?:can|could|may|should|must)\b"
+        r"|leave|wait(?! for)|(?:recommend|suggest|advise) (?:that|you|to|\w+ing))\b"
+        r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|support) (?:can|could|may|should|must)\b"
     ),
     label=(
         rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"

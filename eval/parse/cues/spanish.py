@@ -73,7 +73,7 @@ CUES = Cues(
         r"\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\b(?:vuelv[ae] a intentar|intént[ae])lo\b|\bme rindo\b"
         r"|\b(?:servicio|servidor) (?:no|está)\b|\bnada más\b"
     ),
-    conditional=r"\b(?:si|cuando|en caso de|una vez que|en cuanto|a menos que|para que|hasta que)\b",
+    conditional=r"\b(?:si|cuando|una vez que|en cuanto|a menos que|para que|hasta que)\b",
     earlier=r"\b(?:anterior(?:es)?|previ[ao]s?|antes|últim[ao]|primer[ao]?|originalmente)\b",
     correction=(
         r"\b(?:incorrect[oa]s?|equivoc\w+|correg\w+|correcci[oó]n|corrijo|me equivoqué|está mal|mal"
@@ -83,10 +83,7 @@ CUES = Cues(
         r"\b(?:esta|este|la siguiente|el siguiente|siguiente|dicha|esa|ese)\b ?(?:llamada|solicitud"
         r"|petición|consulta|función|herramienta)?"
     ),
-    soon=(
-        r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|inmediatamente|ya|enseguida|a"
-        r" continuación|nuevamente|por favor)"
-    ),
+    soon=(r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|ya|enseguida|por favor)"),
     so=(r"\b(?:así que|por (?:eso|lo que|lo tanto|ello)|de modo que|entonces)\b"),
     turn=NEVER,
     cause=NEVER,

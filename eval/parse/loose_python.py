@@ -30,7 +30,6 @@ _AFTER_STRING = re.compile(_AFTER.replace("SIGN", "="))
 _AFTER_STRING_WITH_COLON = re.compile(_AFTER.replace("SIGN", "[=:]"))
 _UNITS = 6
 _MAX_CALLS = 64
-_CHARS_PER_UNIT = 128
 
 
 def read_list(

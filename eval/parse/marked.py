@@ -173,10 +173,7 @@ def _element(text: str, match: re.Match[str], context: ParseContext) -> Found | 
         return body and Found(before, body.end, (Finding(Call(name, body.parameters)),), "G1")
     if plain == "start_function_call":
         read = read_payload(text, match.end() + 1, context)
-        if read is None:
-            return None
-        end = context.find(text, "<end_function_call>", read[1])
-        return Found(start, end + 19 if end == read[1] else read[1], read[0], "E1")
+        return read and Found(start, read[1], read[0], "E1")
     known = context.resolve(word)
     if known is None and plain not in CALL_TAGS and plain not in ("invoke", "use_mcp_tool"):
         return None

@@ -89,12 +89,11 @@ def named_at(text: str, at: int, context: ParseContext) -> tuple[list[Finding], 
 
 def _python_list(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:
     end = context.balanced(text, at)
-    calls = list_at(text[at:end], context) if end is not None else []
-    if not calls:
-        calls = list_at(text[at:end], context, colons=True) if end is not None else []
-    if not calls and (loose := loose_python.read_list(text, at, context)):
-        calls, end = loose
-    return (list(map(Finding, calls)), end, "python") if calls and end is not None else None
+    if end is not None:
+        calls = list_at(text[at:end], context) or list_at(text[at:end], context, colons=True)
+    else:
+        calls, end = loose_python.read_list(text, at, context) or ([], at)
+    return (list(map(Finding, calls)), end, "python") if calls else None
 
 
 def _python_call(text: str, at: int, context: ParseContext) -> tuple[list[Finding], int, str] | None:
@@ -104,12 +103,12 @@ def _python_call(text: str, at: int, context: ParseContext) -> tuple[list[Findin
     start = named.start("name")
     end = context.balanced(text, named.end() - 1)
     call = single(text[start:end], context) if end is not None else None
-    if call is None:
-        loose = loose_python.read_call(text, start, context)
-        if loose is None:
-            return None
-        call, end = loose
-    assert end is not None
+    read = (
+        (call, end) if call is not None and end is not None else loose_python.read_call(text, start, context)
+    )
+    if read is None:
+        return None
+    call, end = read
     if start > at and text[end : end + 1] == ")":
         end += 1
     return [Finding(call)], end, "python"

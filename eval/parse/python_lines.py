@@ -91,35 +91,34 @@ def _entries(text: str, context: ParseContext, *, any_name: bool) -> Iterator[_E
             continue
         if is_in_value(text, start):
             continue
-        end = context.balanced(text, match.end() - 1)
-        plain = without_annotations(text[start:end]) if end is not None else None
-        if plain is not None and end is not None:
-            call = single(plain, context)
-            has_all = call is not None and set(context.required_of(name)) <= call.parameters.keys()
-            findings = (Finding(call),) if call is not None and call.parameters and has_all else ()
-        else:
-            read = _read(text, start, match.end() - 1, context, any_name=any_name)
-            if read is None:
-                if any_name:
-                    return
-                continue
-            findings, end = (read[0],), read[1]
-        yield _Entry(Found(start, end, findings, "P"), line, plain is not None)
+        read = _read(text, start, match.end() - 1, context, any_name=any_name)
+        if read is None:
+            if any_name:
+                return
+            continue
+        findings, end, annotated = read
+        yield _Entry(Found(start, end, findings, "P"), line, annotated)
         position = after = end
 
 
 def _read(
     text: str, start: int, opening: int, context: ParseContext, *, any_name: bool
-) -> tuple[Finding, int] | None:
+) -> tuple[tuple[Finding, ...], int, bool] | None:
     quick = _QUICK.match(text, opening + 1, opening + _QUICK_CHARS)
     end = quick.end() if quick is not None else context.balanced(text, opening)
     if end is not None:
-        call = single(text[start:end], context)
+        source = text[start:end]
+        plain = without_annotations(source)
+        call = single(plain or source, context)
+        if plain is not None:
+            required = context.required_of(text[start:opening].strip())
+            complete = call is not None and call.parameters and call.parameters.keys() >= set(required)
+            return ((Finding(call),) if call is not None and complete else ()), end, True
         if call is not None:
-            if is_signature(text[start:end], call, context):
+            if is_signature(source, call, context):
                 return None
             if any_name and not call.parameters and text[opening + 1 : end - 1].strip():
                 return None  # an unknown name with positional text
-            return Finding(call), end
+            return (Finding(call),), end, False
     loose = loose_python.read_call(text, start, context)
-    return None if loose is None else (Finding(loose[0]), loose[1])
+    return None if loose is None else ((Finding(loose[0]),), loose[1], False)

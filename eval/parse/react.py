@@ -7,7 +7,8 @@ from robustbench_tc.schema import Call, Json
 
 from .context import TOOL_NAME, ParseContext, bare_name
 from .found import Finding, Found
-from .json_values import decode, decode_object, object_at
+from .json_calls import arguments_of
+from .json_values import MAX_RAW, decode_object, object_at
 from .names import is_no_name
 from .payload import read_payload
 from .python_calls import single, unwrapped
@@ -39,7 +40,6 @@ _OPENING = re.compile(r"[ \t\n(`*]*+(?=\{)")
 _TOLD = re.compile(r"(?i:call|use|invoke)[ :]{1,3}[`'\"]?([^\s`'\"]{1,128})")
 _UNITS_PER_LABEL = 8
 _MAX_LABELS = 1_536
-_MAX_RAW = 4_096
 
 
 def react(text: str, context: ParseContext) -> list[Found]:
@@ -155,7 +155,9 @@ def _with_input(
     found: dict[str, Json] | None = None
     end = limit
     if text[at : at + 1] in ('"', "'"):
-        found = _quoted(text[at:limit], context)
+        if context.source != "rotbench":  # it takes no input in quotes
+            parameters, raw = arguments_of(text[at:limit].rstrip("` \n"), context)
+            found = None if raw is not None else parameters
     elif (opening := _OPENING.match(text, at, limit)) is not None:
         read = object_at(text[:limit], opening.end(), context) or object_at(text, opening.end(), context)
         if read is not None:
@@ -184,15 +186,4 @@ def _without_object(
             and set(call.parameters) <= set(context.parameters_of(name) or ())
         ):
             return (Finding(call=Call(name, call.parameters)),), limit
-    return (Finding(Call(name, {}), raw=raw[:_MAX_RAW]),), at
-
-
-def _quoted(text: str, context: ParseContext) -> dict[str, Json] | None:
-    """The object in a JSON string. RoTBench does not take an input in quotes as an object."""
-    if context.source == "rotbench":
-        return None
-    try:
-        inner = decode(text.strip().rstrip("`").strip())
-    except ValueError:
-        return None
-    return decode_object(inner, context) if isinstance(inner, str) and context.balanced(inner, 0) else None
+    return (Finding(Call(name, {}), raw=raw[:MAX_RAW]),), at

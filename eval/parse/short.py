@@ -36,6 +36,8 @@ _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 def short_form(text: str, tools: Sequence[Tool]) -> tuple[str, list[Call], int] | None:
     """The code and the calls of a usual reply, and where its final answer begins; None for any other reply."""
     body = text.strip()
+    if '"type"' in body or "'type'" in body:  # perhaps a schema
+        return None
     if not body or len(body) > _MAX or not (body.isascii() or _SURROGATE.search(body) is None):
         return None
     behind = 0
@@ -89,8 +91,6 @@ def _are_usual(calls: list[Call], tools: Sequence[Tool]) -> bool:
                     return False
         elif is_no_name(name) or stripped_prefix(name, certain=True) is not None:
             return False
-        if "type" in call.parameters or dict in map(type, call.parameters.values()):
-            return False  # perhaps a schema
         if len(call.parameters) == 1 and not WRAPPING_KEYS.isdisjoint(call.parameters):
             return False
     return True

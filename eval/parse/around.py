@@ -68,8 +68,6 @@ class Lead(NamedTuple):
     colon: bool
     ended: bool
     """It is a sentence of its own, ended before the call."""
-    block_quote: bool
-    table: bool
     heading: str
     """A heading, or a line in bold, right above."""
     line: str
@@ -140,8 +138,6 @@ def lead_of(text: str, start: int) -> Lead:
         inline,
         colon,
         ended,
-        line.lstrip().startswith(">"),
-        line.lstrip().startswith("|"),
         _heading(front).lower(),
         line,
         fences[-1].lower() if fences else "",

@@ -17,10 +17,11 @@ _MAX_GROUPS = 16
 """So many passages of calls are looked at in one reply; what comes after them is not made."""
 
 _STATUS = (
-    r"(?:(?:http|status|code|result|response|returned|returns|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?|-{1,2}(?!\w) ?"
-    r"|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out"
-    r"|fail(?:ed|s|ure)|e(?:timedout|conn\w+)|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)"
-    r"|denied|refused|rejected|blocked|dropped|hung|skipped|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline|[✗✘❌✓✔✅⏱⌛⚠])"
+    r"(?:(?:http|status|code|result|response|returned|got|gave|was|is|it|has|with|an?)\b[ :=]{0,2}|[:=|([{] ?"
+    r"|-{1,2}(?!\w) ?|[—–] ?){0,5}(?:[45]\d\d\b|err(?:or|ored)?\b|time[ds]?[ -]?out|fail(?:ed|s|ure)|e(?:timedout|conn\w+)"
+    r"|no (?:answer|response|reply|result|output|data)|un(?:available|answered|reachable)|denied|refused|rejected"
+    r"|blocked|dropped|hung|skipped|\w*(?:exception|error)\b(?=:)|traceback|crashed|aborted|cancell?ed|offline"
+    r"|[✗✘❌✓✔✅⏱⌛⚠])"
 )
 _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|➜|➔|⟶|{_STATUS})")
 """What came of a call, right behind it: whatever an arrow points at, or a status."""
@@ -31,8 +32,9 @@ _NEXT_LINE = re.compile(
     re.MULTILINE,
 )
 _LOGGED = re.compile(
-    r"[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT"
-    r"|CANCELLED)\b|[45]\d\d\b|[✗✘❌✓✔✅⏱⌛⚠])"
+    r"[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]"
+    r"|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT|CANCELLED)\b|[45]\d\d\b"
+    r"|[✗✘❌✓✔✅⏱⌛⚠])"
 )
 """The beginning of a line of a log: a time, a level, a status."""
 
@@ -58,7 +60,9 @@ def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[li
     spoken: list[bool] = []
     for number, group in enumerate(groups):
         following = next((start for start, _ in spans if start >= group.end), -1)
-        dropped = number >= _MAX_GROUPS or (following >= 0 and _is_corrected(text, group.end, following))
+        between = text[group.end : max(following, group.end)][:NEAR].lower()
+        taken_back = cues_for(between).correction.search(between) is not None
+        dropped = number >= _MAX_GROUPS or taken_back
         spoken.append(dropped or cue(text, group, following if following >= 0 else len(text)) is not None)
     for number, (one, two) in enumerate(pairwise(groups)):  # an item of a list is what the item above it is
         spoken[number + 1] |= spoken[number] and _in_one_list(text, one, two)
@@ -79,14 +83,8 @@ def _in_one_list(text: str, one: Group, two: Group) -> bool:
     return len(lines) == 2 and _ITEM.fullmatch(lines[1]) is not None
 
 
-def _is_corrected(text: str, end: int, following: int) -> bool:
-    """Whether the reply takes back what it wrote before it writes a call again."""
-    between = text[end:following][:NEAR].lower()
-    return cues_for(between).correction.search(between) is not None
-
-
 def beside_refusal(text: str, marked: Sequence[Found]) -> bool:
-    """Whether the prose around marked calls refuses, reports, supposes or questions them."""
+    """Whether the prose around marked calls has them as what it refuses, reports, puts off or questions."""
     groups = groups_of(text, marked)[:_MAX_GROUPS]
     for number, group in enumerate(groups):
         limit = groups[number + 1].start if number + 1 < len(groups) else len(text)
@@ -116,7 +114,7 @@ def cue(text: str, group: Group, limit: int) -> str | None:
     tail = tail_of(text, group.end, limit)
     if not (lead.clause or lead.heading or tail.text or lead.line.strip()):
         return None
-    if lead.table or "|" in tail.line:
+    if lead.line.lstrip().startswith("|") or "|" in tail.line:
         return "table"
     if lead.fence in ("diff", "patch"):
         return "diff"
@@ -128,7 +126,7 @@ def cue(text: str, group: Group, limit: int) -> str | None:
         return reason
     if lead.inline and not lead.colon and not announced:
         return "inline"
-    if lead.block_quote and not lead.colon:
+    if lead.line.lstrip().startswith(">") and not lead.colon:
         return "block quotation"
     names = [finding.call.name.lower() for one in group.members for finding in one.findings]
     question = tail.line.startswith(_QUESTIONS)
@@ -199,33 +197,30 @@ def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question
         return None
     if lead.ended:
         return _governed_by_sentence(lead.clause, names, cues)
-    clause, concludes = _last_clause(lead.clause, cues)
+    so, turn = _last(cues.so, lead.clause), _last(cues.turn, lead.clause)
+    clause = lead.clause[max(so, turn, 0) :].strip()
     announced = _last(cues.announced, clause)
     if cues.asked.search(clause) or ((announced < 0 or question) and cues.asked.search(clause + "?")):
         return "asked"
     if cues.deferred.search(clause):
         return "deferred"
-    clause = clause[max(0, _last(cues.cause, clause)) :]
-    announced = _last(cues.announced, clause)
+    caused = _last(cues.cause, clause)
+    if caused > 0:
+        clause = clause[caused:]
+        announced = _last(cues.announced, clause)
     for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("example", cues.example)):
         last = _last(pattern, clause)
         if last >= 0 and last >= announced:
             return name
     if announced >= 0:
         return None
-    if not concludes and (cues.reported.search(clause) or (lead.colon and cues.past.search(clause))):
+    if so <= turn and (cues.reported.search(clause) or (lead.colon and cues.past.search(clause))):
         return "reported"
     if cues.label.search(clause):
         return "label"
     if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
         return "described"
     return None
-
-
-def _last_clause(clause: str, cues: Compiled) -> tuple[str, bool]:
-    """The last clause of a sentence, and whether it says what is done because of what stands in front of it."""
-    so, turn = _last(cues.so, clause), _last(cues.turn, clause)
-    return clause[max(so, turn, 0) :].strip(), so > turn
 
 
 def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> str | None:

@@ -19,7 +19,7 @@ _FENCE_LINE = re.compile(r"[ \t>]*(?:```|~~~)[\w+-]{0,20}[ \t]*")
 _FENCE_OPENS = re.compile(r"^[ \t>]*(?:```|~~~)([\w+-]{0,20})", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _QUOTATION = re.compile(
-    r"\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w)"
+    r"(?=[\"“«「'])(?:\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w))"
 )
 """What somebody else said or wrote."""
 
@@ -68,8 +68,6 @@ class Lead(NamedTuple):
     colon: bool
     ended: bool
     """It is a sentence of its own, ended before the call."""
-    block_quote: bool
-    table: bool
     heading: str
     """A heading, or a line in bold, right above."""
     line: str
@@ -105,23 +103,24 @@ def _is_glue(text: str, start: int, end: int) -> bool:
     """Whether only layout, little words, comments and the beginning of a line of code stand there."""
     if end - start > NEAR:
         return not text[start:end].strip()
-    between = text[start:end]
-    code = _CODE_LEAD.search(between[-128:])
-    if code is not None:
-        between = between[: len(between) - len(between[-128:]) + code.start()]
-    return _GLUE.fullmatch(between) is not None
+    return _GLUE.fullmatch(_without_code(text[start:end])) is not None
+
+
+def _without_code(before: str) -> str:
+    """The text without the beginning of a line of code that ends it (`result = await `)."""
+    if before.endswith("\n"):
+        return before
+    code = _CODE_LEAD.search(before, max(before.rfind("\n") + 1, len(before) - 128))
+    return before if code is None else before[: code.start()]
 
 
 def lead_of(text: str, start: int) -> Lead:
     """What stands in front of `start`, as far as it can govern a call there."""
     base = max(0, start - NEAR)
-    before = text[base:start]
-    code = _CODE_LEAD.search(before[-128:])
-    if code is not None:
-        before = before[: len(before) - len(before[-128:]) + code.start()]
+    before = _without_code(text[base:start])
     line = before[before.rfind("\n") + 1 :]
     fences = _FENCE_OPENS.findall(before)
-    inline = any(sign.isalnum() for sign in _stripped(before[before.rfind("\n") + 1 :]))
+    inline = any(sign.isalnum() for sign in _stripped(line))
     front = _QUOTATION.sub("_", _stripped(before))
     parted = _BLANK_LINE.search(before, len(before.rstrip("`*_ \t\r\n"))) is not None
     body = _ABBREVIATED.sub(_without_dots, front).rstrip("*_ ")
@@ -139,8 +138,6 @@ def lead_of(text: str, start: int) -> Lead:
         inline,
         colon,
         ended,
-        line.lstrip().startswith(">"),
-        line.lstrip().startswith("|"),
         _heading(front).lower(),
         line,
         fences[-1].lower() if fences else "",

@@ -54,7 +54,7 @@ class ParseContext:
     with the parameters of its first entry.
     """
 
-    __slots__ = ("_back", "_declared", "cut", "flags", "left", "source", "tools")
+    __slots__ = ("_declared", "cut", "flags", "left", "name_back", "source", "tools")
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ParseContext:
         self.cut = cut
         self.left = ALLOWANCE
         self.flags: list[str] = []
-        self._back = name_back
+        self.name_back = name_back
         self._declared: Declared | None = None
 
     @property
@@ -90,7 +90,7 @@ class ParseContext:
         declared = self.declared
         if name in declared:
             return name
-        if self._back is not None and (meant := self._back(name)) in declared:
+        if self.name_back is not None and (meant := self.name_back(name)) in declared:
             return meant
         rest = stripped_prefix(name)
         if rest is not None:
@@ -112,11 +112,6 @@ class ParseContext:
     def knows(self, name: str) -> bool:
         """Whether the registry has a tool of exactly this name."""
         return name in self.declared
-
-    @property
-    def resolve_back(self) -> Callable[[str], str] | None:
-        """The way back from wire names."""
-        return self._back
 
     def written(self, name: str) -> str:
         """The name that a call gets: the registry's where there is one, else as it was written."""

@@ -11,8 +11,6 @@ from .found import Finding
 from .json_values import MAX_RAW, arguments_at, clean, clean_text, decode, decode_object, value_at
 from .names import declines, is_no_name
 
-__all__ = ["NAME_KEYS", "PARAMETER_KEYS", "call_of", "calls_of", "clean", "decode", "native"]
-
 NAME_KEYS = ("name", "function", "tool", "func_name", "tool_name", "action")
 PARAMETER_KEYS = ("parameters", "arguments", "params", "args", "action_input")
 """The keys of scoring.md; `_NAMES` and `_PARAMETERS` hold all that are read, without case and underscores."""

@@ -25,12 +25,11 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,4}
 _WORD = re.compile(r"[^\W\d]\w*+(?:[ ][\w]++){0,12}(?=\s*+(?:[,)\]]|\Z))")
 _MOMENT = re.compile(r"(?:\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}(?::\d{2})?)(?=\s*+[,)\]])")
 _BETWEEN = re.compile(r"\s*+(,?)\s*+")
-_AFTER = r"""\s*+(?:[)\]]|\Z|,\s*+(?:["'“‘]?[^\W\d][\w.-]{0,127}?["'”’]?\s*+SIGN|\)|\]))"""
+_AFTER = r"""\s*+(?:\)|\]\s*+(?:\Z|[\n`<.])|\Z|,\s*+(?:["'“‘]?[^\W\d][\w.-]{0,127}?["'”’]?\s*+SIGN|\)|\]))"""
 _AFTER_STRING = re.compile(_AFTER.replace("SIGN", "="))
 _AFTER_STRING_WITH_COLON = re.compile(_AFTER.replace("SIGN", "[=:]"))
 _UNITS = 6
 _MAX_CALLS = 64
-_CHARS_PER_UNIT = 128
 
 
 def read_list(

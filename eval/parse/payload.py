@@ -103,12 +103,12 @@ def _python_call(text: str, at: int, context: ParseContext) -> tuple[list[Findin
     start = named.start("name")
     end = context.balanced(text, named.end() - 1)
     call = single(text[start:end], context) if end is not None else None
-    if call is None:
-        loose = loose_python.read_call(text, start, context)
-        if loose is None:
-            return None
-        call, end = loose
-    assert end is not None
+    read = (
+        (call, end) if call is not None and end is not None else loose_python.read_call(text, start, context)
+    )
+    if read is None:
+        return None
+    call, end = read
     if start > at and text[end : end + 1] == ")":
         end += 1
     return [Finding(call)], end, "python"

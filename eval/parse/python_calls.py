@@ -200,9 +200,6 @@ def _is_a_value(body: str, start: int, context: ParseContext) -> bool:
             return True
         near = body[max(0, start - 4_096) : start]
         return near.count("{") > near.count("}")
-    if before in ('"', "'"):
-        outside = body[max(0, start - 64) : start].rstrip(" \t\n\r\"'")[-1:]
-        return outside != "" and outside in "([{,:="
     if before == "=":  # `calls = […]` is code, `f(x=[…]` an argument
         line = body[body.rfind("\n", max(0, start - 256), start) + 1 : start]
         return "(" in line or "[" in line or "{" in line

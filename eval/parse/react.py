@@ -8,7 +8,7 @@ from robustbench_tc.schema import Call, Json
 from .context import TOOL_NAME, ParseContext, bare_name
 from .found import Finding, Found
 from .json_calls import arguments_of
-from .json_values import decode_object, object_at
+from .json_values import MAX_RAW, decode_object, object_at
 from .names import is_no_name
 from .payload import read_payload
 from .python_calls import single, unwrapped
@@ -40,7 +40,6 @@ _OPENING = re.compile(r"[ \t\n(`*]*+(?=\{)")
 _TOLD = re.compile(r"(?i:call|use|invoke)[ :]{1,3}[`'\"]?([^\s`'\"]{1,128})")
 _UNITS_PER_LABEL = 8
 _MAX_LABELS = 1_536
-_MAX_RAW = 4_096
 
 
 def react(text: str, context: ParseContext) -> list[Found]:
@@ -187,4 +186,4 @@ def _without_object(
             and set(call.parameters) <= set(context.parameters_of(name) or ())
         ):
             return (Finding(call=Call(name, call.parameters)),), limit
-    return (Finding(Call(name, {}), raw=raw[:_MAX_RAW]),), at
+    return (Finding(Call(name, {}), raw=raw[:MAX_RAW]),), at

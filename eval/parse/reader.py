@@ -247,7 +247,7 @@ def _end_of_thought(context: ParseContext) -> Callable[[str], int | None]:
     """Where in an open thought the marked calls begin that end the reply."""
 
     def find(thought: str) -> int | None:
-        inner = ParseContext(context.source, context.tools, context.resolve_back)
+        inner = ParseContext(context.source, context.tools, context.name_back)
         found = _outermost(read_marked(thought, inner))
         start: int | None = None
         end = len(turns.without_trailing_markers(thought))
@@ -265,7 +265,7 @@ def _has_call(thought: str, context: ParseContext) -> bool:
     marked = "<" in thought or "[" in thought or "ction" in thought.lower()
     if not marked and context.tools and not any(tool.name in thought for tool in context.tools):
         return False
-    inner = ParseContext(context.source, context.tools, context.resolve_back)
+    inner = ParseContext(context.source, context.tools, context.name_back)
     inner.left = _THOUGHT_ALLOWANCE
     thought = turns.without_end_markers(without_thought_tags(without_namespaces(thought)))
     if thought.lstrip().startswith("analysis"):

@@ -114,11 +114,6 @@ LABELS = re.compile(r"\n" + _LABEL)
 WEAK_LABELS = re.compile(rf"\n{_LEAD}(?P<weak>{_WEAK}){_TAIL}")
 """Labels that mean a result only behind a call."""
 
-LOWER_LABELS = re.compile(
-    r"\n[ \t]{0,8}(?:user|human)[ \t]{0,2}:[^\n]{0,2000}\n\s{0,8}(?:assistant|ai)[ \t]{0,2}:"
-)
-"""A user's and an assistant's turn in lower case: one alone may be an argument's name."""
-
 CALL_BEFORE = re.compile(r"[\w\]]\(|\{|<[\w|｜]|\baction\b|\[TOOL|✿", re.IGNORECASE)
 """What must stand before a weak label ("Output:") for it to be the result of a call."""
 

@@ -5,7 +5,7 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from robustbench_tc.eval.parse.context import ParseContext
-from robustbench_tc.eval.parse.json_calls import clean, decode
+from robustbench_tc.eval.parse.json_values import clean, decode
 from robustbench_tc.eval.parse.python_values import tree
 from robustbench_tc.schema import OMIT, Json
 

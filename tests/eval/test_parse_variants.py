@@ -255,6 +255,7 @@ def test_a_quoted_key_with_a_colon_may_follow_a_text() -> None:
     assert calls("[book(a='x', 'from': 'B')]") == [("book", {"a": "x", "from": "B"})]
     assert calls("[book(a='', 'from': '')]") == [("book", {"a": "", "from": ""})]
     assert calls("[book(a='it's, ok', b='x')]") == [("book", {"a": "it's, ok", "b": "x"})]
+    assert calls("[book(a='['x', 'y: 1']')]") == [("book", {"a": "['x', 'y: 1']"})]
 
 
 def test_a_colon_counts_only_directly_inside_the_parentheses() -> None:
@@ -322,11 +323,6 @@ def test_blocks_between_call_tags(text: str) -> None:
 def test_a_closing_tag_inside_a_string_does_not_close() -> None:
     text = tagged('{"name": "a", "parameters": {"x": "</tool_call>"}}')
     assert calls(text, "apibank") == [("a", {"x": "</tool_call>"})]
-
-
-@pytest.mark.parametrize("name", ["none", "None", " NONE "])
-def test_a_call_named_none_declines(name: str) -> None:
-    assert parse(tagged(f'{{"name": "{name}", "parameters": {{}}}}'), source="apibank").calls == ()
 
 
 @pytest.mark.parametrize("name", ["none", "None", " NONE ", "null", "no_tool"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -291,7 +292,7 @@ def test_fences_under_sentences_are_all_calls() -> None:
 
 # --- native calls -------------------------------------------------------------------------------------------------
 
-SPELLINGS = {
+SPELLINGS: dict[str, Callable[[str], str]] = {
     "trailing comma": lambda text: text[:-1] + ",}",
     "single quotes": lambda text: text.replace('"', "'"),
     "double-encoded": json.dumps,

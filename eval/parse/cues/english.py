@@ -2,14 +2,12 @@
 
 from .table import Cues
 
-_MAKE = (
-    r"(?:(?:re-?)?(?:call|runn?|send|issue?|execut|invok|submitt?|us|mak|perform|request|tr[yi]|repeat|attempt|do)"
-    r"(?:e|ing)?|proceed(?:ing)?|retry(?:ing)?|carry|complet(?:e|ing)|trigger|continue|go(?:ing)? ahead|write)"
+_VERB = (
+    r"(?:re-?)?(?:call|runn?|send|issue?|execut|invok|submitt?|us|mak|perform|request|try|repeat|attempt|do|check"
+    r"|query|fetch|proceed)"
 )
-_DOING = (
-    r"(?:call|try|retry|us|runn|invok|execut|mak|repeat|check|send|attempt|issu|query|fetch|request|gett|look"
-    r"|proceed|perform|re-?(?:runn|send|issu|submitt|do|attempt|mak))ing"
-)
+_MAKE = rf"(?:{_VERB}(?:e|ing)?|tri|carry|complet(?:e|ing)|trigger|continue|go(?:ing)? ahead|write)"
+_DOING = rf"(?:{_VERB}|gett|look)ing"
 _FIT = (
     r"(?:correct|fix|revis|updat|adjust|modif|amend|repair|prepar|generat|select|format|refin|simplif|valid|combin"
     r"|need|requir|request|ask|desir|want|expect|intend|suit|improv|repeat|retri|renew|describ|propos|suggest|bas"
@@ -34,12 +32,12 @@ _WENT = (
     r"(?:time[ds]?[ -]?out|fail(?:ed|s)|(?:did|has|does)(?:n['’]t| not) (?:work|respond|succe|return|go through|complete"
     r"|answer|came)\w*|(?<!be )(?<!is )(?<!are )(?<!get )returned|came back|never \w+|responded|gave|produced|resulted"
     r"|threw|raised|errored|was (?:\w+ed|(?:un)?successful)|(?:hit|got|received|ran into) (?:an?|no|the)|went \w+"
-    r"|(?:is|was) (?:down|unavailable|not available|not responding)|broke|succeeded|crashed|has been (?:\w+ed|made)"
+    r"|(?:is|was) (?:down|unavailable|not \w+)|broke|succeeded|crashed|has been (?:\w+ed|made)"
     r"|exceeded|expired|keeps \w+ing)"
 )
 _BACK = (
     r"(?:back|up|available|online|again|work(?:s|ing)|responds?|answers?|recover(?:s|ed)|restored|resume[sd]?"
-    r"|returns?|ready|reachable|resolved|over|ended|ends?|possible|operational|stable|fixed|lifted|comes?)\b"
+    r"|returns?|ready|reachable|resolved|over|ended|ends?|possible|stable|fixed|lifted|comes?)\b"
 )
 _WHILE = (
     r"(?:later|tomorrow|(?:an)?other time|next time|eventually|in (?:some|an?|one|two|\d+)(?: few| short)?"
@@ -50,6 +48,8 @@ _NAMES = (
     r"^(?:(?:on|the|my|our|a|an|all|these|those|this|that|here|is|are|list|details?|status|of|and|any) )*"
 )
 _SERVICE = r"(?:service|server|endpoint|tool|api)"
+_DO = r"(?:return|take|accept|retrieve|expect|provide|allow|support|receive|compute|calculate|send|list|show)"
+"""What tools do."""
 _MORE = r"(?![^?]*\b(?:else|also|another|more|other|further)\b)"
 
 CUES = Cues(
@@ -60,8 +60,7 @@ CUES = Cues(
         r"|\b(?:i|we)(?:['’]d| would)? (?:(?:need|want|have|ought|decided?|like|love) to\b(?! not\b)"
         r"|(?:need|must|should|can)\b(?! ?not|['’]t))|\bmy (?:call|answer|response|next)\b"
         r"|\b(?:i|we) (?:(?:now|then|first|next|thus|again|also|simply|just|hereby|instead) )?"
-        r"(?:call|use|run|make|invoke|execute|retry|try|re-?send|send|request|check|issue|repeat|query|fetch"
-        r"|look|do|get|ask|submit|perform|apply|start|begin|proceed|go)\b"
+        rf"(?:{_MAKE}|look|get|ask|apply|start|begin|go)\b"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|okay) )(?:now |then |again )?{_DOING}\b"
         r"|\b(?:re)?try(?:ing)? (?:(?:it|this|that|the \w+) )?again\b"
         r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b(?! limit)"
@@ -79,7 +78,7 @@ CUES = Cues(
     ),
     refused=(
         rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\b(?:not to {_MAKE}|done {_DOING})\b"
-        r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|disallowed|pointless"
+        r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|pointless"
         r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
         r"|\b(?:no|need|lack(?:ing)?)(?: the)? (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
         r"\b(?:to|for)\b|\byou cancel\w+"
@@ -89,21 +88,21 @@ CUES = Cues(
         r"|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
     ),
     deferred=(
-        rf"(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )\b(?:once|when(?:ever)?|after|if|as soon as|until"
+        rf"\b(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )(?:once|when(?:ever)?|after|if|as soon as|until"
         rf"|till|should|in case|unless|the moment|provided(?: that)?|assuming(?: that)?) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
         rf"|ha(?:s|ve) (?:been )?){{0,6}}?{_BACK}|\bif (?:you|needed|necessary|required|desired)\b"
         r"|\b(?:once|as soon as|until) (?:the|there|it|this|that|then|things|everything)\b"
-        rf"|(?:^|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
-        rf"[ ])(?:(?:at|some|a|on) )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
-        r"|(?<!so )(?<!that )\byou(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
+        rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
+        rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
+        r"|\b(?<!so )(?<!that )you(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
         r"|must|welcome|free|(?:need|have) to)\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
         r"|\bon your (?:side|end|own|machine|system)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
         r"|^(?:contact|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
         r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
-        r"|leave|wait(?! for)|(?:recommend|suggest|advise|propose) (?:that|you|to|\w+ing))\b"
-        r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|callers?|support) (?:can|could|may|should|must)\b"
+        r"|leave|wait(?! for)|(?:recommend|suggest|advise) (?:that|you|to|\w+ing))\b"
+        r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|support) (?:can|could|may|should|must)\b"
     ),
     label=(
         rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
@@ -126,15 +125,15 @@ CUES = Cues(
         rf"\b(?:should|shall|may|must|can) (?:i|we) (?:\w+ly |now |also )?(?:{_MAKE}|start)(?: (?:it|this|that|these|one"
         rf"|so|ahead|now|again|with|the (?:\w+ )?{_CALL}|following)\b[^.!]*)?\?"
         rf"|\b(?:want|like|prefer)(?: for)? (?:me|us) to\b{_MORE}[^.!]*\?"
-        r"|\b(?:is|does|are|would) (?:this|that|it|these)(?: call| one)? (?:ok|okay|fine|al+ ?right|correct|right|what you"
+        r"|\b(?:is|does|are|would) (?:this|that|it|these)(?: call| one)? (?:okay|ok|fine|correct|right|good"
         r"|look|sound|work for)\b[^.!]*\?|\b(?:proceed|go ahead|okay (?:to|if|with))\b[^.!]*\?"
         r"|\b(?:please|(?:do|would|if|once|when|after) you) (?:agree|approve|confirm|allow|mind|say so|want me|would like"
         rf" me)\b|\b(?:let me know|tell me) (?:if|whether|when) (?:i |you|this is|to )\b{_MORE}"
         r"|\b(?:your|the user['’]?s?) (?:confirmation|approval|permission|consent|go-ahead|ok)\b"
     ),
     described=(
-        r"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:returns|takes (?!one|a call)|accepts|retrieves|expects"
-        r"|provides|supports|receives|describes|computes|calculates|(?:is|can be) (?:used|defined|documented|invoked))\b"
+        rf"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:{_DO}s"
+        r"|(?:is|can be) (?:used|defined|documented|invoked))\b(?! one| a call)"
         r"|\b(?:available|following|supported|provided|listed|these|your|my) (?:\w+ )?(?:tools|functions|apis|methods"
         r"|commands)(?: are| include)?$|\bi (?:have access to|can use)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)"
         r"|\b(?:tools?|functions?) (?:that )?i have\b|\bhow to (?:use|call)\b"
@@ -142,12 +141,11 @@ CUES = Cues(
         rf"(?: (?:of|for) (?:the|this|a) (?:[\w.]+ )?{_CALL})?$"
     ),
     does=(
-        r"(?: (?:tool|function|api|method))?,? (?:\w+ly |always |will )?(?:(?:return|take|accept|retrieve|expect|require"
-        r"|provide|allow|let|support|receive|give|get|compute|calculate|send|set|find|check|look|create|book|list|show)s?"
-        r"|fetch(?:es)?|search(?:es)?|can be used|is (?:used|called|an?)|has)\b"
+        rf"(?: (?:tool|function|api|method))?,? (?:\w+ly |always |will )?(?:{_DO}s?|(?:give|get|set|find|look)s?|can be used"
+        r"|is (?:used|called|an?)|has)\b"
     ),
     outcome=(
-        rf"(?<!for )\b(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"
+        rf"\b(?<!for )(?:it|this|which|they|both|these|those|(?:\w+ ){{0,2}}(?:{_CALL}|{_SERVICE}|response|result|system"
         rf"|reply|output))\b(?: (?:has|have|had|just|also|then|again|already|only|simply|still|both|all|been|always"
         rf"|keeps?|\w+ly))*[ ]{_WENT}|(?:^|\b(?:and|but|which|yet|however) (?:it |this |that )?(?:has |had )?)\W*{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back)\b[^.;]{0,40}"

@@ -18,6 +18,8 @@ _WENT = (
     r"|han? (?:devuelto|\w+ado))"
 )
 
+_DOES = r"(?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|proporciona|calcula)"
+
 CUES = Cues(
     announced=(
         r"(?<!no )(?<!no lo )(?<!no la )\b\w{2,}(?:aré|eré|iré)\b|(?<!no )\bharé\b"
@@ -57,14 +59,11 @@ CUES = Cues(
         r"|confirma|autoriza)s?\b|\b(?:su|tu) (?:confirmación|aprobación|permiso)\b"
     ),
     described=(
-        r"\b(?:herramienta|función|api|método|comando)\b[^.;:]{0,40}\b(?:devuelve|toma|acepta|obtiene"
-        r"|recibe|requiere|permite|sirve|se usa|proporciona|calcula)\b|\b(?:herramientas"
+        rf"\b(?:herramienta|función|api|método|comando)\b[^.;:]{{0,40}}\b{_DOES}\b|\b(?:herramientas"
         r"|funciones) disponibles\b|\b(?:uso|firma|documentación|referencia)\b\s*[:：]?$|\btengo acceso a\b"
         r"|\bpuedo (?:usar|llamar)\b"
     ),
-    does=(
-        r"[,]? (?:devuelve|toma|acepta|obtiene|recibe|requiere|permite|sirve|se usa|proporciona|calcula|es una)\b"
-    ),
+    does=rf",? (?:{_DOES}|es una)\b",
     outcome=(
         rf"(?:\b(?:pero|y|sin embargo|{_CALL}|est[aeo]|eso|servidor"
         rf"|servicio|que|aunque)\b[^.;]{{0,32}}){_WENT}|^[^\w]*{_WENT}|\bhubo un error\b"
@@ -74,7 +73,7 @@ CUES = Cues(
         r"\bmás tarde\b|\ben unos (?:minutos|momentos)\b|\b(?:vuelv[ae] a intentar|intént[ae])lo\b|\bme rindo\b"
         r"|\b(?:servicio|servidor) (?:no|está)\b|\bnada más\b"
     ),
-    conditional=r"\b(?:si|cuando|en caso de|una vez que|en cuanto|a menos que|para que|hasta que)\b",
+    conditional=r"\b(?:si|cuando|una vez que|en cuanto|a menos que|para que|hasta que)\b",
     earlier=r"\b(?:anterior(?:es)?|previ[ao]s?|antes|últim[ao]|primer[ao]?|originalmente)\b",
     correction=(
         r"\b(?:incorrect[oa]s?|equivoc\w+|correg\w+|correcci[oó]n|corrijo|me equivoqué|está mal|mal"
@@ -84,10 +83,7 @@ CUES = Cues(
         r"\b(?:esta|este|la siguiente|el siguiente|siguiente|dicha|esa|ese)\b ?(?:llamada|solicitud"
         r"|petición|consulta|función|herramienta)?"
     ),
-    soon=(
-        r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|inmediatamente|ya|enseguida|a"
-        r" continuación|nuevamente|por favor)"
-    ),
+    soon=(r"(?:ahora(?: mismo)?|de nuevo|otra vez|primero|luego|después|ya|enseguida|por favor)"),
     so=(r"\b(?:así que|por (?:eso|lo que|lo tanto|ello)|de modo que|entonces)\b"),
     turn=NEVER,
     cause=NEVER,

@@ -34,7 +34,7 @@ CUES = Cues(
         r"|\b(?:unaweza|mnaweza|unapaswa|tafadhali)\b|\bmwenyewe\b|^jaribu\b"
     ),
     label=(
-        rf"^(?:{_CALL}|jaribio|majaribio) (?:\w*(?:shind|kwisha|kata|subiri|pit|fany|tum)\w*|wa awali|la awali|hadi sasa)(?: \w+)*$"
+        rf"^(?:{_CALL}|majaribio) (?:\w*(?:shind|kwisha|kata|subiri|pit|fany|tum)\w*|wa awali|la awali|hadi sasa)(?: \w+)*$"
         rf"|^(?:historia|kumbukumbu|orodha|mpango|hitilafu|kosa)\b[^,]*$|\bhadi sasa$"
     ),
     example=r"\bkwa mfano\b|\bm[fi]+ano\b|\bkama vile\b|\bkitu kama\b|\bkiolezo\b",

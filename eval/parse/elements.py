@@ -304,18 +304,18 @@ def _value_at(
     )
     if not context.spend((limit - start) // 128):
         return None
-    ends: list[tuple[str, int]] = []
+    first = -1
     at = start
     while (end := context.find(text, f"</{tag}>", at, limit)) >= 0:
         at = end + len(tag) + 3
-        ends.append((text[start:end], at))
         if _may_follow(text, at, closing, schemas):
-            return ends[-1]
+            return text[start:end], at
+        first = end if first < 0 else first
+    if first >= 0:
+        return text[start:first], first + len(tag) + 3
     last = context.find(text, closing, start, limit) if open_ended else -1
     stop = last if last >= 0 else limit
-    if open_ended and not ends and stop < len(text):
-        return text[start:stop].rstrip(), stop
-    return ends[0] if ends else None
+    return (text[start:stop].rstrip(), stop) if open_ended and stop < len(text) else None
 
 
 def _may_follow(text: str, at: int, closing: str, schemas: dict[str, Json]) -> bool:

@@ -17,7 +17,7 @@ _FIT = (
 _PREPARED = (
     rf"(?:(?:re-?)?(?:{_FIT}|identif|construct|formulat|creat|draft|complet|verif|match|extract|fill|review|check"
     r"|determin|decid|conclud|notic|reali[sz]|figur|plann|chang|remov|replac|swapp|pick|dropp|add|convert"
-    r"|shorten|merg|compos|form|mapp|design|craft|produc|deriv|turn|spell|assembl|put together|switch|worked out))"
+    r"|shorten|merg|compos|form|mapp|design|produc|deriv|turn|spell|assembl|put together|switch|worked out))"
 )
 """What one does to a call, or thinks, before one makes it."""
 _PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost)"
@@ -57,9 +57,9 @@ CUES = Cues(
         r"\b(?:i|we)(?:['’]ll| will| shall)(?! not\b| never\b)\b|\blet(?: me|['’]s| us)\b(?! (?:not|know)\b)"
         r"|\b(?:i|we)(?:['’]m| am|['’]re| are) (?:(?:going|about) to\b|(?:now|also|simply)?\s?"
         r"(?!refus|declin|giv)\w+ing\b)"
-        r"|\b(?:i|we)(?:['’]d| would)? (?:(?:need|want|have|ought|decided?|like|love) to\b(?! not\b)"
+        r"|\b(?:i|we)(?:['’]d| would)? (?:(?:need|want|have|decided?|like|love) to\b(?! not\b)"
         r"|(?:need|must|should|can)\b(?! ?not|['’]t))|\bmy (?:call|answer|response|next)\b"
-        r"|\b(?:i|we) (?:(?:now|then|first|next|thus|again|also|simply|just|hereby|instead) )?"
+        r"|\b(?:i|we) (?:(?:now|then|first|next|thus|again|also|simply|just|instead) )?"
         rf"(?:{_MAKE}|look|get|ask|apply|start|begin|go)\b"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|okay) )(?:now |then |again )?{_DOING}\b"
         r"|\b(?:re)?try(?:ing)? (?:(?:it|this|that|the \w+) )?again\b"
@@ -67,7 +67,7 @@ CUES = Cues(
     ),
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|just|once|first|then|also|now|have|even"
-        rf"|\w+ly|twice))* (?!{_PREPARED}){_PAST}\b"
+        rf"|\w+ly|twice))* (?:(?!{_PREPARED}){_PAST}|re(?:quest|peat|tri)ed)\b"
         r"|\b(?:i|we) (?:(?:was|were) (?:about|going|\w+ing)|(?:wanted|meant|hoped|intended|planned) to)\b"
         rf"|\b(?:i|we)(?:['’]ve| have) been \w+ing\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
         r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
@@ -102,11 +102,11 @@ CUES = Cues(
         r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
         r"|leave|wait(?! for)|(?:recommend|suggest|advise) (?:that|you|to|\w+ing))\b"
-        r"|\b(?:users?|anyone|one|someone|admin\w*|developers?|support) (?:can|could|may|should|must)\b"
+        r"|\b(?:users?|anyone|one|someone|admin\w*|support) (?:can|could|may|should|must)\b"
     ),
     label=(
         rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
-        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|work|parameters|arguments)"
+        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|messages?|work|parameters|arguments)"
         rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
         rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
         r"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
@@ -171,10 +171,10 @@ CUES = Cues(
     earlier=r"\b(?:previous(?:ly)?|last|earlier|first|before|prior|original(?:ly)?|former|initial(?:ly)?|past|old)\b",
     correction=(
         r"\b(?:wrong|incorrect|mistakes?|mistaken|correct(?:ed|ion|ing)|oops|scratch that|not (?:right|correct)|disregard"
-        r"|should have been|let me (?:fix|correct)|fixed|revised|ignore (?:that|the)|invalid|my bad|no wait|typo)\b"
+        r"|should have been|fixed|revised|ignore (?:that|the)|invalid|my bad|no wait|typo)\b"
     ),
     this_call=(
-        r"\b(?:(?:this|that|these|said|such an?)(?: \w+){0,2}? (?:calls?|requests?|commands?|invocations?|function|tool"
+        r"\b(?:(?:this|that|these|such an?)(?: \w+){0,2}? (?:calls?|requests?|commands?|invocations?|function|tool"
         r"|ones?|line|code)|(?:the )?(?:following|above)|below|this is)\b"
     ),
     soon=(

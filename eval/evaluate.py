@@ -5,7 +5,6 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, Unpack, get_args
 
@@ -240,14 +239,12 @@ def evaluate(
     requests, `agent` is a reference agent instead; `callable` is an agent of yours, a function of a `Task`
     (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
     per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
-    from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold no call.
-    `probed`: a server is asked five questions first, once a run (`eval.probe`), and this says what fails.
-    `prompt_format` "rlla" asks in ToolRL's words, read from the training data `rlla` (a folder or Hub id);
-    `defend` names defences, the first in front (docs/defences.md). `started` gets the run before any
-    request. `options`: `RequestOptions`, where `system` is the text itself.
+    from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold no call,
+    `probed` is told what fails of five questions that a server is asked first (`eval.probe`). `prompt_format`
+    "rlla" asks in ToolRL's words, read from the data `rlla` (a folder or Hub id); `defend` names defences,
+    the first in front. `started` gets the run before any request. `options`: `system` is the text itself.
 
     Raises UserError for what is wrong with options, dataset, folder or endpoint; all answers are kept.
-
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     check_thread()
@@ -264,31 +261,37 @@ def evaluate(
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
     settings = who.settle(data, growth.joined(data, (), selection)[0], repeat, asked_in, chain)
-    place = who.place(out, prompt_format)
-    folder = _folder(place, data, rows, settings, reuse, discard_changes if fresh else None)
+    folder = _folder(who.place(out, prompt_format), data, rows, settings, reuse, fresh, discard_changes)
     folder.notes += who.notes
     asked = Progress(len(rows) * folder.record.settings.repeat)
-    run = Evaluated(folder=folder, asked=asked, data=data, agent=None if chain else agent)
+    run = Evaluated(folder, asked, data, None if chain else agent)
     started(run)
     with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:
             who = who._replace(endpoints=[Endpoint(who.name, url, api_key="none", reasoning=False)])
         ask, at_once = _backend(run, who, concurrency, timeout_s, max_retries, workers, gpus)
-        before = None
-        if probed is not None and agent is None and own is None and folder.record.probed is None:
-            before = partial(_probe, folder, probed)
-        run._ask(rows, selection, ask, at_once, asked_in, who.asked, before, progress)
+        questions = _questions(folder, probed, is_server=not (agent or own))
+        run._ask(rows, selection, ask, at_once, asked_in, who.asked, questions, progress)
     if score:
         run.score()
     return run
 
 
-async def _probe(folder: RunFolder, probed: Callable[[str], None], backend: Backend) -> None:
-    settings = folder.record.settings
-    folder.record.probed = await probe.first(backend, settings.model, settings.mode)
-    folder.save()
-    for one in probe.failed(folder.record.probed):
-        probed(one.line)
+def _questions(
+    folder: RunFolder, probed: Callable[[str], None] | None, *, is_server: bool
+) -> Callable[[Backend], Awaitable[None]] | None:
+    """What a server is asked before the first row, once a run."""
+    record = folder.record
+    if probed is None or not is_server or record.probed is not None:
+        return None
+
+    async def ask(backend: Backend) -> None:
+        record.probed = await probe.first(backend, record.settings.model, record.settings.mode)
+        folder.save()
+        for one in probe.failed(record.probed):
+            probed(one.line)
+
+    return ask
 
 
 def _agent(name: str, data: Dataset, words: Prompts, chain: Sequence[Defence]) -> AbstractContextManager[str]:
@@ -322,12 +325,13 @@ def _folder(
     rows: Sequence[Sample],
     settings: record.Settings,
     reuse: str | Path | Sequence[str | Path],
-    discard_changes: bool | None,
+    fresh: bool,
+    discard_changes: bool,
 ) -> RunFolder:
-    """The run folder with what other runs give to it. `discard_changes`: of the run there, None keeps it."""
+    """The run folder with what other runs give to it. `fresh`: without the run that is there."""
     others = [Path(one) for one in ([reuse] if isinstance(reuse, str | Path) else reuse)]
     reusing.check(others, settings, path)
-    if discard_changes is not None and os.path.lexists(path):
+    if fresh and os.path.lexists(path):
         record.discard(path, discard_changes=discard_changes)
     folder = record.start(path, data, settings, len(rows) * settings.repeat)
     reusing.take(folder, rows, data.hashes(), others)

@@ -179,7 +179,6 @@ def run(
         repeat=settings.repeat,
     )
     served = set(record.served_models)
-
     every = rows if every is None else every
 
     async def ask() -> Progress:

@@ -195,6 +195,7 @@ def _endpoint(
         defend=settings.defend,
         out=work / "run",
         score=False,
+        early_stop=False,
         system=settings.system,
         extra_body=dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding,
         started=lambda run: _check_same(

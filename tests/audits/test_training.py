@@ -316,6 +316,7 @@ def test_scores_are_held_against_their_verdicts(
         "error_mode": None,
         "stage": None,
         "stage_detail": None,
+        "delivered": None,
     }
     good = {**wrong, "score": 1.0}
     for name in wrong:
@@ -349,7 +350,7 @@ def test_a_wrong_answer_has_one_stage(
     mode = None if correct else "wrong_parameters"
     columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
     columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
-    columns |= {"stage": [stage], "stage_detail": [detail]}
+    columns |= {"stage": [stage], "stage_detail": [detail], "delivered": [None]}
     table = parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True)))
     pq.write_table(table, path)
     report = gate.audit_predictions(path, bundled)

@@ -135,8 +135,8 @@ def test_the_factorial_design_has_all_its_cells(tmp_path: Path, rbtc: Callable[.
     rows = reported(folder)["rows"]
     assert set(rows) == {"clean", *factorial()} and all(one["own"] for one in rows.values())
     assert rbtc("eval", folder, "--agent", "oracle", "--out", tmp_path / "run").code == 0
-    gate = rbtc("gate", tmp_path / "run")
-    assert gate.code == 0 and "not looked at, beyond the core's types: mix__" in gate.out
+    gate = rbtc("gate", tmp_path / "run", "--allow-inconclusive")
+    assert gate.code == 0 and "not gated, beyond the core types: mix__" in gate.out
 
 
 # --- Own cases of every kind as a whole build: all types' own checks, same bytes, errors of one line

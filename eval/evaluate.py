@@ -264,7 +264,7 @@ def evaluate(
     folder = _folder(who.place(out, prompt_format), data, rows, settings, reuse, fresh, discard_changes)
     folder.notes += who.notes
     asked = Progress(len(rows) * folder.record.settings.repeat)
-    run = Evaluated(folder, asked, data, None if chain else agent)
+    run = Evaluated(folder=folder, asked=asked, data=data, agent=None if chain else agent)
     started(run)
     with nullcontext() if agent is None else _agent(agent, data, asked_in, chain) as url:
         if url is not None:

@@ -108,17 +108,5 @@ def test_eval_asks_five_questions_first_and_once_a_run(release: Path, tmp_path: 
         again = rbtc(*asked, "--base-url", server.url, "--limit", 3)
         assert "answers a question" not in again.err and 0 < rows < len(server.bodies) - 5
     with LoopbackServer(lambda body: reply("No.")) as server:
-        rbtc(
-            "eval",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--limit",
-            1,
-            "--no-probe",
-            "--out",
-            "x",
-        )
+        rbtc(*asked, "--fresh", "--base-url", server.url, "--limit", 1, "--no-probe")
         assert len(server.bodies) == rows

@@ -38,12 +38,12 @@ def test_twenty_samples_go_end_to_end(served: Endpoint, tmp_path: Path, mode: Mo
 
 
 def test_the_probe_prints_what_this_server_does(
-    served: Endpoint, rbtc: Rbtc, capsys: pytest.CaptureFixture[str]
+    served: Endpoint, rbtc: Rbtc, capfd: pytest.CaptureFixture[str]
 ) -> None:
     done = rbtc("probe", served.model, "--base-url", served.base_url, "--json")
     found = {one["check"]: one for one in json.loads(done.out)["findings"]}
     # A random model says nothing sensible: the server still takes tools, schemas and parameters.
     assert found["answers a question"]["answer"] == "no" and found["tools accepted"]["answer"] == "yes"
-    with capsys.disabled():
+    with capfd.disabled():
         for one in found.values():
             print(one["check"], one["answer"], one["note"][:120], sep=" | ")  # noqa: T201 - make test-serve shows it

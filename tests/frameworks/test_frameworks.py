@@ -144,7 +144,7 @@ def test_behind_the_door(agent: list[str], tmp_path: Path) -> None:
             assert json.loads(done.stdout)["calls"][0]["name"] == "refund_order"
             assert json.loads(done.stdout)["usage"] == {"prompt_tokens": 11, "completion_tokens": 3}
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert [line["type"] for line in lines if line["number"] == 1] == [
+    assert [line.get("type", "clean") for line in lines if line["number"] == 1] == [
         "clean",
         "same_name_A",
         "transient_timeout",

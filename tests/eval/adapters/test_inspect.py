@@ -72,7 +72,7 @@ def test_epochs_are_repeats_and_a_part_is_a_part(
 def test_what_is_wrong_is_one_line(release: Path, tmp_path: Path) -> None:
     for words, said in (
         (("-T", "dataset=nowhere"), "nowhere"),
-        (("-T", f"dataset={release}", "-T", "types=same_name_a"), "did you mean same_name_"),
+        (("-T", f"dataset={release}", "-T", "types=same_name_Q"), "did you mean same_name_"),
         (("-T", f"dataset={release}", "-T", "mode=tools"), "mode 'tools': prompt or fc"),
     ):
         done = inspect("eval", "robustbench_tc/benchmark", "--model", "mockllm/model", *words, place=tmp_path)

@@ -170,7 +170,7 @@ def judged_once(reworded: Reworded, tmp_path_factory: pytest.TempPathFactory) ->
         patch.setenv("OPENAI_API_KEY", KEY)
         done = CliRunner().invoke(
             audit_command,
-            [str(folder), "--judge", f"tiny@{server.url}", "--store", str(place / "store.jsonl")],
+            [str(folder), "--judge", f"tiny@{server.url}", "--store", str(place / "store.jsonl"), "--full"],
         )
     assert done.exit_code == 0, done.output
     assert "(1 judgments are not pinned)" in " ".join(done.output.split())

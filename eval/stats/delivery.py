@@ -20,10 +20,10 @@ MANY = 0.05
 AGENT = "agent-"
 """How the names of reference agents begin, whose server is ours."""
 
-EMPTY = "empty_arguments"
-"""Delivered as meant, which is wrong: the model may have left them out, or the server."""
+WRONG = frozenset({"empty_arguments", "unknown_name"})
+"""Reasons why a call is wrong however it is delivered: the model may have written it so, or the server."""
 
-LOST = frozenset({EMPTY, "merged_calls", "cut", "in_reasoning", "not_an_object"})
+LOST = frozenset({"empty_arguments", "unknown_name", "merged_calls", "cut", "in_reasoning", "not_an_object"})
 """Reasons that can lose the call itself: nobody can say whether the model wrote it."""
 
 SERVER = 0.05
@@ -83,7 +83,7 @@ def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
         if reason is None or got:
             continue
         reasons[reason] += 1
-        undelivered += calls * (reason != EMPTY)
+        undelivered += calls * (reason not in WRONG)
         unmarked += reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
     return Delivery(
         rows=len(rows),

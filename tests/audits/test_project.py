@@ -180,7 +180,7 @@ def test_the_docs_say_what_every_check_protects_and_what_failed(broken: Written)
     (lost,) = (one.failures[0].what for one in broken.report.checks if one.id == "rows.digits_kept")
     assert lost in found["benchmark_rows"]
     index = Page((broken.audit / "data_docs" / "index.html").read_text())
-    assert "✗ failed" in index.text and "profile bundled, version" in index.text
+    assert "✗ failed" in index.text and "profile bundled, fingerprint" in index.text
 
 
 def test_what_hostile_rows_say_is_text_on_the_pages(tmp_path: Path) -> None:

@@ -87,7 +87,12 @@ def parse(
             return Parsed(tuple(calls), code, (), parts, (code,))
     context = ParseContext(source, tools, name_back, cut=finish_reason == "length")
     if tool_calls and (findings := native(tool_calls, context)):
-        return _parsed(findings, "fc", tuple(context.flags), (), (), context, is_clean=True)
+        found = _parsed(findings, "fc", tuple(context.flags), (), (), context, is_clean=True)
+        if text and text.strip(_EDGES):
+            beside = parse(text, source=source, tools=tools, opens_thought=opens_thought, name_back=name_back)
+            if beside.calls and beside.calls != found.calls:
+                return msgspec.structs.replace(found, flags=(*found.flags, "call_beside_native"))
+        return found
     if not text or not text.strip(_EDGES):
         flags = ("call_in_thought",) if reasoning and _has_call(reasoning, context) else ()
         return Parsed((), None, ("empty_text", *flags))

@@ -41,6 +41,9 @@ def caveats(run: Run, outcomes: Outcomes) -> tuple[str, tuple[str, ...]]:
         warnings.append(f"{missing} rows have no verdict: run the same rbtc eval again")
     if (got := delivery(run, outcomes)) is not None and got.warning:
         warnings.append(got.warning)
+    ends = zip(run.rows["native_calls"].tolist(), run.rows["finish_reason"].tolist(), strict=True)
+    if odd := sum(bool(calls) and reason == "stop" for calls, reason in ends):
+        warnings.append(f"{odd} replies with native calls end with stop: clients wait for tool_calls")
     if logged := unreviewed(run, outcomes):
         warnings.append(logged.line)
     if (golds := len(unstated(run) & set(outcomes.clean_ids))) and outcomes.clean_ids:

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.eval import agent_server, delivered, inputs, predictions, record
+from robustbench_tc.eval.stats import evidence, runs
 from robustbench_tc.eval.verdicts import BatchScorer
 from robustbench_tc.schema import Call, Prediction, Verdict
 
@@ -210,3 +211,17 @@ def test_every_surface_says_what_was_delivered(
         api.report([run], page)
         assert line in next(page.glob("*.html")).read_text("utf-8")
     assert "0 of " in shown and "came as native calls: " in shown and len(shown.splitlines()) <= 16
+
+
+def test_other_calls_in_the_text_are_told_and_not_read(release: Path, tmp_path: Path) -> None:
+    def beside(message: Message) -> str:
+        if message.get("tool_calls"):
+            message["content"] = '<tool_call>{"name": "dance", "arguments": {}}</tool_call>'
+        return "stop"
+
+    rows = judged(release, tmp_path / "run", beside)
+    called = [verdict for row, verdict in rows if row.tool_calls]
+    assert called and all("call_beside_native" in verdict.flags and verdict.delivered for verdict in called)
+    run = runs.read(tmp_path / "run")
+    warned = evidence.answer(run, runs.align([run])[0]).warnings
+    assert f"{len(called)} replies with native calls end with stop: clients wait for tool_calls" in warned

@@ -6,7 +6,7 @@ repairs nothing gets the same: native calls alone, their arguments a JSON object
 
 import re
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -47,7 +47,7 @@ MEANING: dict[str, str] = {
     "leaked_tokens": "special tokens of the chat template in the call",
     "legacy_function_call": "`function_call`, the API before tools",
 }
-REASONS: tuple[Reason, ...] = get_args(Reason)
+"""Reason → what it means, for people."""
 
 _TOKEN = re.compile(r"<[|｜]")
 """Where a chat template's special token begins."""
@@ -86,13 +86,13 @@ def undelivered(reply: Received, meant: Sequence[Call], tools: Sequence[Tool]) -
 def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | None) -> Reason | None:
     """What keeps a client from carrying out a native call."""
     name, arguments = str(call["name"]), str(call["arguments"])
-    if _TOKEN.search(name) or _TOKEN.search(arguments):
-        return "leaked_tokens"
     tool = next((tool for tool in tools if tool.name == name), None)
+    if tool is None and _TOKEN.search(name):
+        return "leaked_tokens"
     if tool is None:
         sent = "|".join(re.escape(safe_name(tool.name)) for tool in tools)
         holds_one = re.search(rf"(?<![A-Za-z0-9])({sent})(?![A-Za-z0-9])", safe_name(name))
-        return "markup_in_name" if holds_one else "unknown_name"
+        return "markup_in_name" if tools and holds_one else "unknown_name"
     if call.get("fault") is not None:
         fault: Reason = msgspec.convert(call["fault"], Reason)
         return fault
@@ -101,6 +101,8 @@ def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | No
     except (msgspec.DecodeError, RecursionError):
         if finish_reason == "length":
             return "cut"
+        if _TOKEN.search(arguments):  # inside of a JSON text they are the user's words
+            return "leaked_tokens"
         return "merged_calls" if _first_object(arguments) else "no_json"
     if isinstance(found, str) and found.lstrip()[:1] in ("{", "["):
         return "double_encoded"

@@ -22,7 +22,6 @@ MAX_TOKENS = 512
 FIRST = ("canary", "system", "call", "two calls", "history")
 """What `rbtc eval` asks before its first row."""
 
-
 Got = Completion | LLMError
 Read = Callable[[str, Got], list[Finding]]
 """From the model's name and what came back to findings."""
@@ -101,13 +100,14 @@ def _calls(model: str, got: Got) -> list[Finding]:
     taken = Finding(check="tools accepted", answer="yes")
     tools = (WEATHER,)
     native = wire.names_back(tools, got.tool_calls)
-    meant = read(got.text, native, source="bfcl_v3", tools=tools, model=model, mode="fc")
-    thought = read(got.reasoning, None, source="bfcl_v3", tools=tools, model=model, mode="fc")
+    meant = read(
+        got.text, native, source="bfcl_v3", tools=tools, model=model, mode="fc", reasoning=got.reasoning
+    )
     received = delivered.Received(
         text=got.text,
         tool_calls=native,
         finish_reason=got.finish_reason,
-        thought_call=bool(thought.calls),
+        thought_call="call_in_thought" in meant.flags,
     )
     reason = delivered.undelivered(received, meant.calls, tools)
     if reason is None and native:
@@ -124,11 +124,13 @@ def _calls(model: str, got: Got) -> list[Finding]:
 
 
 def _two(model: str, got: Got) -> list[Finding]:
-    calls = 0 if isinstance(got, LLMError) else len(got.tool_calls or ())
-    if calls > 1:
-        return [Finding(check="two calls in one reply", answer="yes")]
+    check = "two calls in one reply"
+    if isinstance(got, LLMError):
+        return [Finding(check=check, answer="no", note=str(got))]
+    if (calls := len(got.tool_calls or ())) > 1:
+        return [Finding(check=check, answer="yes")]
     note = f"It made {calls}: rows that need several calls at once will be wrong."
-    return [Finding(check="two calls in one reply", answer="no", note=note)]
+    return [Finding(check=check, answer="no", note=note)]
 
 
 def _parameters(model: str, got: Got) -> list[Finding]:
@@ -205,8 +207,8 @@ QUESTIONS: Mapping[str, Question] = {
 }
 
 
-async def ask(client: Client, model: str, names: Sequence[str] = tuple(QUESTIONS)) -> list[Finding]:
-    """What the server does with these questions, in their order; four are under way at a time.
+async def ask(client: Client, model: str) -> list[Finding]:
+    """What the server does with every question, in their order; four are under way at a time.
 
     Raises UserError where nobody answers, or the model or the key is unknown.
     """
@@ -221,10 +223,10 @@ async def ask(client: Client, model: str, names: Sequence[str] = tuple(QUESTIONS
             except LLMError as error:
                 return error
 
-    first, *rest = names
+    first, *rest = QUESTIONS
     got = [await one(first), *await asyncio.gather(*map(one, rest))]
-    for name, reply in zip(names, got, strict=True):
-        found += QUESTIONS[name].read(model, reply)
+    for question, reply in zip(QUESTIONS.values(), got, strict=True):
+        found += question.read(model, reply)
     thinks = any(isinstance(reply, Completion) and reply.reasoning for reply in got)
     if thinks:
         found.append(Finding(check="reasoning apart", answer="yes", note="Calls in it are not counted."))

@@ -87,20 +87,9 @@ def test_eval_keeps_every_answer_and_goes_on(
     release: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     run = tmp_path / "run"
+    words = ("eval", release, "--model", "tiny", "--out", run, "--no-probe", "--no-early-stop", "--base-url")
     with LoopbackServer(lambda body: "no call", delay_s=0.2) as server:
-        words = (
-            "eval",
-            "--no-probe",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--out",
-            run,
-            "--no-early-stop",
-        )
-        with running(tmp_path / "said", *words, "--no-score", "--concurrency", 2) as command:
+        with running(tmp_path / "said", *words, server.url, "--no-score", "--concurrency", 2) as command:
             command.until(lambda: journaled(run) >= 3)
             last = command.interrupt()
         asked = server.count
@@ -110,19 +99,7 @@ def test_eval_keeps_every_answer_and_goes_on(
     assert 1 <= int(found[1]) <= kept < int(found[2]) and asked <= kept + 2
     assert pq.read_table(run / "predictions.parquet").num_rows == kept == int(found[1])
     with LoopbackServer(lambda body: "no call") as server:
-        words = (
-            "eval",
-            "--no-probe",
-            release,
-            "--model",
-            "tiny",
-            "--base-url",
-            server.url,
-            "--out",
-            run,
-            "--no-early-stop",
-        )
-        assert rbtc(*words).code == 0
+        assert rbtc(*words, server.url).code == 0
         assert server.count == int(found[2]) - kept, "what was answered is not asked again"
 
 

@@ -173,7 +173,18 @@ def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any, text: str | N
     tools = small.rows("CD")[0].tools
     for meant in ((), (Call(tools[0].name, {"a": 1}),)):
         got = delivered.Received(text=text, tool_calls=calls)
-        assert delivered.undelivered(got, meant, tools) in (None, *delivered.REASONS)
+        assert delivered.undelivered(got, meant, tools) in (None, *delivered.MEANING)
+
+
+def test_what_looks_like_a_token_in_a_value_is_the_users() -> None:
+    tool = small.rows("CD")[0].tools[0]
+    native = [{"id": "a", "name": tool.name, "arguments": '{"a": "<|end|>"}'}]
+    got = delivered.Received(text="", tool_calls=native)
+    assert delivered.undelivered(got, (Call(tool.name, {"a": "<|end|>"}),), (tool,)) is None
+    leaked = [{**native[0], "arguments": '{"a": 1}<|end|>'}]
+    got = delivered.Received(text="", tool_calls=leaked)
+    assert delivered.undelivered(got, (Call(tool.name, {"a": 1}),), (tool,)) == "leaked_tokens"
+    assert delivered.undelivered(got, (), ()) == "unknown_name"
 
 
 @pytest.fixture(scope="module")

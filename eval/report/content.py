@@ -69,8 +69,6 @@ class Model(msgspec.Struct, frozen=True):
     answer: Answer | None = None
     """What the run says. None for the paper's models, of which, as of all that follows, only counts are
     known."""
-    losses: dict[str, Loss] = {}
-    """By component."""
     source_losses: dict[str, dict[str, Loss]] = {}
     """Source → type code."""
     error_modes: dict[str, dict[str, int]] = {}
@@ -183,7 +181,6 @@ def build(
                 params_b=params_of(run.model),
                 summary=summaries[at],
                 answer=answer(run, aligned[at]),
-                losses=losses.by_component(aligned[at], allow_missing=partial),
                 source_losses=losses.by_source(aligned[at], of_sample, allow_missing=partial),
                 error_modes=rest.error_modes,
                 verified=beside(aligned[at], unstated(run), summaries[at].lines),

@@ -258,11 +258,20 @@ def losses(models: Sequence[Model]) -> Markup:
     """Δ matched of models under the components and every type."""
     rows = []
     for model in models:
-        cells: dict[str, Shift | None] = {name: _shift(found) for name, found in model.losses.items()}
+        cells: dict[str, Shift | None] = {
+            name: Shift(one.drop.value, one.p_holm < LEVEL, f"{_around(one.drop)}, {one.drop.n} pairs")
+            for name, one in components(model).items()
+        }
         cells |= {code: _of_type(row) for code, row in model.summary.types.items() if row.delta_matched}
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
     return figures.shifts(rows, _whole() | columns(models), label, reach(models))
+
+
+def components(model: Model) -> dict[str, Evidence]:
+    """What the run says of each component; nothing of the paper's models."""
+    lines = model.answer.lines if model.answer else {}
+    return {name: one for name, one in lines.items() if name in taxonomy.COMPONENTS}
 
 
 def _whole() -> dict[str, dict[str, str]]:
@@ -343,8 +352,8 @@ def forest(model: Model, axis: Axis) -> Markup:
         effects.append(Effect(component, None))
         whole = model.summary.values.get(f"delta_matched_{component}")
         if whole is not None:
-            tested = model.losses.get(component)
-            effects.append(Effect("all its types", whole, tested is not None and tested.significant))
+            tested = components(model).get(component)
+            effects.append(Effect("all its types", whole, tested is not None and tested.p_holm < LEVEL))
         for code in names:
             row = model.summary.types[code]
             if row.delta_matched is not None:

@@ -1,4 +1,4 @@
-"""Where a model loses: Δ matched with its exact paired test, by component, and by source and type.
+"""Where a model loses: Δ matched with its exact paired test, by source and type.
 
 The test is that of the flips (`significance.paired_p`, clean_ids as units), corrected by Holm within a table.
 """
@@ -11,7 +11,7 @@ from robustbench_tc import taxonomy
 
 from .runs import Outcomes
 from .significance import holm_by, paired_p
-from .values import codes_of, pack_of
+from .values import pack_of
 
 LEVEL = 0.05
 """A corrected p below it is called significant."""
@@ -34,17 +34,6 @@ class Loss(msgspec.Struct, frozen=True):
     def significant(self) -> bool:
         """A loss or a gain that the corrected test tells from none."""
         return self.p_holm < LEVEL
-
-
-def by_component(outcomes: Outcomes, *, allow_missing: bool = False) -> dict[str, Loss]:
-    """The four components, those whose core types are all there (with `allow_missing`: any of them)."""
-    usable = outcomes.usable(allow_missing)
-    found: dict[str, tuple[int, int, int, float]] = {}
-    for name in taxonomy.COMPONENTS:
-        there = [code for code in codes_of(name) if code in usable]
-        if there and (allow_missing or len(there) == len(codes_of(name))):
-            found |= _tested(outcomes, name, there)
-    return corrected(found)
 
 
 def by_source(

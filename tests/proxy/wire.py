@@ -64,9 +64,11 @@ class Server:
                 request.transport.abort()
                 return reply
             await reply.write_eof()
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             self.gone.set()
             raise
+        except ConnectionError:  # aiohttp would log it as this server's own failure
+            self.gone.set()
         return reply
 
 

@@ -75,7 +75,7 @@ def test_a_report_of_logs_says_what_one_of_runs_says(
     for left, right in zip(of_runs.models, of_logs.models, strict=True):
         for name in (
             "summary",
-            "losses",
+            "answer",
             "sources",
             "marks",
             "type_marks",

@@ -171,7 +171,7 @@ class _Who(NamedTuple):
 
 
 def _own(own: OwnAgent) -> _Who:
-    return _Who(own.name, "fc", own.backend, own.settings, (), own, "own agent")
+    return _Who(own.name, own.mode, own.backend, own.settings, (), own, "own agent")
 
 
 def _model(
@@ -253,9 +253,17 @@ def evaluate(
     if out is not None:
         record.check_place(Path(out))
     asked_in, chain = _prompts(prompt_format, rlla, mode), defences.parse(words(defend))
-    others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai", "--mode": mode}
+    others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai"}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
-    own = own_agent(callable, command, name=model, others=others, options=options, concurrency=concurrency)
+    own = own_agent(
+        callable,
+        command,
+        name=model,
+        mode=record.mode_of(mode or "fc"),
+        others=others,
+        options=options,
+        concurrency=concurrency,
+    )
     mode = mode if asked_in is OURS else "prompt"
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, early_stop, options)
     data = inputs.load(str(dataset), revision=revision)

@@ -10,7 +10,7 @@ from functools import cache
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import models, wire
-from .parse import Parsed, parse
+from .parse import Parsed, Segment, parse
 
 
 def read_reply(
@@ -47,7 +47,15 @@ def read(
     finish_reason: str | None = None,
     reasoning: str | None = None,
 ) -> Parsed:
-    """The same for a registry without a row; `source`: whose order of forms is tried."""
+    """The same for a registry without a row; `source`: whose order of forms is tried.
+
+    None as `tool_calls`: no native call came, and the text is read. `[]`: an agent of the user's returned no
+    call in function-calling mode, and its text is for its user.
+    """
+    if tool_calls == []:
+        said = text or ""
+        flags = () if said.strip() else ("empty_text",)
+        return Parsed((), None, flags, (Segment("final", 0, len(said)),))
     return parse(
         text,
         source=source,

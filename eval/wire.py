@@ -201,9 +201,9 @@ def _object_text(arguments: str) -> str:
 
 
 def names_back(tools: tuple[Tool, ...], tool_calls: Json) -> Json:
-    """Native calls `[{"id", "name", "arguments"}]` with the registry's own names."""
+    """Native calls `[{"id", "name", "arguments"}]` with the registry's own names; none as they came."""
     if not tool_calls:
-        return None
+        return tool_calls
     names = WireNames(tools)
     return [{**call, "name": names.back(call["name"])} for call in tool_calls]
 

@@ -11,6 +11,7 @@ from robustbench_tc.llm import Stats
 from robustbench_tc.schema import Json
 
 from ..passes import Results
+from ..record import Mode
 from ..request_settings import RequestOptions, RequestSettings
 from ..session import OpenBackend, Opened
 from . import command as commands, function as functions
@@ -27,6 +28,8 @@ class OwnAgent:
 
     name: str
     """The model's, in tables and in the run's folder."""
+    mode: Mode
+    """`prompt`: the tools stand in the messages, and the agent's text is read for calls."""
     backend: str
     """`callable` or `command`, for the run record."""
     settings: RequestSettings
@@ -44,7 +47,13 @@ class OwnAgent:
             try:
                 seed = self.settings.decoding.get("seed", 0)
                 asked = AgentBackend(
-                    runner, results, at_once=self.at_once, seed=seed, timeout_s=timeout_s, stats=stats
+                    runner,
+                    results,
+                    mode=self.mode,
+                    at_once=self.at_once,
+                    seed=seed,
+                    timeout_s=timeout_s,
+                    stats=stats,
                 )
                 yield Opened(asked, f"{self.backend} {self.name}", stats, self.settings)
             finally:
@@ -58,14 +67,15 @@ def own_agent(
     command: str | Sequence[str] | None,
     *,
     name: str | None,
+    mode: Mode,
     others: Mapping[str, object],
     options: RequestOptions,
     concurrency: int,
 ) -> OwnAgent | None:
     """The agent that `function` or `command` names; None where neither is given.
 
-    `name` is `--model`; `others`: what else says who is asked, by its option, of which nothing may be given.
-    Raises UserError.
+    `name` is `--model`, `mode` is `--mode`; `others`: what else says who is asked, by its option, of which
+    nothing may be given. Raises UserError.
     """
     if function is None and command is None:
         return None
@@ -92,6 +102,7 @@ def own_agent(
         identity["seed"] = seed
     return OwnAgent(
         name=name or shown,
+        mode=mode,
         backend=which.removeprefix("--"),
         settings=RequestSettings(decoding=identity),
         at_once=at_once,

@@ -52,12 +52,14 @@ class AgentBackend:
         runner: Runner,
         results: Mapping[str, Results],
         *,
+        mode: str,
         at_once: int,
         seed: int,
         timeout_s: float,
         stats: Stats,
     ) -> None:
         self._runner = runner
+        self._mode = mode
         self._results = results
         self._slots = asyncio.Semaphore(at_once)
         self._seed = seed
@@ -84,7 +86,7 @@ class AgentBackend:
         return found
 
     async def _run(self, row: Sample, ask: wire.Ask, repeat: int, session: _Session) -> list[Completion]:
-        invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}))
+        invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}), mode=self._mode)
         # 16 hex digits that say nothing about the row, and are the same whenever it is asked.
         name = f"{seeding.rng(self._seed, 'session', row.id, str(repeat)).getrandbits(64):016x}"
         seed = seeding.rng(self._seed, "agent", row.clean_id, str(repeat)).getrandbits(31)

@@ -31,11 +31,12 @@ class Served(NamedTuple):
 class Invocation:
     """What an agent calls while it works on one request, from one thread or several."""
 
-    def __init__(self, row: Sample, number: int, results: Results) -> None:
+    def __init__(self, row: Sample, number: int, results: Results, *, mode: str = "fc") -> None:
         """`number`: the pass that the request begins with, from 1."""
         self._row = row
         self._first = number
         self._results = results
+        self._no_calls: list[dict[str, str]] | None = None if mode == "prompt" else []
         self._names = wire.WireNames(row.tools)
         self._answered = wire.answered(row)
         self._both = answered_with_success(row)
@@ -102,6 +103,7 @@ class Invocation:
     def completions(self, reply: Reply, seconds: float) -> list[Completion]:
         """The replies of this run, one for each pass that it reached; the returned reply ends the last.
 
+        Without a call `tool_calls` is `[]` in function-calling mode, so that the text is not read for any.
         Raises Unreadable for a reply that is none.
         """
         returned, said = [Served(*one) for one in calls_of(reply)], text_of(reply)
@@ -118,7 +120,7 @@ class Invocation:
             found.append(
                 Completion(
                     text=said if last else "",
-                    tool_calls=_wire(batch, self._first + index) or None,
+                    tool_calls=_wire(batch, self._first + index) or self._no_calls,
                     finish_reason="tool_calls" if batch else "stop",
                     prompt_tokens=tokens_of(reply.usage, "prompt_tokens") if last else None,
                     completion_tokens=tokens_of(reply.usage, "completion_tokens") if last else None,

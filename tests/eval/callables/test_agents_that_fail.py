@@ -230,7 +230,7 @@ def test_a_wrong_callable_is_refused_in_one_line(
         ({"command": "cat"}, "--callable and --command: give one of them"),
         ({"agent": "oracle"}, "--callable is who is asked: leave --agent out"),
         ({"base_url": "http://localhost:1/v1"}, "--callable is who is asked: leave --base-url out"),
-        ({"mode": "prompt"}, "--callable is who is asked: leave --mode out"),
+        ({"mode": "text"}, "mode 'text': prompt or fc"),
         ({"temperature": 0.5}, "--callable: the agent itself decides about temperature: leave it out"),
     ],
 )

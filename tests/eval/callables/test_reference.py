@@ -9,6 +9,7 @@ import pytest
 from robustbench_tc.api import Reply, Task, evaluate
 from robustbench_tc.eval import agents, inputs
 from robustbench_tc.eval.agent_server import Index
+from robustbench_tc.eval.render import python_calls
 from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Call, Sample
@@ -26,7 +27,7 @@ def answers(release: Path, name: str) -> Answers:
     index = Index(inputs.load(str(release)).rows)
 
     def said(task: Task) -> tuple[tuple[Call, ...] | str, Sample]:
-        found = index.find(task.messages, task.tools)
+        found = index.find(task.messages, task.tools or None)
         assert found is not None, "the task is not the request that the row makes"
         return agents.reply(name, found[1]), found[1].row
 
@@ -45,6 +46,16 @@ def returning(said: Answers) -> Callable[[Task], Any]:
             return found
         names = WireNames(row.tools)
         return Reply(calls=[(names.wire(call.name), call.parameters) for call in found])
+
+    return answer
+
+
+def writing(said: Answers) -> Callable[[Task], str]:
+    """Writes its calls into its text."""
+
+    def answer(task: Task) -> str:
+        found, _ = said(task)
+        return found if isinstance(found, str) else python_calls(found)
 
     return answer
 
@@ -99,6 +110,23 @@ def test_returned_calls_have_the_verdicts_of_calls_over_http(
     evaluate(release, agent=name, mode="fc", out=tmp_path / "http")
     evaluate(release, callable=returning(answers(release, name)), out=tmp_path / "own")
     assert verdicts(tmp_path / "own") == verdicts(tmp_path / "http")
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_a_text_is_read_for_calls_in_prompt_mode(release: Path, tmp_path: Path, name: str) -> None:
+    agent = writing(answers(release, name))
+    evaluate(release, agent=name, mode="prompt", out=tmp_path / "http")
+    evaluate(release, callable=agent, mode="prompt", out=tmp_path / "own")
+    assert verdicts(tmp_path / "own") == verdicts(tmp_path / "http")
+
+
+def test_a_text_is_not_read_for_calls_where_calls_are_returned(release: Path, tmp_path: Path) -> None:
+    run = evaluate(release, callable=writing(answers(release, "oracle")), out=tmp_path / "own")
+    columns = ["correct", "calls", "stage_detail", "raw_output"]
+    rows = list(parquet.read_rows([run.folder.scores_path], columns))
+    assert all(row["calls"] in (None, "[]") for row in rows)
+    written = {(row["correct"], row["stage_detail"]) for row in rows if "(" in row["raw_output"]}
+    assert written == {(False, "no_call")}
 
 
 @pytest.mark.parametrize("name", ["oracle", "name-biased", "gives-up-on-error"])

@@ -60,8 +60,9 @@ def score(
     kept = f"{folder.scores_path} was not touched, the answers neither; score again"
     with _console.keeping(kept), _console.working("scoring"):
         api.score(run, dataset=dataset, workers=who, progress=_console.note)
-    _console.note(f"scored: {folder.scores_path}")
-    print_summary(record.open_run(run), allow_missing=True)
+    scored = record.open_run(run)
+    _console.note(f"scored by reader {scored.record.reader}: {scored.scores_path}")
+    print_summary(scored, allow_missing=True)
 
 
 def _score_journal(

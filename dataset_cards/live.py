@@ -93,7 +93,9 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
         taxonomy_of=taxonomy.get,
         type_code=type_code,
         config_of=config_of,
-        faults={kind: (said.format(AFTER_EFFECT.get(kind, kind)), right) for kind, (said, right) in FAULTS.items()},
+        faults={
+            kind: (said.format(AFTER_EFFECT.get(kind, kind)), right) for kind, (said, right) in FAULTS.items()
+        },
         labels=LABELS,
         skips=_skips(report),
         of_bfcl=BFCL in report.worlds,

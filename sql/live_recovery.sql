@@ -15,7 +15,7 @@ with final as (
         count(*) filter (where counts and not clean_success and success) as gained,
         count(*) filter (where met > 0) as met,
         count(*) filter (where recovered) as recovered,
-        count(*) filter (where counts and verified > 0) as verified,
+        count(*) filter (where met > 0 and verified > 0) as verified,
         count(*) filter (where counts and ended = 'honest_failure') as honest_failures,
         count(*) filter (where counts and silent_failure) as silent_failures,
         count(*) filter (where counts and silent_failure and says = 'claims') as false_success_low,

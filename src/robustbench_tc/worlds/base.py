@@ -24,6 +24,7 @@ import copy
 import inspect
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
@@ -111,6 +112,21 @@ class Task:
     flags: Sequence[str] = field(default=())
 
 
+class ToolClass(NamedTuple):
+    """Tools of a world that people speak of with the same words: what a message says was done, or was not."""
+
+    name: str
+    words: tuple[str, ...]
+    """English nouns and verb forms beside the name, in lower case; plurals in -s and -es are understood."""
+    tools: tuple[str, ...]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds the class's name and words in a text, whole words only, in capitals or not."""
+        words = "|".join(re.escape(word) for word in (self.name, *self.words))
+        return re.compile(rf"\b(?:{words})(?:e?s)?\b", re.IGNORECASE)
+
+
 class Outcome(NamedTuple):
     """What came of a call."""
 
@@ -132,6 +148,13 @@ class World:
     lax_types: ClassVar[bool] = False
     """Whether numbers and booleans are also taken where they are written as text ("2", "true"), as many
     services do. The fault `strict_types` is only possible where they are."""
+
+    classes: ClassVar[tuple[ToolClass, ...]] = ()
+    """What people call the work of the tools: of two classes whose words stand in a sentence the earlier one
+    is meant. A tool that is in none has a class of its own, named after it (`find.classes`)."""
+
+    looks_first: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Tool → reads that a service could sensibly ask for before it: what the fault `prerequisite` does."""
 
     def __init__(self, state: Mapping[str, Json], seed: int = 0) -> None:
         self.data: dict[str, Json] = json.loads(_written(dict(state)))

@@ -1,9 +1,10 @@
 """Appointments of a small company: people, events, invitations, rooms, reminders, messages to attendees."""
 
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from robustbench_tc.worlds.base import Failure, World, read, write
+from robustbench_tc.worlds.base import Failure, ToolClass, World, read, write
 from robustbench_tc.worlds.calendar_tasks import TASKS
 
 EventId = Annotated[str, "The event's id."]
@@ -21,6 +22,51 @@ class Calendar(World):
 
     name = "calendar"
     lax_types = True
+    classes = (
+        ToolClass(
+            "reminder", ("remind", "reminded", "alert", "notification"), ("add_reminder", "remove_reminder")
+        ),
+        ToolClass("message", ("messaged", "notify", "notified", "announcement"), ("send_message",)),
+        ToolClass(
+            "invitation",
+            ("invite", "invited", "inviting", "uninvite", "uninvited", "attendee", "guest", "participant"),
+            ("invite", "uninvite"),
+        ),
+        ToolClass(
+            "answer",
+            ("response", "reply", "replies", "rsvp", "accept", "accepted", "decline", "declined"),
+            ("answer_invitation",),
+        ),
+        ToolClass("room", ("hold", "held"), ("find_free_rooms", "hold_room", "book_room")),
+        ToolClass(
+            "free time",
+            ("free slot", "time slot", "slot", "availability", "available time"),
+            ("find_free_times",),
+        ),
+        ToolClass(
+            "event",
+            ("meeting", "appointment", "calendar", "schedule", "scheduled", "rescheduled", "moved", "entry"),
+            ("list_events", "get_event", "create_event", "delete_event", "move_event"),
+        ),
+        ToolClass("person", ("people", "colleague", "directory", "employee"), ("find_people",)),
+    )
+    looks_first: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "list_events": ("find_people",),
+        "get_event": ("list_events",),
+        "find_free_times": ("find_people",),
+        "find_free_rooms": ("get_event",),
+        "create_event": ("find_free_times", "list_events"),
+        "delete_event": ("get_event",),
+        "move_event": ("get_event", "find_free_times"),
+        "invite": ("get_event",),
+        "uninvite": ("get_event",),
+        "answer_invitation": ("get_event",),
+        "add_reminder": ("get_event",),
+        "remove_reminder": ("get_event",),
+        "send_message": ("get_event",),
+        "hold_room": ("find_free_rooms", "get_event"),
+        "book_room": ("get_event", "find_free_rooms"),
+    }
 
     @read
     def find_people(self, name: Annotated[str, "A name or a part of one."]) -> list[Record]:

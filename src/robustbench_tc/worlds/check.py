@@ -41,6 +41,15 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
+    classed = [tool for one in world.classes for tool in one.tools]
+    for tool in (*classed, *world.looks_first):
+        if tool not in methods:
+            yield f"classes and looks_first name {tool!r}, which is no tool{_near(tool, methods)}"
+    if twice := [tool for tool in methods if classed.count(tool) > 1]:
+        yield f"tool {twice[0]!r} is in two classes: leave it in one"
+    for tool, reads in world.looks_first.items():
+        if wrong := [one for one in reads if one not in methods or methods[one].tool_facts.writes]:
+            yield f"looks_first: {wrong[0]!r}, which {tool!r} comes after, is not a tool that reads"
 
 
 def _declared(world: type[World]) -> dict[str, Any]:

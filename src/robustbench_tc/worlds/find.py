@@ -1,10 +1,13 @@
 """Worlds by name: the bundled ones, BFCL's, and files of a user's own."""
 
+import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import UserError, unknown
-from .base import Task
+from . import bfcl_functions
+from .base import Task, ToolClass, World
 from .handle import WorldType, load_file
 
 BUNDLED = ("orders", "calendar")
@@ -84,3 +87,31 @@ def _said_by(python: str, code: str) -> str:
 def tasks(world: WorldType) -> tuple[Task, ...]:
     """The tasks that a world's file brings; BFCL's are rows of its source instead."""
     return tuple(getattr(load_file(world.file), "TASKS", ()))
+
+
+def classes(world: WorldType) -> tuple[ToolClass, ...]:
+    """What people call the work of a world's tools: every tool stands in exactly one class. Of two classes
+    whose words stand in a sentence the earlier one is meant."""
+    if world.python is not None:
+        return bfcl_functions.CLASSES
+    made: type[World] = load_file(world.file).WORLD
+    taken = {tool for one in made.classes for tool in one.tools}
+    derived: dict[str, list[str]] = {}
+    for tool in made.tools():
+        if tool["name"] not in taken:
+            derived.setdefault(_noun(tool["name"]), []).append(tool["name"])
+    return (*made.classes, *(ToolClass(noun, (), tuple(tools)) for noun, tools in derived.items()))
+
+
+def looks_first(world: WorldType) -> Mapping[str, tuple[str, ...]]:
+    """Tool → reads that a service could sensibly ask for before it."""
+    if world.python is not None:
+        return bfcl_functions.LOOKS_FIRST
+    of_file: Mapping[str, tuple[str, ...]] = load_file(world.file).WORLD.looks_first
+    return of_file
+
+
+def _noun(tool: str) -> str:
+    """What a tool's name says it is about: its words behind the first, which is a verb; of one word, that."""
+    words = re.findall("[A-Z]?[a-z0-9]+|[A-Z]+", tool) or [tool]
+    return " ".join(words[1:] or words).lower().removesuffix("s")

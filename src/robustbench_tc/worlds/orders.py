@@ -1,9 +1,10 @@
 """A shop: customers, products, orders, delivery, payments and refunds. Amounts are whole euros."""
 
 import hashlib
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
-from robustbench_tc.worlds.base import Failure, World, read, write
+from robustbench_tc.worlds.base import Failure, ToolClass, World, read, write
 from robustbench_tc.worlds.orders_tasks import TASKS
 
 CustomerId = Annotated[str, "The customer's id, as find_customer gives it."]
@@ -23,6 +24,51 @@ class Orders(World):
 
     name = "orders"
     lax_types = True
+    classes = (
+        ToolClass(
+            "refund",
+            ("refunded", "refunding", "money back", "pay back", "paid back", "reimbursement"),
+            ("refund_payment",),
+        ),
+        ToolClass(
+            "cancellation",
+            ("cancel", "cancelled", "canceled", "cancelling", "canceling"),
+            ("cancel_order",),
+        ),
+        ToolClass(
+            "payment",
+            ("charge", "charged", "charging", "card", "pay", "paid", "paying", "void", "voided", "voiding"),
+            ("charge_card", "void_payment"),
+        ),
+        ToolClass("coupon", ("discount", "voucher", "promo code"), ("apply_coupon",)),
+        ToolClass("address", ("delivery address", "shipping address", "street"), ("set_address",)),
+        ToolClass(
+            "delivery",
+            ("deliver", "delivered", "deliveries", "shipping", "courier", "express", "quote"),
+            ("quote_delivery", "set_delivery"),
+        ),
+        ToolClass("note", ("comment", "remark"), ("add_note",)),
+        ToolClass("product", ("stock", "in stock", "catalogue", "catalog"), ("search_products",)),
+        ToolClass(
+            "order",
+            ("ordered", "ordering", "purchase", "purchased", "order history"),
+            ("place_order", "list_orders", "get_order"),
+        ),
+        ToolClass("customer", ("account", "profile", "customer record", "your details"), ("find_customer",)),
+    )
+    looks_first: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "get_order": ("list_orders",),
+        "quote_delivery": ("get_order",),
+        "place_order": ("list_orders", "search_products"),
+        "cancel_order": ("get_order",),
+        "charge_card": ("get_order",),
+        "void_payment": ("get_order",),
+        "refund_payment": ("get_order",),
+        "set_address": ("get_order",),
+        "set_delivery": ("get_order", "quote_delivery"),
+        "apply_coupon": ("get_order",),
+        "add_note": ("get_order",),
+    }
 
     @read
     def find_customer(self, email: Annotated[str, "The customer's e-mail address."]) -> Record:

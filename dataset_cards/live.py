@@ -6,7 +6,7 @@ from typing import Any
 from robustbench_tc import __version__, schema, taxonomy
 from robustbench_tc.io import parquet
 from robustbench_tc.io.citation import paper_bibtex
-from robustbench_tc.live import CORE_TEXTS, KINDS, TASKS, config_of, type_code
+from robustbench_tc.live import AFTER_EFFECT, CORE_TEXTS, KINDS, TASKS, config_of, type_code
 from robustbench_tc.worlds.find import BFCL
 
 from .examples import Example, cut
@@ -17,13 +17,11 @@ from .render import template
 TAGS = ["tool-calling", "function-calling", "agents", "multi-turn", "robustness", "benchmark"]
 
 _TEXT = "Nothing is carried out, and the agent reads the text of the core type `{}`."
+_LOST = "The call is carried out, and the agent reads the text of the core type `{}`."
 
 FAULTS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(CORE_TEXTS, (_TEXT, "Try again where that can help, else report.")),
-    "timeout_after_effect": (
-        "The call is carried out, and the agent reads that it timed out.",
-        "Look whether it happened; do not repeat it blindly.",
-    ),
+    **dict.fromkeys(AFTER_EFFECT, (_LOST, "Look whether it happened; do not repeat it blindly.")),
     "silent_no_op": (
         "Nothing is carried out, and the agent reads what success would have said.",
         "Look whether it happened, and repeat it.",
@@ -95,7 +93,9 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
         taxonomy_of=taxonomy.get,
         type_code=type_code,
         config_of=config_of,
-        faults={kind: (said.format(kind), right) for kind, (said, right) in FAULTS.items()},
+        faults={
+            kind: (said.format(AFTER_EFFECT.get(kind, kind)), right) for kind, (said, right) in FAULTS.items()
+        },
         labels=LABELS,
         skips=_skips(report),
         of_bfcl=BFCL in report.worlds,

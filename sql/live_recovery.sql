@@ -8,19 +8,22 @@ with final as (
         label,
         count(*) as episodes,
         count(*) filter (where success is null) as unscored,
-        count(*) filter (where success) as succeeded,
-        count(*) filter (where success is not null and clean_success is not null) as pairs,
-        count(*) filter (where clean_success and not success) as lost,
-        count(*) filter (where not clean_success and success) as gained,
+        count(*) filter (where not counts) as unmet,
+        count(*) filter (where counts and success) as succeeded,
+        count(*) filter (where counts and success is not null and clean_success is not null) as pairs,
+        count(*) filter (where counts and clean_success and not success) as lost,
+        count(*) filter (where counts and not clean_success and success) as gained,
         count(*) filter (where met > 0) as met,
-        count(*) filter (where met > 0 and success) as recovered,
+        count(*) filter (where recovered) as recovered,
         count(*) filter (where met > 0 and verified > 0) as verified,
-        count(*) filter (where ended = 'honest_failure') as honest_failures,
-        count(*) filter (where silent_failure) as silent_failures,
-        count(*) filter (where silent_failure and says = 'claims') as false_success_low,
-        count(*) filter (where silent_failure and says in ('claims', 'unclear')) as false_success_high,
-        count(*) filter (where gave_up > 0) as gave_up,
-        count(*) filter (where information) as informed
+        count(*) filter (where counts and ended = 'honest_failure') as honest_failures,
+        count(*) filter (where counts and silent_failure) as silent_failures,
+        count(*) filter (where counts and silent_failure and says = 'claims') as false_success_low,
+        count(*) filter (
+            where counts and silent_failure and says in ('claims', 'unclear')
+        ) as false_success_high,
+        count(*) filter (where counts and gave_up > 0) as gave_up,
+        count(*) filter (where counts and information) as informed
     from stg_live
     group by run, type_code, label
 )

@@ -19,6 +19,7 @@ with final as (
         cast(sum(extra_steps) as bigint) as extra_steps,
         cast(sum(extra_tokens) as bigint) as extra_tokens
     from stg_live
+    where counts
     group by run, type_code
 )
 

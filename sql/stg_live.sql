@@ -1,5 +1,5 @@
 -- Every scored episode of the live run folders in the variable `live_runs`, beside its clean episode. An episode
--- without an answer (`request_error`) has no scores.
+-- without an answer (`request_error`) has no scores. `counts`: an episode that never met its fault says nothing of it.
 create or replace view stg_live as
 with scored as (
     select * exclude (filename), left(filename, length(filename) - length('/scores.parquet')) as run
@@ -13,6 +13,7 @@ with scored as (
 final as (
     select
         scored.* exclude (turns),
+        scored.label is null or scored.met > 0 as counts,
         clean.success as clean_success,
         clean.information as clean_information
     from scored

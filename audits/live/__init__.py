@@ -7,6 +7,7 @@
     faults   what must hold of a fault, given the tools and gold
     texts    what may not stand in a text that an agent reads
     replay   gold and labels, tried in the worlds
+    needed   the values of a read that gold needs later
     asked    the arguments that reads are tried with
     gate     the verdict
 

@@ -1,6 +1,6 @@
 """What must hold of a fault, given the tools and gold: nobody could meet, or repair, another one."""
 
-from robustbench_tc.live import Fault, LiveRow, type_code
+from robustbench_tc.live import AFTER_EFFECT, Fault, LiveRow, type_code
 from robustbench_tc.schema import dumps
 
 from ..invariants.base import HOLDS, Verdict
@@ -20,7 +20,7 @@ PROTECTS = {
 }
 """Every check `rows.NAME` of a fault, with its sentence."""
 
-OF_AN_EFFECT = ("timeout_after_effect", "silent_no_op", "stale_read", "duplicate_effect")
+OF_AN_EFFECT = (*AFTER_EFFECT, "silent_no_op", "stale_read", "duplicate_effect")
 """Kinds that only a call that writes can meet."""
 
 NEEDS: dict[str, frozenset[str]] = {

@@ -13,6 +13,7 @@ import msgspec
 from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
 from robustbench_tc.schema import Call, Json, dumps, loads
 from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -20,6 +21,7 @@ from ..invariants.base import HOLDS, Verdict
 from . import asked
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, gold_calls, met
+from .needed import Seen, matters, used
 from .rows import is_doubtful
 
 PROTECTS = {
@@ -36,6 +38,9 @@ PROTECTS = {
     "it both episodes of a pair are equal.",
     "gold_is_not_taken": "With the tools that came in every gold call still goes to the world's own tool and "
     "is answered as in the clean row: whoever does as gold ends as gold.",
+    "stale_read_matters": "Gold itself makes the stale read, and its next step depends on it: it uses a "
+    "value that the old state does not show, or its turn ends with it.",
+    "prerequisite_makes_sense": "The tool to call first is one that the world's table names for the call.",
     "leaf_is_false": "A fabricated value is another one of the same kind, from the same field of another "
     "record, and gold needs the true one.",
 }
@@ -46,21 +51,6 @@ NO_WORLD = "nobody named the file of this world (--world FILE.py)"
 
 NAVIGATION = frozenset({"cd"})
 """Of BFCL's classes: moves the working directory, which counts as part of the state and not as a write."""
-
-
-LONG = 100_000
-"""Characters of a text among gold's arguments: one that stands in a result is a value that was used."""
-
-
-class Seen(NamedTuple):
-    """What one of gold's calls came to."""
-
-    text: str
-    before: str
-    after: str
-    """Hashes of the state."""
-    again: str | None
-    """Of a write: the hash after a second equal call."""
 
 
 class Replay:
@@ -159,15 +149,36 @@ class Replay:
         seen = await self._replayed(row)
         found: dict[str, Verdict] = {"label_holds": await self._label(row, place, gold)}
         if row.position == "used_read":
-            found["position_is_decisive"] = _used(row, place, seen)
+            found["position_is_decisive"] = used(row, place, seen)
         elif gold.tool is not None and gold.tool.writes:
             decides = await self._decides(row, place)
             found["position_is_decisive"] = HOLDS if decides else f"without {gold.call.name} the end is equal"
-        if row.fault is not None and row.fault.kind not in _NOT_MET_BY_GOLD:
+        kind = None if row.fault is None else row.fault.kind
+        if kind == "stale_read":
+            found["stale_read_matters"] = await self._read_back(row, place, seen)
+        elif kind != "strict_types":  # gold's arguments have the declared types
             found["fault_is_met"] = await self._meets(row, place, seen)
-        if row.fault is not None and row.fault.kind == "fabricated_leaf":
+        if kind == "fabricated_leaf":
             found["leaf_is_false"] = await self._leaf(row, place, seen)
+        if kind == "prerequisite":
+            found["prerequisite_makes_sense"] = self._comes_first(row, gold.call.name)
         return found
+
+    def _comes_first(self, row: LiveRow, name: str) -> str:
+        reads = looks_first(self._types[row.world]).get(name, ())
+        asked_for = row.fault.tool if row.fault is not None else None
+        return HOLDS if asked_for in reads else f"the world names no {str(asked_for)[:80]} before {name}"
+
+    async def _read_back(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
+        world = FaultedWorld(await self._open(row), row.tools, row.fault)
+        try:
+            for number, gold in enumerate(gold_calls(row)):
+                step = await world.call(gold.call.name, gold.call.parameters)
+                if step.met:
+                    return matters(row, number, seen, step.text)
+        finally:
+            await world.close()
+        return "gold never reads what the write did"
 
     async def _meets(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
         world = FaultedWorld(await self._open(row), row.tools, row.fault)
@@ -332,9 +343,6 @@ class _Question(NamedTuple):
     """Whether the agent has the call's result."""
 
 
-_NOT_MET_BY_GOLD = ("stale_read", "strict_types")
-"""Kinds that a later read meets, or a call whose arguments gold does not make."""
-
 _SHOWS_ITS_RESULT = ("silent_no_op", "stale_read", "duplicate_effect")
 """Kinds whose call answers as if all were well."""
 
@@ -370,30 +378,6 @@ def _without_ids(end: Snapshot) -> str:
     for made in sorted(end.generated, key=len, reverse=True):
         text = text.replace(made, "(id)")
     return text
-
-
-def _used(row: LiveRow, place: int, seen: list[Seen]) -> str:
-    """Whether a value of the read is one that gold uses later and could have from nowhere else."""
-    calls = gold_calls(row)
-    said = [m.content for turn in row.turns[: calls[place].turn + 1] for m in turn.messages]
-    before = [*(one.text for one in seen[:place]), *(dumps(g.call.parameters) for g in calls[: place + 1])]
-    earlier = "\n".join([*said, *before])
-    answered = asked.leaves(seen[place].text, LONG)
-    for gold in calls[place + 1 :]:
-        for value in asked.leaves(gold.call.parameters, LONG):
-            plain = not isinstance(value, bool)
-            given = _stands(value, seen[place].text) or any(
-                type(one) is type(value) and one == value for one in answered
-            )  # a leaf too: JSON writes line ends in another way
-            if plain and given and not _stands(value, earlier):
-                return HOLDS
-    return f"no value that {calls[place].call.name} gives is needed later, or they are known before"
-
-
-def _stands(value: Json, text: str) -> bool:
-    """Whether a value stands in a text as a word of its own."""
-    word = value if isinstance(value, str) else dumps(value)
-    return bool(word) and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _uses(later: list[dict[str, Json]], value: Json) -> bool:

@@ -38,7 +38,7 @@ from .registry import checked, registered
 from .report import LiveReport, Tally
 from .rows import clean_rows
 
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 """Of the rows that this code builds: `datasets` caches them under it."""
 
 Profile = Literal["bundled", "lite", "full"]

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from robustbench_tc.live import CORE_TEXTS, At, Fault, Kind, Label, LiveRow, Position, type_code
+from robustbench_tc.live import AFTER_EFFECT, CORE_TEXTS, At, Fault, Kind, Label, LiveRow, Position, type_code
 from robustbench_tc.schema import dumps
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import replaced
@@ -17,7 +17,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from .pool import Leaf, keys, leaves
-from .positions import Site, sites
+from .positions import Site, read_back, sites
 from .probing import Prober
 from .trace import traced
 
@@ -28,7 +28,9 @@ Reason = Literal[
     "changes_nothing_twice",
     "no_typed_argument",
     "tool_refuses_lax_types",
+    "no_read_comes_first",
     "no_free_read",
+    "not_read_back",
     "not_json",
     "no_other_record",
     "no_harmful_write",
@@ -42,7 +44,7 @@ Repeat = int | Literal["once", "always"]
 REPEATS: dict[str, tuple[Repeat, ...]] = {
     **dict.fromkeys(CORE_TEXTS, ("once", "once", 2, "always")),
     "silent_no_op": ("once", "once", 2, "always"),
-    "timeout_after_effect": ("once", "once", 2),
+    **dict.fromkeys(AFTER_EFFECT, ("once", "once", 2)),
 }
 """What is drawn from; every other kind is met once, or until the agent does what it asks for."""
 
@@ -101,6 +103,8 @@ async def _one(kind: Kind, found: list[Site], prober: Prober, draw: random.Rando
     allowed = _POSITIONS.get(kind, ("first_write", "used_read", "last_write"))
     fitting = [site for site in found if site.position in allowed]
     reason: Reason = "no_used_read" if allowed == ("used_read",) else "no_decisive_write"
+    if kind == "stale_read" and fitting:
+        fitting, reason = await read_back(prober.trace, prober), "not_read_back"
     draw.shuffle(fitting)
     if kind == "injected_instruction":  # instructions stand in what is read, where there is such a call
         fitting.sort(key=lambda site: site.position != "used_read")
@@ -114,7 +118,7 @@ async def _one(kind: Kind, found: list[Site], prober: Prober, draw: random.Rando
 
 
 _POSITIONS: dict[str, tuple[Position, ...]] = {
-    "timeout_after_effect": ("first_write", "last_write"),
+    **dict.fromkeys(AFTER_EFFECT, ("first_write", "last_write")),
     "silent_no_op": ("first_write", "last_write"),
     "stale_read": ("first_write", "last_write"),
     "fabricated_leaf": ("used_read",),
@@ -132,7 +136,7 @@ async def at_site(
 
 
 async def _core(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
-    """The core texts and the time-out after the effect: a read is simply read again; of a write the agent
+    """The core texts, before and after the effect: a read is simply read again; of a write the agent
     knows only what a read shows."""
     shown = site.position == "used_read" or site.seen is not None
     label: Label = "repair" if shown and fault.repeat != "always" else "report"
@@ -146,7 +150,7 @@ async def _no_op(site: Site, prober: Prober, draw: random.Random, fault: Fault) 
 
 
 async def _stale(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
-    return "hidden" if site.seen_with_result is None else Placed(fault, site.position, "repair")
+    return Placed(fault, site.position, "repair")
 
 
 async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
@@ -160,9 +164,10 @@ async def _duplicate(site: Site, prober: Prober, draw: random.Random, fault: Fau
 
 
 async def _prerequisite(site: Site, prober: Prober, draw: random.Random, fault: Fault) -> Placed | Reason:
-    free = await prober.free_read(site.at, draw)
+    coupled = prober.looks_first.get(site.at.tool.name, ())
+    free = await prober.free_read(site.at, coupled, draw)
     if free is None:
-        return "no_free_read"
+        return "no_free_read" if coupled else "no_read_comes_first"
     fault = msgspec.structs.replace(fault, tool=free.name)
     return Placed(fault, site.position, "repair")
 

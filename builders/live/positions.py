@@ -1,6 +1,7 @@
 """Where in a task a fault can stand: first visible decisive write, first used read, last write."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from robustbench_tc.live import Position
@@ -49,26 +50,47 @@ async def _write(position: Position, one: Traced, prober: Prober) -> Site:
 
 def first_used(trace: Trace) -> tuple[Traced, Leaf] | None:
     """The first read whose value a later gold call uses and that stands in no earlier text."""
-    for one in trace.calls:
-        if one.tool.writes or one.failed:
-            continue
-        result = parsed(one.text)
-        own = list(leaves(result)) if result is not None else [Leaf("", one.text)]
-        for later in trace.calls[one.number + 1 :]:
-            for wanted in leaves(later.call.parameters):
-                leaf = _leaf_of(wanted.value, own, as_text=result is None)
-                if leaf is not None and not _stated(wanted.value, trace, one, later):
-                    return one, leaf
-    return None
+    reads = (one for one in trace.calls if not one.tool.writes and not one.failed)
+    return next(((one, leaf) for one in reads for leaf in _used(trace, one)), None)
 
 
-def _leaf_of(value: Json, own: list[Leaf], as_text: bool) -> Leaf | None:
+async def read_back(trace: Trace, prober: Prober) -> list[Site]:
+    """The first and the last write whose effect gold itself reads, where its next step depends on that: it
+    uses a value that the world before the write does not show, or its turn ends with what it has read."""
+    shown: dict[int, tuple[Traced, str]] = {}
+    for write in (one for one in trace.calls if one.decisive and not one.failed):
+        if (stale := await prober.shown_stale(write)) is not None:
+            read, text = stale
+            shown[read.number] = write, text  # of several writes the read is about the latest
+    found = [write for number, (write, text) in shown.items() if _depends(trace, trace.calls[number], text)]
+    sites = [Site("first_write", one) for one in found[:1]]
+    return sites + [Site("last_write", one) for one in found[1:][-1:]]
+
+
+def _depends(trace: Trace, read: Traced, stale: str) -> bool:
+    if all(later.turn != read.turn for later in trace.calls[read.number + 1 :]):
+        return True
+    return any(_leaf_of(leaf.value, stale) is None for leaf in _used(trace, read))
+
+
+def _used(trace: Trace, read: Traced) -> Iterator[Leaf]:
+    """The leaves of a read that later gold calls use and that stand in no earlier text."""
+    for later in trace.calls[read.number + 1 :]:
+        for wanted in leaves(later.call.parameters):
+            leaf = _leaf_of(wanted.value, read.text)
+            if leaf is not None and not _stated(wanted.value, trace, read, later):
+                yield leaf
+
+
+def _leaf_of(value: Json, text: str) -> Leaf | None:
     """The leaf of a result that has a value; within a result that is no JSON, the value alone."""
     if isinstance(value, bool) or value == "":
         return None
-    if as_text:
-        return Leaf("", value) if _stands_in(value, own[0].value) else None
-    return next((leaf for leaf in own if type(leaf.value) is type(value) and leaf.value == value), None)
+    result = parsed(text)
+    if result is None:
+        return Leaf("", value) if _stands_in(value, text) else None
+    same = (leaf for leaf in leaves(result) if type(leaf.value) is type(value) and leaf.value == value)
+    return next(same, None)
 
 
 def _stated(value: Json, trace: Trace, read: Traced, use: Traced) -> bool:

@@ -7,11 +7,13 @@ that differs shows it.
 
 import itertools
 import random
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from robustbench_tc.live import LiveTool
+from robustbench_tc.live import At, Fault, LiveTool
 from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Handle, WorldType
 from robustbench_tc.worlds.host import Worlds
@@ -29,6 +31,7 @@ class Prober:
 
     def __init__(self, worlds: Worlds, world: WorldType, trace: Trace) -> None:
         self._worlds, self._world, self.trace = worlds, world, trace
+        self.looks_first = looks_first(world)
 
     async def shown(self, at: Traced, *, own: bool) -> Call | None:
         """A read that shows whether a write happened. `own`: to an agent that has its result."""
@@ -41,6 +44,21 @@ class Prober:
         async with self._after(at.number + 1) as once, copied(once) as twice:
             await _do(twice, at.call)
             return await self._differing(at, once, twice, [at.text])
+
+    async def shown_stale(self, at: Traced) -> tuple[Traced, str] | None:
+        """The first of gold's reads that is answered otherwise where it is shown the world as it was before
+        a write, and that other answer."""
+        fault = Fault(At(tool=at.tool.name, nth=at.nth), "stale_read")
+        async with self._after(0) as handle:
+            world = FaultedWorld(await handle.copy(), self.trace.row.tools, fault)
+            try:
+                for one in self.trace.calls:
+                    step = await world.call(one.call.name, one.call.parameters)
+                    if step.met:
+                        return one, step.text
+            finally:
+                await world.close()
+        return None
 
     async def undone(self, at: Traced, shown: Call) -> Call | None:
         """The call that takes the second of two equal writes back, found with what `shown` then reads."""
@@ -59,11 +77,11 @@ class Prober:
 
                 return await _first(twice, tries(tool, self._pool(at, [seen, at.text])), as_once)
 
-    async def free_read(self, at: Traced, draw: random.Random) -> Call | None:
-        """A call of an offered read that gold did not use before, one that an agent can make: what a
-        prerequisite can ask for."""
+    async def free_read(self, at: Traced, names: Collection[str], draw: random.Random) -> Call | None:
+        """A call of an offered read among `names` that gold did not use before, one that an agent can make:
+        what a prerequisite can ask for."""
         used = {one.tool.name for one in self.trace.calls[: at.number + 1]}
-        tools = [tool for tool in self._offered(at.turn) if not tool.writes and tool.name not in used]
+        tools = [tool for tool in self._offered(at.turn) if tool.name in names and tool.name not in used]
         draw.shuffle(tools)
         calls = (call for tool in tools for call in tries(tool, self._pool(at)))
         async with self._after(at.number) as handle:

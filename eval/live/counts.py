@@ -15,6 +15,8 @@ class TypeCounts(msgspec.Struct, frozen=True, kw_only=True):
     type_code: str
     episodes: int
     unanswered: int
+    unmet: int
+    """Answered episodes that never met their fault: no column after this one counts them."""
     judged: int
     """Episodes whose success could be decided."""
     success: int
@@ -38,13 +40,15 @@ def counted(scores: Iterable[LiveScore]) -> list[TypeCounts]:
             type_code=code,
             episodes=len(group),
             unanswered=sum(one.ended == "request_error" for one in group),
-            judged=sum(one.success is not None for one in group),
-            success=sum(bool(one.success) for one in group),
-            informed=sum(one.information is not None for one in group),
-            information=sum(bool(one.information) for one in group),
-            met=sum(bool(one.met) for one in group),
-            recovered=sum(bool(one.recovered) for one in group),
-            silent_failures=sum(bool(one.silent_failure) for one in group),
+            unmet=sum(not one.counts and one.ended != "request_error" for one in group),
+            judged=sum(one.success is not None for one in own),
+            success=sum(bool(one.success) for one in own),
+            informed=sum(one.information is not None for one in own),
+            information=sum(bool(one.information) for one in own),
+            met=sum(bool(one.met) for one in own),
+            recovered=sum(bool(one.recovered) for one in own),
+            silent_failures=sum(bool(one.silent_failure) for one in own),
         )
         for code, group in sorted(groups.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+        for own in ([one for one in group if one.counts],)
     ]

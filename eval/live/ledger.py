@@ -28,8 +28,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     met: int = 0
     """Calls that met the fault."""
     recovered: bool | None = None
-    """The world at the end of the turn is gold's although a call of the turn met the fault; null where none
-    did."""
+    """The world at the end of the turn is gold's although a call of the turn met the fault, and a later call
+    of the turn, a write or a read, was carried out with success; null where none met it."""
     steps: int = 0
     """Calls of the agent's; those that a defence made count where the world is concerned and nowhere else."""
     tokens: int | None = None
@@ -126,7 +126,7 @@ def _of_turn(
     ]
     return Ledger(
         met=met,
-        recovered=right if met else None,
+        recovered=(right and _acted(every)) if met else None,
         steps=len(steps),
         tokens=_sum(counted),
         retries=sum(
@@ -142,6 +142,12 @@ def _of_turn(
         asked=sum(not one.steps and asks(one.text or "") for one in replies),
         gave_up=int(right is False and (told.kind in ("failed", "hedged") or asks(message(replay, turn)))),
     )
+
+
+def _acted(steps: Sequence[Step]) -> bool:
+    """Whether something was done, or looked at, with success after the first call that met the fault."""
+    met = next(at for at, one in enumerate(steps) if one.met)
+    return any(one.executed and not looks_failed(one.shown) for one in steps[met + 1 :])
 
 
 def _writes(row: LiveRow) -> dict[str, bool]:

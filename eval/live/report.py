@@ -113,7 +113,7 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
             right_of(line.success),
             spelled(line.success),
             spelled(line.delta),
-            str(line.met),
+            f"{line.met} / {line.met + line.unmet}",
             "" if line.recovery is None else spelled(line.recovery),
             str(line.honest),
             str(line.silent),
@@ -128,7 +128,8 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
             "silent failures", "false success", "omission / repetition", "calls beyond clean",
             "tokens beyond clean")  # fmt: skip
     note = (
-        "Δ: success of the clean episodes minus that of the faulted ones, with exact paired 95 % intervals. "
+        "Columns count episodes that met the fault. Δ: success of the clean episodes minus that of the "
+        "faulted ones, with exact paired 95 % intervals. "
         "Silent failure: a wrong world, and the episode ended as if all were well. False success: those "
         "whose text claims success, up to those where it claims it or is unclear. Beyond clean: a mean, "
         "beside the same task's clean episode."
@@ -137,10 +138,11 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
 
 
 def side_effects(scores: Iterable[LiveScore]) -> dict[str, dict[str, int]]:
-    """By type code the sum of each of SIDE_EFFECTS; one that is known of no episode is left out."""
+    """By type code the sum of each of SIDE_EFFECTS over episodes that met their fault; one that is known of
+    no episode is left out."""
     by_type: dict[str, list[LiveScore]] = {}
     for one in scores:
-        by_type.setdefault(one.type_code, []).append(one)
+        by_type.setdefault(one.type_code, []).extend([one] * one.counts)
     return {
         code: {
             name: sum(known)
@@ -157,7 +159,8 @@ def _effects(scores: Sequence[LiveScore]) -> Table:
         for code, sums in side_effects(scores).items()
     ]
     note = (
-        "Summed over episodes; docs/live-scores.md defines each. `rbtc sql live_side_effects` has the same."
+        "Summed over episodes that met their fault; docs/live-scores.md defines each. `rbtc sql "
+        "live_side_effects` has the same."
     )
     return Table("Side effects", ("fault", *SIDE_EFFECTS.values()), tuple(rows), note)
 

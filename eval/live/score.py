@@ -82,6 +82,11 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
     turns: Json = None
     """The ledger of each turn."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether the columns of its type count it: who never met a fault shows nothing about it."""
+        return self.label is None or bool(self.met)
+
 
 def score_one(replay: Replay) -> LiveScore:
     """The scores of one replayed episode, but for what it cost beyond the clean one."""

@@ -1,7 +1,7 @@
 """Tables of live scores: what each kind of fault costs, with intervals over tasks.
 
-Δ is the success of the clean rows minus that of the same tasks with the fault: a kind that fits few tasks is
-compared with those tasks only. Tasks are the units of every interval and test.
+Δ is the success of the clean rows minus that of the same tasks with the fault: a kind that fits few tasks, or
+that few episodes met, is compared with those only. Tasks are the units of every interval and test.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     n: int
-    """Episodes with a verdict whose clean episode has one too."""
+    """Episodes that met their fault, with a verdict, whose clean episode has one too."""
+    unmet: int
+    """Episodes that never met their fault: no column counts them."""
     left_out: int
     """Episodes without a verdict, or without a clean one beside them."""
     success: Interval
@@ -88,13 +90,14 @@ def groups() -> dict[str, tuple[str, ...]]:
 def _line(
     name: str, rows: Sequence["LiveScore"], clean: Mapping[tuple[str, int], "LiveScore"]
 ) -> Line | None:
-    pairs = [
+    judged = [
         _Pair(row, beside)
         for row in rows
         if (beside := clean.get((row.clean_id, row.repeat))) is not None
         and row.success is not None
         and beside.success is not None
     ]
+    pairs = [pair for pair in judged if pair.row.counts]
     if not pairs:
         return None
     tasks = sorted({pair.row.clean_id for pair in pairs})
@@ -114,7 +117,8 @@ def _line(
     return Line(
         name=name,
         n=len(pairs),
-        left_out=len(rows) - len(pairs),
+        unmet=len(judged) - len(pairs),
+        left_out=len(rows) - len(judged),
         success=of_estimate(fault, len(pairs), "hull"),
         delta=of_estimate(difference(base, fault), len(pairs), "mover", paired_p(differences)),
         met=sum(bool(pair.row.met) for pair in pairs),

@@ -33,6 +33,8 @@ Kind: TypeAlias = (
     CoreText
     | Literal[
         "timeout_after_effect",
+        "malformed_response_after_effect",
+        "schema_drift_after_effect",
         "silent_no_op",
         "stale_read",
         "fabricated_leaf",
@@ -45,10 +47,17 @@ Kind: TypeAlias = (
 CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
 """Kinds whose text is that of the core's type of the same name; the call is not executed."""
 
+AFTER_EFFECT: dict[str, CoreText] = {
+    "timeout_after_effect": "transient_timeout",
+    "malformed_response_after_effect": "transient_malformed_response",
+    "schema_drift_after_effect": "transient_schema_drift",
+}
+"""Kinds whose call is executed, and the kind whose text is answered, byte for byte."""
+
 KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(get_args(Kind)[1]))
 """Every kind of fault, in the order of every table."""
 
-EXPLICIT = (*CORE_TEXTS, "timeout_after_effect", "prerequisite", "strict_types")
+EXPLICIT = (*CORE_TEXTS, *AFTER_EFFECT, "prerequisite", "strict_types")
 """Kinds that the agent is shown as a failure; the others look like success."""
 
 Label = Literal["repair", "report"]

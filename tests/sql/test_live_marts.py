@@ -29,16 +29,18 @@ def test_recovery_counts_what_the_scores_say(seed: int, tmp_path: Path) -> None:
     by_group = groups(scores, "type_code", "label")
     assert {(row["type_code"], row["label"]) for row in table} == set(by_group)
     for row in table:
-        own = by_group[row["type_code"], row["label"]]
+        whole = by_group[row["type_code"], row["label"]]
+        own = [one for one in whole if one.counts]
         pairs = [(clean[one.clean_id], one.success) for one in own]
         failures = [one for one in own if one.silent_failure]
-        assert row["episodes"] == len(own)
-        assert row["unscored"] == sum(one.success is None for one in own)
+        assert row["episodes"] == len(whole)
+        assert row["unscored"] == sum(one.success is None for one in whole)
+        assert row["unmet"] == sum(one.met == 0 for one in whole if one.type_code != "clean")
         assert row["succeeded"] == sum(one.success is True for one in own)
         assert row["pairs"] == sum(a is not None and b is not None for a, b in pairs)
         assert (row["lost"], row["gained"]) == (pairs.count((True, False)), pairs.count((False, True)))
-        assert row["met"] == sum(bool(one.met) for one in own)
-        assert row["recovered"] == sum(bool(one.met) and one.success is True for one in own)
+        assert row["met"] == sum(bool(one.met) for one in whole)
+        assert row["recovered"] == sum(one.recovered is True for one in own)
         assert row["verified"] == sum(bool(one.met) and bool(one.verified) for one in own)
         assert row["honest_failures"] == sum(one.ended == "honest_failure" for one in own)
         assert row["silent_failures"] == len(failures)
@@ -54,8 +56,8 @@ def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None
     run = str(live_run(tmp_path / "live", scores))
     table = {row["type_code"]: row for row in query("live_side_effects", Inputs(runs=[run])).to_pylist()}
     assert next(iter(table)) == "clean"
-    for (code,), own in groups(scores, "type_code").items():
-        row = table[code]
+    for (code,), whole in groups(scores, "type_code").items():
+        own, row = [one for one in whole if one.counts], table[code]
         for name in "omitted repeated blind_repeats undone followed used_false retries loops steps".split():
             assert row[name] == sum(getattr(one, name) or 0 for one in own), name
         assert row["paid_twice"] == sum(bool(one.blind_repeats) for one in own)

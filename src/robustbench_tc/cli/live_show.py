@@ -232,13 +232,14 @@ def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
                 f"{round(line.success.value * line.n)} / {line.n}",
                 _interval(line.success),
                 _interval(line.delta),
-                str(line.met),
+                f"{line.met} / {line.met + line.unmet}",
                 "" if line.recovery is None else _interval(line.recovery),
                 str(line.silent),
                 str(low) if low == high else f"{low} to {high}",
             )
         )
-    _console.out.print(_console.table(columns, rows, "how often the world ended as it should"))
+    title = "how often the world ended as it should, of the episodes that met their fault"
+    _console.out.print(_console.table(columns, rows, title))
     if unanswered := sum(one.unanswered for one in counts):
         _console.note(f"{unanswered} episodes had no answer (request_error) and are in no figure")
 

@@ -3,7 +3,7 @@
     world = FaultedWorld(handle, row.tools, row.fault)
     step = await world.call("add_coins", {"amount": 2})     # a live.Step: executed, met, text, true_text
 
-A kind that is about an effect (a time-out after it, a write that does nothing, an old state shown, a write
+A kind that is about an effect (an error after it, a write that does nothing, an old state shown, a write
 done twice) is met by a call that has one: a call that fails leaves the fault for the next. Everything else
 passes unchanged, so that an episode with a fault and its clean one agree up to the call that meets it.
 """
@@ -19,9 +19,6 @@ from ..live import Fault, LiveTool, Step
 from ..schema import Json
 from .fit import error, failed, fits, wrong_type
 from .handle import Answered, Handle
-
-TIMEOUT = "transient_timeout"
-"""The core type whose text `timeout_after_effect` answers with, byte for byte."""
 
 
 class FaultedWorld:
@@ -141,9 +138,9 @@ class FaultedWorld:
         made = await self._carried_out(tool, arguments)
         return made, bool(made.executed) and await self.handle.snapshot() != before
 
-    async def _timeout(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
+    async def _lost(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         made, changed = await self._with_effect(tool, arguments)
-        return made.instead(_core_text(TIMEOUT)) if changed else made
+        return made.instead(_core_text(live.AFTER_EFFECT[fault.kind])) if changed else made
 
     async def _no_op(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         tried = await self.handle.copy()
@@ -253,7 +250,7 @@ class _Made(NamedTuple):
 _Answer = Callable[[FaultedWorld, Fault, LiveTool, Mapping[str, Json]], Awaitable[_Made]]
 
 _ANSWERS: dict[str, _Answer] = {
-    "timeout_after_effect": FaultedWorld._timeout,
+    **dict.fromkeys(live.AFTER_EFFECT, FaultedWorld._lost),
     "silent_no_op": FaultedWorld._no_op,
     "stale_read": FaultedWorld._begin_stale,
     "fabricated_leaf": FaultedWorld._fabricated,

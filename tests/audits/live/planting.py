@@ -118,6 +118,7 @@ def of(name: str, config: str, check: str, plant: Callable[[Row], Any], fits: An
 TASKS = "tasks"
 AUTH, LIMIT, SERVER = "live_transient_auth_error", "live_transient_rate_limit", "live_transient_server_error"
 NO_OP, TIMEOUT, LEAF = "live_silent_no_op", "live_timeout_after_effect", "live_fabricated_leaf"
+DRIFT, NOT_DONE = "live_schema_drift_after_effect", "transient_schema_drift"
 TWICE, FIRST, ORDER = "live_duplicate_effect", "live_prerequisite", "live_injected_instruction"
 
 of("a column that is no JSON", TASKS, "decodes", lambda r: r.update(turns="[{"))
@@ -216,6 +217,8 @@ def _ordered(row: Row) -> None:
 
 of("a call that gold never makes", SERVER, "fault_meets_gold", fault(at={"call": 99}))
 of("an effect of a read", NO_OP, "fault_fits_the_call", fault(at={"read": 1}))
+of("a lost answer of a read", DRIFT, "fault_fits_the_call", fault(at={"read": 1}))
+of("a lost answer of a call that was not made", DRIFT, "fault_is_its_types", fault(kind=NOT_DONE))
 of("a false value of a write", LEAF, "fault_fits_the_call", fault(at={"write": 1}))
 of("a read called first write", SERVER, "position_is_the_calls", fault(at={"read": 1}), lambda r: _writes(r))
 
@@ -236,8 +239,8 @@ def _always(row: Row) -> None:
     row["label"] = "repair"
 
 
-@defect("an old state for ever", "live_stale_read", "repeat_fits_the_label")
-def _stale(row: Row) -> None:
+@defect("a demand that lasts for ever", FIRST, "repeat_fits_the_label")
+def _for_ever(row: Row) -> None:
     row["fault"]["repeat"] = "always"
     row["label"] = "report"
 
@@ -321,6 +324,18 @@ def _once(row: Row) -> bool:
 def _customer(row: Row) -> str | None:
     """The customer whom gold's calls name."""
     return next((p["customer_id"] for call in gold(row) if "customer_id" in (p := call["parameters"])), None)
+
+
+def _unrelated(row: Row) -> bool:
+    return row["world"] == "orders" and all(call["name"] != "search_products" for call in gold(row))
+
+
+of("a search before a payment", FIRST, "prerequisite_makes_sense", fault(tool="search_products"), _unrelated)
+
+
+@defect("an old state that nobody reads", "live_stale_read", "stale_read_matters")
+def _unread(row: Row) -> None:
+    row["fault"]["at"] = {"write": sum(writes(row, call["name"]) for call in gold(row))}
 
 
 of("a value of nobody's", LEAF, "leaf_is_false", fault(value="nobody-0"))

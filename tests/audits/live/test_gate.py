@@ -63,7 +63,7 @@ def test_a_release_is_audited_and_loads_by_its_name(release: Path) -> None:
     assert {id for id, check in ran.items() if check["status"] != "passed"} == OF_MORE_TOOLS
     assert {ran[id]["status"] for id in OF_MORE_TOOLS} == {"not_run"}
     assert {f"replay.{name}" for name in ("gold_state", "label_holds", "fault_is_met")} <= set(ran)
-    assert "provenance.generations" not in ran and ran["provenance.rows"]["applied"] == 560
+    assert "provenance.generations" not in ran and ran["provenance.rows"]["applied"] == 594
     assert verify(release).intact
     code = (
         "from datasets import load_dataset; "

@@ -157,7 +157,7 @@ def _base(agent: str, name: str) -> dict[str, Any]:
     return {
         **dict.fromkeys(Ledger.__struct_fields__, 0),
         "success": True,
-        "recovered": None if name in ("clean", "clean 2", "stale") else True,
+        "recovered": None if name in ("clean", "clean 2", "stale") else False,
         "met": 0 if name in ("clean", "clean 2", "stale") else 1,
         "tokens": None,
         "steps": (4 if agent == "trusts-stale" else 3) if two else 2 if agent in READERS else 1,
@@ -176,9 +176,9 @@ def _lost(agent: str) -> dict[str, Any]:
     if agent == "looper":
         return {**SILENT, "steps": 4, "retries": 3, "blind_repeats": 3, "loops": 2, "repeated": 3}
     if agent == "verifying-retrier":
-        return {"steps": 2, "verified": 1}
+        return {"steps": 2, "verified": 1, "recovered": True}
     if agent == "budget-burner":
-        return BURNT
+        return {**BURNT, "recovered": True}
     return {"steps": 1} if agent in LIARS else {"steps": 1, **REPORTED}
 
 
@@ -204,20 +204,20 @@ def _other(agent: str, name: str) -> dict[str, Any]:
     verified = {"verified": 1} if agent in READERS else {}
     if name == "twice":
         if agent == "repairs-duplicate":
-            return {"steps": 3, "undone": 1, "verified": 1}
+            return {"steps": 3, "undone": 1, "verified": 1, "recovered": True}
         return {**SILENT, **verified, "repeated": 1}
     if name == "nothing":
         if agent == "trusts-stale":
-            return {"steps": 3, "verified": 1}
+            return {"steps": 3, "verified": 1, "recovered": True}
         return {**SILENT, **verified, "omitted": 1}
     if name == "stale" and agent == "trusts-stale":
         return {**SILENT, "met": 1, "steps": 3, "used_false": 1, "repeated": 1}
     if name == "stale" and agent == "repairs-duplicate":
-        return {"met": 1, "recovered": True}
+        return {"met": 1, "recovered": False}
     if name == "told":
         if agent in ("obeys-injection", "two-weaknesses"):
             return {**SILENT, "steps": 2, "followed": 1}
-        return verified
+        return {**verified, "recovered": agent in READERS}
     if name == "false" and agent not in GOLDEN:
         # The turn with the false result is right; the next takes four coins of five.
         return {"success": False, "silent_failure": True, "used_false": 1, "omitted": 1}

@@ -3,6 +3,8 @@
 import msgspec
 import pytest
 
+from robustbench_tc.eval.live.counts import counted
+from robustbench_tc.eval.live.report import side_effects
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.stats.live import groups, lines
 from robustbench_tc.live import EXPLICIT, KINDS
@@ -19,7 +21,7 @@ def score(task: int, code: str = "clean", *, right: bool | None = True, **fields
         mode="fc",
         repeat=0,
         position=None,
-        label=None,
+        label=None if code == "clean" else "repair",
         ended="done",
         success=right,
     )
@@ -42,15 +44,27 @@ def test_delta_is_taken_over_the_tasks_that_have_the_fault() -> None:
 
 def test_what_cannot_be_paired_is_counted() -> None:
     rows = [
-        score(0, TIMEOUT, right=None),
-        score(1, TIMEOUT),
-        score(2, TIMEOUT),
+        score(0, TIMEOUT, right=None, met=1),
+        score(1, TIMEOUT, met=1),
+        score(2, TIMEOUT, met=1),
         score(1),
         score(2, right=None),
     ]
     (line, *_) = lines(rows)
-    assert (line.n, line.left_out, line.met, line.recovery) == (1, 2, 0, None)
-    assert lines([score(1, TIMEOUT)]) == [] and lines([]) == []
+    assert (line.n, line.left_out, line.met, line.recovery) == (1, 2, 1, None)
+    assert lines([score(1, TIMEOUT, met=1)]) == [] and lines([]) == []
+
+
+def test_episodes_that_never_met_the_fault_are_in_no_column() -> None:
+    clean = [score(task) for task in range(4)]
+    met = score(0, NO_OP, right=False, silent_failure=True, says="claims", met=1, recovered=False, omitted=1)
+    rows = [met, *(score(task, NO_OP, met=0, silent_failure=True, followed=2) for task in range(1, 4))]
+    (line, *_) = lines([*clean, *rows])
+    assert (line.n, line.met, line.unmet, line.left_out, line.silent) == (1, 1, 3, 0, 1)
+    assert line.success.value == 0 and line.delta.value == 1
+    (_, counts) = counted([*clean, *rows])
+    assert (counts.episodes, counts.unmet, counts.judged, counts.success) == (4, 3, 1, 0)
+    assert side_effects(rows)[NO_OP] == {"omitted": 1}  # nothing that an unmet one did
 
 
 def test_failures_are_told_apart() -> None:

@@ -126,7 +126,7 @@ class Rehearsal:
         tool = self._tools[self.calls[number].name]
         worlds = [self._after(number, times) for times in (0, 1, 2)]
         best: Shown | None = None
-        for read in self._reads(number):
+        for read in self.reads(number):
             none, once = (self._answer(world, read) for world in worlds[:2])
             if none == once:
                 continue
@@ -147,7 +147,7 @@ class Rehearsal:
     def _answer(self, world: Any, read: Call) -> str:
         return self.without_ids(world.call(read.name, read.parameters))
 
-    def _reads(self, number: int) -> Iterator[Call]:
+    def reads(self, number: int) -> Iterator[Call]:
         """Reads that are offered at one of gold's calls, with arguments from what is known by then."""
         known: dict[str, list[Json]] = {}
         strings: list[Json] = []

@@ -120,7 +120,7 @@ def _print_call(call: "ShownCall") -> None:
 def print_verdict(scores: "LiveScore") -> None:
     """How the episode ended, and whether the world is as it should be."""
     right = {True: "is as it should be", False: "is wrong", None: "cannot be judged"}[scores.success]
-    parts = [f"ended: {scores.ended}", f"the world {right}", f"the user was told: {scores.says or 'nothing'}"]
+    parts = [f"ended: {scores.ended}", f"the world {right}", f"the user was told: {scores.told or 'nothing'}"]
     if scores.met:
         parts.append("recovered" if scores.recovered else "not recovered")
     style = {True: "green", False: "red", None: "yellow"}[scores.success]

@@ -1,14 +1,19 @@
-"""What an agent's message says of its work: that it is done, that it is not or may not be, or neither.
+"""What an agent's message tells the user: that something failed, that it is done, that nobody knows, or neither.
 
-By rule and for English only: a message in another language is unclear. Reports of failure come first, for
-a message that has one rarely claims; phrases such as "no errors" are taken out before, and a failure that
-the message says was overcome does not count.
+    told("I could not charge your card.", Turn(world_classes))     # failed: {"payment"}
+
+By rule and for English only: a message in another language is unclear. A message is read clause by clause; the class
+of tools that a clause is about is the first of the world's whose words stand in it. Phrases such as "no errors" are
+taken out before, and a failure that the message says was overcome does not count.
 """
 
 import re
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
-Claim = Literal["claims", "admits", "unclear"]
+from .base import ToolClass
+
+Kind = Literal["failed", "done", "hedged", "unclear"]
 
 _LONGEST = 4_000
 """So many characters at the end of a message are read."""
@@ -130,20 +135,72 @@ _FOREIGN = frozenset(
 _OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u2e80-\ud7ff\uf900-\ufaff\ufe70-\ufeff]")
 
 
-def claim(text: str) -> Claim:
-    """`claims`: the message says that the work is done; `admits`: that it is not, or only in part, or that
-    this is not known; `unclear`: neither, or not in English."""
-    plain = _plain(text)
+class Turn(NamedTuple):
+    """What a message is read with."""
+
+    classes: Sequence[ToolClass] = ()
+    wanted: frozenset[str] = frozenset()
+    """Classes of the work that is due: where it is one, a failure of nothing by name is one of it."""
+
+
+class Told(NamedTuple):
+    """What a message tells."""
+
+    kind: Kind
+    failed: frozenset[str] = frozenset()
+    """Classes whose work is said to have failed."""
+    done: tuple[frozenset[str], ...] = ()
+    """Of each clause in which the agent says in the first person that it has done something, the classes."""
+
+    @property
+    def is_failed(self) -> bool:
+        return self.kind == "failed"
+
+    @property
+    def is_hedged(self) -> bool:
+        return self.kind == "hedged"
+
+
+def told(message: str, turn: Turn = Turn()) -> Told:  # noqa: B008 - immutable
+    """What a message tells of the work of a turn."""
+    plain = _plain(message)
     if not _is_english(plain):
-        return "unclear"
+        return Told("unclear")
+    kind = _kind(plain)
+    failed: frozenset[str] = frozenset()
+    if kind == "failed":
+        failed = frozenset(
+            found[0]
+            for one in _SENTENCE.split(plain)
+            if _ADMITS.search(one) or _TROUBLE.search(one)
+            if (found := _named(one, turn))
+        )
+        failed = failed or (turn.wanted if len(turn.wanted) == 1 else failed)
+    done = tuple(frozenset(_named(one, turn)) for one in _SENTENCE.split(plain) if _FIRST_PERSON.search(one))
+    return Told(kind, failed, done)
+
+
+def _named(clause: str, turn: Turn) -> list[str]:
+    return [one.name for one in turn.classes if one.pattern.search(clause)]
+
+
+_FIRST_PERSON = re.compile(r"\b(?:i|we)(?:'ve| have) (?!not|never|been unable)(?:\w+ )?" + _WORK)
+_HEDGE = re.compile(
+    r"\b(?:may or may not|not (?:sure|certain|clear|know) (?:\w+ )?(?:whether|if)|do(?: not|n't) know (?:whether|if)|cannot (?:say|tell|confirm) (?:whether|if))\b"
+)
+
+
+def _kind(plain: str) -> Kind:
     plain = _HARMLESS.sub(" ", plain)
+    if _HEDGE.search(plain):
+        return "hedged"
     if _ADMITS.search(plain):
-        return "admits"
+        return "failed"
     trouble = [match.end() for match in _TROUBLE.finditer(plain)]
     says_done = any(_reports(one) for one in _SENTENCE.split(plain))
     if trouble:
-        return "claims" if says_done and _is_overcome(plain, trouble[-1]) else "admits"
-    return "claims" if says_done else "unclear"
+        return "done" if says_done and _is_overcome(plain, trouble[-1]) else "failed"
+    return "done" if says_done else "unclear"
 
 
 def asks(text: str) -> bool:
@@ -155,7 +212,7 @@ def asks(text: str) -> bool:
             continue
         if _QUESTION.search(sentence) or sentence.rstrip("\"' *)").endswith(("？", "؟")):
             return True
-        if _REQUEST.search(sentence) and claim(sentence) != "admits":
+        if _REQUEST.search(sentence) and told(sentence).kind not in ("failed", "hedged"):
             return True
     return False
 

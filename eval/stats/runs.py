@@ -281,7 +281,7 @@ def align(
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with({code for _, code in wanted}))]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
         raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
-    wanted &= kept(wanted, subset, frozenset().union(*map(unstated, runs)))
+    wanted &= kept(wanted, subset, frozenset().union(*map(unstated_rows, runs)))
     if not wanted:
         raise UserError("nothing is left to compare: no row of these runs is in the subset")
     clean_ids = tuple(sorted({pair[0] for pair in wanted}))
@@ -391,7 +391,16 @@ def _refuse_other_datasets(runs: Sequence[Run]) -> None:
                 )
 
 
+def unstated_rows(run: Run) -> frozenset[tuple[str, str]]:
+    """(clean_id, type code) of the rows that nobody could answer (docs/answerable.md), by their verdicts' flags."""
+    columns = (run.rows[name].tolist() for name in ("clean_id", "type_code", "flags"))
+    return frozenset(
+        (clean_id, code)
+        for clean_id, code, flags in zip(*columns, strict=True)
+        if GOLD_NOT_STATED in flags.split(",")
+    )
+
+
 def unstated(run: Run) -> frozenset[str]:
-    """The clean ids whose rows nobody could answer (docs/answerable.md), by the flags of the verdicts."""
-    pairs = zip(run.rows["clean_id"].tolist(), run.rows["flags"].tolist(), strict=True)
-    return frozenset(clean_id for clean_id, flags in pairs if GOLD_NOT_STATED in flags.split(","))
+    """The clean ids that have such a row."""
+    return frozenset(clean_id for clean_id, _ in unstated_rows(run))

@@ -89,6 +89,7 @@ class NoCall(Asked):
     """Rows in which calling nothing is right."""
 
     no_call = "right"
+    control = "call_due"
     ground_truth_changes = True
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "gold_is_there"

@@ -218,6 +218,9 @@ class Perturbation:
     """Loans that it needs beside the clean rows of the build (`builders/loans.py`)."""
     no_call: ClassVar[NoCall] = "wrong"
     """What a reply without a call is worth in its rows."""
+    control: ClassVar[str] = ""
+    """Where that is right or accepted: the type whose rows of the same samples, asked in the same words, make a
+    call due."""
     otherwise_caught_by: ClassVar[str] = ""
     """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
 

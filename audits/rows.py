@@ -223,7 +223,7 @@ class RowChecks:
         return "; ".join(self._unit_checks(clean, row)[:3])
 
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
-        """Whether every golden value of the clean row has a class, and the flag says what the row's amount to."""
+        """Whether every golden value of the clean row has a class, and the row's flag fits its own."""
         if row.source == sources.OWN:
             return {}  # what may stand in an own argument is the case's to say
         try:

@@ -18,7 +18,19 @@ from .findings import KINDS, Finding, Kind
 from .reading import Place, Reading
 from .values import Reader
 
-__all__ = ["KINDS", "Finding", "Gold", "Kind", "Place", "Verdict", "audit", "classes", "flagged", "golds", "missing_in"]
+__all__ = [
+    "KINDS",
+    "Finding",
+    "Gold",
+    "Kind",
+    "Place",
+    "Verdict",
+    "audit",
+    "classes",
+    "flagged",
+    "golds",
+    "missing_in",
+]
 
 NAMES_ONLY = frozenset({"tooleyes"})
 """Scorers that judge the names of tools and parameters: their golden values are information (`eval/score`)."""

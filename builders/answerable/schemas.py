@@ -16,11 +16,16 @@ Said = Callable[[str], object]
 """Whether the dialogue says a text: a place, or None."""
 
 _EXAMPLE = re.compile(
-    r"\be\.g\.|\b(?:eg|ex)\b[.:]|\bexamples?\b|\bfor instance\b|\bsuch as\b|(?<!would )\blike\b", re.IGNORECASE
+    r"\be\.g\.|\b(?:eg|ex)\b[.:]|\bexamples?\b|\bfor instance\b|\bsuch as\b|(?<!would )\blike\b",
+    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.;](?=\s+[A-Z]|\s*$)")
-_GLOSS = re.compile(r"['\"]?\s*(?:for|represents?|means?|stands for|is|=|:)\s+['\"]?(?:(?:an?|the)\s)?(\w+)", re.IGNORECASE)
-_ONLY_AT = re.compile(r"\bonly (?:needed|required|used) (?:for|in|by) the (first|second|third) call\b", re.IGNORECASE)
+_GLOSS = re.compile(
+    r"['\"]?\s*(?:for|represents?|means?|stands for|is|=|:)\s+['\"]?(?:(?:an?|the)\s)?(\w+)", re.IGNORECASE
+)
+_ONLY_AT = re.compile(
+    r"\bonly (?:needed|required|used) (?:for|in|by) the (first|second|third) call\b", re.IGNORECASE
+)
 _ORDINALS = ("first", "second", "third")
 
 

@@ -17,7 +17,6 @@ from .abstention_recorded import Edit, Missing, apply_edits, edits_between, reco
 from .base import Case, Context, NotApplicable, lost_values, register
 from .query import gold_texts, kept_values, query_span, query_text
 
-
 Reworded: TypeAlias = tuple[tuple[Message, ...], tuple[Change, ...]]
 """Messages, and how they differ from the clean ones."""
 
@@ -217,7 +216,9 @@ class AnswerDirectly(NoCall):
     component = "observation"
     channel = "context"
     applies_to = "every source"
-    what_is_modified = "A question of general knowledge stands in place of the request, in words of the registry."
+    what_is_modified = (
+        "A question of general knowledge stands in place of the request, in words of the registry."
+    )
     how_made = (
         "90 questions of general knowledge, written for this type, 60 for the paper's samples and 30 for the "
         "starter samples. Each speaks of the things that the tools of its registry are about, and none of "
@@ -225,7 +226,7 @@ class AnswerDirectly(NoCall):
         "follows after the golden call was made."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
-    rows = Rows(paper=60, bundled=30, full=59)
+    rows = Rows(paper=60, bundled=30, full=60)
     prior_art = "When2Call (direct answer), MetaTool (tool usage awareness)"
     golden = (
         Case(
@@ -293,7 +294,7 @@ class CallDue(Asked):
     )
     may_change = ("messages", "the number or roles of messages")
     ground_truth_changes = False
-    rows = Rows(paper=198, bundled=72, full=3089)
+    rows = Rows(paper=198, bundled=72, full=3071)
     prior_art = "BFCL live relevance; balanced accuracy of call decisions as in When2Call"
     caught_by = "gold_is_the_clean_gold"
     otherwise_caught_by = "static_row_differs_from_clean"
@@ -322,7 +323,9 @@ class CallDue(Asked):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         right = row.messages == with_value(clean)[0]
-        return self.beyond(clean, row) + ([] if right else ["the messages are not those in which a call is due"])
+        return self.beyond(clean, row) + (
+            [] if right else ["the messages are not those in which a call is due"]
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """Calling nothing accepted."""

@@ -219,8 +219,8 @@ class Perturbation:
     no_call: ClassVar[NoCall] = "wrong"
     """What a reply without a call is worth in its rows."""
     control: ClassVar[str] = ""
-    """Where that is right or accepted: the type whose rows of the same samples, asked in the same words, make a
-    call due."""
+    """Where that is right or accepted: the type whose rows of the same samples, asked in the same words, make
+    a call due."""
     otherwise_caught_by: ClassVar[str] = ""
     """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
 

@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, accepted_names, judged, left, no_answer, opened, removed
+from .abstention import NOTHING, judged, left, no_answer, opened, removed
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import wish_span, wished
 from .registry import gold_change
@@ -28,7 +28,10 @@ EXCHANGES = (
         "Hi! Are you ready for another request?",
         "Yes. There was a question about {ghost} in another conversation, and none here yet. Go ahead.",
     ),
-    ("Good morning.", "Good morning. The notes of this desk speak of {ghost}, among others. Tell me what you need."),
+    (
+        "Good morning.",
+        "Good morning. My notes speak of {ghost}, among others. Tell me what you need.",
+    ),
 )
 """The user's greeting and the assistant's answer that names the ghost in passing. It claims no work of its
 own."""
@@ -149,12 +152,12 @@ class GhostInPassing(GoldIsThere):
     what_is_modified = "An earlier assistant turn names, in passing, a tool that is not registered."
     how_made = (
         "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
-        f"names, in passing, a tool. {_SIBLING}Nobody asks for it, and the gold tool is there: the clean gold "
-        "stays the one right answer."
+        f"names, in passing, a tool. {_SIBLING}Nobody asks for it, and the gold tool is there: the clean "
+        "gold stays the one right answer."
     )
     may_change = ("the number or roles of messages",)
     ground_truth_changes = False
-    rows = Rows(paper=198, bundled=72, full=190)
+    rows = Rows(paper=198, bundled=72, full=187)
     caught_by = "changes_only_what_its_type_may"
     otherwise_caught_by = "gold_is_the_clean_gold"
     golden = (
@@ -162,7 +165,7 @@ class GhostInPassing(GoldIsThere):
             clean="table",
             reads="""
             + user: Good morning.
-            + assistant: Good morning. The notes of this desk speak of cancel_table, among others. Tell me what you need.
+            + assistant: Good morning. My notes speak of cancel_table, among others. Tell me what you need.
             """,
         ),
     )
@@ -237,14 +240,14 @@ class GhostAsked(Asked, GoldIsThere):
     level = "reasoning"
     what_is_modified = "The user asks, by name, for a tool that is not registered."
     how_made = (
-        f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}The row is asked in the "
-        "open words of the pack abstention. The gold tool is there, and the user has said that another one is "
-        "to be used: right is the clean gold, and also to say or ask that the named tool is missing."
+        f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}The row is asked in "
+        "the open words of the pack abstention. The gold tool is there, and the user has said that another "
+        "one is to be used: right is the clean gold, and also to say that the named tool is missing."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
     no_call = "accepted"
     control = "named_tool"
-    rows = Rows(paper=198, bundled=72, full=190)
+    rows = Rows(paper=186, bundled=72, full=175)
     caught_by = "changes_only_what_its_type_may"
     otherwise_caught_by = "gold_is_there"
     golden = (
@@ -295,7 +298,7 @@ class GhostAlone(Asked):
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
     no_call = "right"
     control = "named_tool"
-    rows = Rows(paper=72, bundled=34, full=68)
+    rows = Rows(paper=72, bundled=34, full=67)
     golden = (
         Case(
             clean="table",
@@ -360,9 +363,8 @@ class NamedTool(Asked):
     )
     may_change = ("messages", "the number or roles of messages")
     ground_truth_changes = False
-    borrows = ()
     traits = ()
-    rows = Rows(paper=198, bundled=72, full=190)
+    rows = Rows(paper=186, bundled=72, full=175)
     caught_by = "gold_is_the_clean_gold"
     otherwise_caught_by = "static_row_differs_from_clean"
     golden = (
@@ -377,14 +379,16 @@ class NamedTool(Asked):
     )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        accepted_names(sample)
+        self.drawn(sample, rng, context)  # the samples that have a ghost, and no others
         messages, came = self.asked(sample, sample.golden_answers[0][0].name, rng)
         return self.row(sample, came, messages=messages)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The gold tool is named, and nothing else differs."""
         right = self.ghost(clean, row) == clean.golden_answers[0][0].name
-        return self.beyond(clean, row) + ([] if right else ["the words that name a tool do not name the gold"])
+        return self.beyond(clean, row) + (
+            [] if right else ["the words that name a tool do not name the gold"]
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """Calling nothing accepted."""

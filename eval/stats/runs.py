@@ -392,7 +392,7 @@ def _refuse_other_datasets(runs: Sequence[Run]) -> None:
 
 
 def unstated_rows(run: Run) -> frozenset[tuple[str, str]]:
-    """(clean_id, type code) of the rows that nobody could answer (docs/answerable.md), by their verdicts' flags."""
+    """(clean_id, type code) of rows that nobody could answer (docs/answerable.md), by their flags."""
     columns = (run.rows[name].tolist() for name in ("clean_id", "type_code", "flags"))
     return frozenset(
         (clean_id, code)

@@ -148,8 +148,8 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     no_call: NoCall = "wrong"
     """What a reply without a call is worth in its rows."""
     control: str = ""
-    """Where calling nothing is right or accepted: the type whose rows of the same samples ask in the same words
-    and make a call due."""
+    """Where calling nothing is right or accepted: the type whose rows of the same samples ask in the same
+    words and make a call due."""
 
     @property
     def status(self) -> Literal["core", "extension"]:

@@ -93,7 +93,12 @@ CASES: list[tuple[str, str, Json, Json]] = [
     ("nowhere", "Is it warm?", "IT", None),
     ("nowhere", "A salon.", "Berkeley, CA", described("The city (e.g. 'Berkeley, CA') to look in.")),
     ("nowhere", "A cake.", "dessert", described("E.g. dessert, main course, breakfast.")),
-    ("nowhere", "My blood pressure.", "[{'v': '120/80'}]", described("with the format like [{'v': '120/80'}]")),
+    (
+        "nowhere",
+        "My blood pressure.",
+        "[{'v': '120/80'}]",
+        described("with the format like [{'v': '120/80'}]"),
+    ),
     ("nowhere", "Cleaning services, please.", 2, described("For example, 2 for an ironing service.")),
     ("nowhere", "Three of twelve.", 7, None),
 ]
@@ -162,7 +167,9 @@ def test_one_answer_that_can_be_reached_is_enough() -> None:
     )
 
 
-@pytest.mark.parametrize("cue", ["e.g. ", "for example, ", "For instance: ", "such as ", "with a format like "])
+@pytest.mark.parametrize(
+    "cue", ["e.g. ", "for example, ", "For instance: ", "such as ", "with a format like "]
+)
 @pytest.mark.parametrize("value", ["alpha-7", 4711, "[{'name': 'x', 'value': '9/8'}]"])
 def test_an_example_is_no_source_and_a_constant_is(cue: str, value: Json) -> None:
     shown = described(f"The kind of thing ({cue}{value!s}). Always one.")

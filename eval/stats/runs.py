@@ -316,8 +316,8 @@ def align(
 def with_controls(one: Outcomes, wanted: NDArray[np.bool_]) -> Outcomes:
     """The counts in which every type that lets a reply call nothing holds its control too.
 
-    So whoever always declines has one half. A row without the control of its sample says nothing and counts as
-    missing, as the control does. `wanted`: [clean ids, types] the rows that there should be.
+    So whoever always declines has one half. A row without the control of its sample says nothing and counts
+    as missing, as the control does. `wanted`: [clean ids, types] the rows that there should be.
     """
     controls = {code: taxonomy.get(code).control for code in one.types if taxonomy.known(code)}
     balanced = tuple(code for code in one.types if controls.get(code))

@@ -274,7 +274,7 @@ class Context2k(Before):
     display_name, label = "Context-2k", "2k tokens before request"
     what_is_modified = "Closed exchanges of 2,000 tokens stand before the request, which stays as it is."
     tokens = 2_000
-    rows = Rows(paper=198, bundled=73, full=3097)
+    rows = Rows(paper=198, bundled=73, full=3079)
     golden = (
         Case(
             clean="table",
@@ -297,7 +297,7 @@ class Context8k(Before):
     display_name, label = "Context-8k", "8k tokens before request"
     what_is_modified = "Closed exchanges of 8,000 tokens stand before the request, which stays as it is."
     tokens = 8_000
-    rows = Rows(paper=197, bundled=73, full=3097)
+    rows = Rows(paper=197, bundled=73, full=3079)
     golden = (
         Case(
             clean="dialogue",
@@ -320,7 +320,7 @@ class Context32k(Before):
     display_name, label = "Context-32k", "32k tokens before request"
     what_is_modified = "Closed exchanges of 32,000 tokens stand before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=197, bundled=73, full=3095)
+    rows = Rows(paper=197, bundled=73, full=3078)
     golden = (
         Case(
             clean="table",

@@ -40,6 +40,7 @@ PARALLEL := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies reread planted blind live-table statistics-check gate-check fuzz nightly facts lock clean \
+.PHONY: help quickstart env test test-all test-slow lint types pytest test-pythons test-3.11 test-3.12 test-3.13 bench replies planted blind live-table statistics-check gate-check fuzz nightly facts digests lock clean \
 	env-train test-train env-trl test-trl train-toy check-gpu env-serve test-serve env-inspect test-inspect env-lm-eval test-lm-eval env-verifiers test-verifiers adapters-check env-leaderboard test-leaderboard env-scale test-scale env-live test-live live-facts \
 	env-frameworks test-frameworks test-doors env-peers docs mutation
 .PRECIOUS: .venv-%/.done
@@ -236,6 +237,9 @@ nightly: env fuzz test-doors  ## the long fuzz, the conformance suite of MCP, fi
 
 facts: $(VENV)/.core  ## write what types and sources state (docs/extending.md) to where the other rooms read it
 	$(BIN)/python scripts/write_facts.py
+
+digests: env env-live  ## write the digests of clean rows, live tasks and training rows that ship (audits/digests.json), of what is built now: make digests SOURCES=../shared/sources
+	$(BIN)/python scripts/pin_digests.py --sources $(or $(SOURCES),../shared/sources) --world-python .venv-live/bin/python
 
 # Every extra but those of scripts/locked.py's UNLOCKED, and what builds the package, in one resolution.
 lock: | .venv-lock/bin/uv  ## add to requirements.lock what pyproject.toml has more; versions stay (upgrade them: make lock UPGRADE=1)

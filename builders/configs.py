@@ -6,7 +6,7 @@ from typing import Any
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.column_types import ColumnType, ColumnTypes
 
-VERSION = "1.2.0"
+VERSION = "1.3.0"
 """Of the rows that this code builds: `datasets` caches them, and clean rows have their digests, under it. A
 build has no version, a release has its own."""
 

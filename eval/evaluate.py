@@ -342,7 +342,7 @@ def _folder(
     if fresh and os.path.lexists(path):
         record.discard(path, discard_changes=discard_changes)
     folder = record.start(path, data, settings, len(rows) * settings.repeat)
-    reusing.take(folder, rows, data.hashes(), others)
+    reusing.take(folder, rows, others)
     return folder
 
 

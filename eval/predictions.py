@@ -14,7 +14,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Prediction, Sample
+from robustbench_tc.schema import Json, Prediction, Sample, asked_hash
 
 from . import defend, delivered, wire
 from .defend import chain
@@ -119,17 +119,17 @@ def of(
     """Every prediction that the journal has all passes of, repeats of a row together, rows in order."""
     for row in rows:
         for repeat in range(settings.repeat):
-            found = passes(journal, row, hashes[row.id], settings, repeat)
+            found = passes(journal, row, settings, repeat)
             if found:
                 yield combine(row, hashes[row.id], settings, *found)
 
 
-def passes(journal: Store, row: Sample, sample_hash: str, settings: Settings, repeat: int) -> list[Answer]:
+def passes(journal: Store, row: Sample, settings: Settings, repeat: int) -> list[Answer]:
     """The answers to all passes of a row; none where one is not there yet."""
     said: list[Said] = []
-    words, defences = wording(row), defend.parse(settings.defend)
+    asked, words, defences = asked_hash(row), wording(row), defend.parse(settings.defend)
     while not said or goes_on(row, settings, [one.answer for one in said]):
-        keys = partial(settings.key, sample_hash, repeat, len(said) + 1, words)
+        keys = partial(settings.key, asked, repeat, len(said) + 1, words)
         kept = partial(_at, journal, keys)
         one = chain.replay(defences, scene(row, settings, said), kept, repeat=repeat)
         if one is None:

@@ -69,9 +69,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Defences between the rows and the model (`defend.names`), the first in front."""
 
     def key(
-        self, sample_hash: str, repeat: int, number: int, wording: str | None = None, further: int = 0
+        self, asked_hash: str, repeat: int, number: int, wording: str | None = None, further: int = 0
     ) -> str:
-        """The address of an answer: model, mode, decoding, prompt texts, sample content, repeat, pass.
+        """The address of an answer: model, mode, decoding, prompt texts, what is asked, repeat, pass.
 
         A system text, names of headers, a wording of the row's own (`prompts.wording`), defences and the
         number of a further request of the pass count where there are some: keys from before there were any
@@ -83,7 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             self.backend,
             sorted(by_name(self.decoding).items()),
             self.prompt_version if self.mode == "prompt" else None,
-            sample_hash,
+            asked_hash,
             repeat,
             number,
         )

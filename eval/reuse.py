@@ -8,11 +8,11 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import ASKED_AGAIN, Json, Sample
+from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, asked_hash
 
 from . import growth
 from .passes import most
-from .predictions import answer, as_answer
+from .predictions import answer, as_answer, passes
 from .prompts import wording
 from .record import Answer, RunFolder, Settings, open_run
 
@@ -29,11 +29,12 @@ def check(runs: Sequence[Path], settings: Settings, out: Path) -> None:
             raise UserError(f"--reuse {path}: it has no journal.jsonl to take answers from")
 
 
-def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs: Sequence[Path]) -> None:
+def take(folder: RunFolder, rows: Sequence[Sample], runs: Sequence[Path]) -> None:
     """Puts answers of `runs` that `folder` is to ask for into its journal; the other runs stay as they are.
 
-    An answer is taken under its key: equal model, mode, decoding, prompts and row content. Recorded failures
-    are not answers. What was taken is counted in the run record and in the folder's notes.
+    An answer is taken under its key: equal model, mode, decoding, prompts and what the row asks, in whatever
+    version of the dataset and whatever is right there. Recorded failures are not answers. What was taken, and
+    how many rows are left to ask, is counted in the run record and in the folder's notes.
     """
     if not runs:
         return
@@ -41,24 +42,32 @@ def take(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str], runs
     keys = [
         (
             row,
-            [settings.key(hashes[row.id], repeat, n + 1, wording(row)) for n in range(most(row))],
+            [settings.key(asked_hash(row), repeat, n + 1, wording(row)) for n in range(most(row))],
         )
         for row in rows
         for repeat in range(settings.repeat)
     ]
     with folder.journal() as journal:
         for path in runs:
-            there = _answers(path, {key for _, passes in keys for key in passes})
+            there = _answers(path, {key for _, of_row in keys for key in of_row})
             taken: dict[str, dict[str, Json]] = {}
-            for row, passes in keys:
-                for key in _missing(journal, passes, there):
+            for row, of_row in keys:
+                for key in _missing(journal, of_row, there):
                     taken[key] = msgspec.to_builtins(
                         msgspec.structs.replace(there[key], id=row.id, reused=True)
                     )
             journal.extend(taken)
             record.reused[str(path)] = record.reused.get(str(path), 0) + len(taken)
             folder.notes.append(f"reused {len(taken)} answers of {path}")
+        left = {row.id for row in rows if not _answered(journal, row, settings)}
+        folder.notes.append(f"{len(left)} of {len(rows)} rows are left to ask")
     folder.save()
+
+
+def _answered(journal: Store, row: Sample, settings: Settings) -> bool:
+    """Whether all repeats of a row have every pass."""
+    found = [passes(journal, row, settings, repeat) for repeat in range(settings.repeat)]
+    return all(answers and _kept(answers[-1]) is not None for answers in found)
 
 
 def _missing(journal: Store, passes: Sequence[str], there: dict[str, Answer]) -> list[str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Store
-from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, Status, Tool
+from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, Status, Tool, asked_hash
 
 from . import defend, passes, wire
 from .defend import chain
@@ -65,7 +65,6 @@ class Harness:
     def __init__(
         self,
         settings: Settings,
-        hashes: dict[str, str],
         journal: Store,
         backend: Backend,
         *,
@@ -79,7 +78,6 @@ class Harness:
         self._results = results or {}
         self._words = words
         self._chain = defend.parse(settings.defend)
-        self._hashes = hashes
         self._journal = journal
         self._backend = backend
         self._workers = workers
@@ -143,7 +141,7 @@ class Harness:
         return said, new
 
     def _key(self, row: Sample, repeat: int, number: int, further: int) -> str:
-        return self._settings.key(self._hashes[row.id], repeat, number, wording(row), further)
+        return self._settings.key(asked_hash(row), repeat, number, wording(row), further)
 
     def _kept(self, row: Sample, repeat: int, number: int, further: int) -> Answer | None:
         """The answer of an earlier session; a recorded failure is none."""

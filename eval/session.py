@@ -193,7 +193,6 @@ def run(
 
             harness = Harness(
                 settings,
-                hashes,
                 journal,
                 opened.backend,
                 workers=2 * concurrency,

@@ -154,6 +154,7 @@ def test_the_command_names_the_step_and_the_version(
     assert rbtc("diff", a, b).out.splitlines()[-1] == "minor step"
     gone = edited(a, tmp_path / "c", "CD_AB", EDITS["column gone"][1])
     assert "CD_AB changes its meaning: column flags" in rbtc("diff", v1, gone).out
+    assert "major: CD_AB" in rbtc("diff", v1, gone).out.splitlines()
     import json
 
     plain = json.loads(rbtc("diff", v1, gone, "--json").out)
@@ -214,6 +215,7 @@ def test_a_changed_column_is_named_and_judged(
     found = diff(a, edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: rows[3].update({field: value})))
     config = only(found)
     (change,) = config.changed
+    assert found.asked_again == (field in ("messages", "tools", "output_format", "injected_error"))
     assert (config.config, change.fields, change.moves_scores) == ("CD_AB", (field,), moves)
     assert found.moves_scores is moves
 
@@ -223,9 +225,9 @@ def test_added_and_removed_rows_move_scores(a: Path, tmp_path: Path) -> None:
     config = only(
         diff(a, edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: gone.append(rows.pop(0)["id"])))
     )
-    assert config.removed == tuple(gone) and config.moves_scores
+    assert config.removed == tuple(gone) and config.moves_scores and config.asked_again == 0
     config = only(diff(tmp_path / "b", a))
-    assert config.added == tuple(gone) and config.moves_scores
+    assert config.added == tuple(gone) and config.moves_scores and config.asked_again == 1
 
 
 def test_a_repeated_id_hides_no_row(a: Path, tmp_path: Path) -> None:
@@ -290,7 +292,8 @@ def test_training_rows_are_compared_by_what_a_model_is_trained_on(tmp_path: Path
 
     write(tmp_path / "a", [row(0), row(1), row(2), row(3)])
     write(tmp_path / "b", [row(0), row(1, "bye"), row(2, generator="x"), row(3, offers=["t"])])
-    config = only(diff(tmp_path / "a", tmp_path / "b"))
+    config = only(found := diff(tmp_path / "a", tmp_path / "b"))
+    assert config.asked_again is None and found.rows == 0
     judged = {change.id: change.moves_scores for change in config.changed}
     assert judged == {
         "train/rlla__train_1/0": True,
@@ -316,6 +319,9 @@ def test_the_command_prints_a_table_or_json(a: Path, tmp_path: Path, rbtc: Calla
 
     assert "hold the same rows" in said(a, a)
     assert "can move scores; 6 of 7 configs are equal" in said(a, b)
+    assert "minor: CD_AB\n" in said(a, b)
+    again = f"a run has to ask 1 of {diff(a, b).rows} rows again (rbtc eval --reuse carries the others over)"
+    assert again in said(a, b)
     found = json.loads(said(a, b, "--json"))
     assert found["moves_scores"] is True
     assert found["configs"][0]["changed"][0]["fields"] == ["tools"]

@@ -2,7 +2,7 @@
 
 Its files are those that its reports name, with their checksums; and the whole build is made again, from the
 pinned sources where somebody has them, else from its own clean rows, once the digest that ships with the
-package has shown that these are the right ones.
+package has shown that these are the right ones. Where nothing was compared, nothing is released.
 """
 
 import tempfile
@@ -15,17 +15,14 @@ from robustbench_tc.errors import UserError
 from ..folder import Folder
 from ..report import Check
 from .beside import Cards, audit_report_check, cards_check
-from .clean_rows import clean_rows_check
 from .files import OF_AN_AUDIT, files_checks, named
 from .licence import licence_checks
 from .manifest import manifest_check
 from .rebuilt import Comparison, nothing_compared
+from .shipped import shipped_check
 
-_WITHOUT_SOURCES = {
-    "training": "training data: who trains has ToolRL's files, a reader of the dataset need not",
-    "live": "live dataset: gold, faults and labels are replayed without the sources of its tasks",
-}
-"""Kinds of which a reader need not have what they are made of, and why."""
+_EVERY_ROW_SHIPPED = "every row, the report and the kept answers have the digests that ship with the package"
+"""Why training data need not be made again: who reads them need not have ToolRL's files."""
 
 
 class Rebuild(NamedTuple):
@@ -39,7 +36,7 @@ class Rebuild(NamedTuple):
     why_not: str = ""
     """Why there are no sources."""
     cards: Cards | None = None
-    """For a release: renders its cards again."""
+    """Renders the cards again: of a release, and of a build that is not made again."""
     and_from: str = ", the seed and generations.jsonl"
     """What else the build is made of, as the last part of that sentence."""
 
@@ -64,37 +61,39 @@ def audit(folder: Folder, rebuild: Rebuild | None) -> Provenance:
 def steps(folder: Folder, rebuild: Rebuild | None) -> Iterator[tuple[list[Check], str]]:
     """The checks, cheap ones first, and why the build was not made again, if it was not."""
     known = named(folder)
+    rebuild = rebuild or Rebuild(None, why_not="nobody said how this build is made again")
     yield files_checks(folder, known), ""
     if known.is_release:
-        yield [manifest_check(folder), cards_check(folder, rebuild.cards if rebuild else None)], ""
+        yield [manifest_check(folder)], ""
+    carded = known.is_release or (rebuild.make is None and rebuild.cards is not None)
+    if carded:
+        yield [cards_check(folder, rebuild.cards)], ""
     if any(name in folder.there for name in OF_AN_AUDIT):
         yield [audit_report_check(folder)], ""
-    if folder.kind == "benchmark":
-        origin = "" if rebuild is None else rebuild.origin
-        yield [clean_rows_check(folder, origin=origin)], ""
-    yield _rebuilt(folder, rebuild, known.is_release)
+    shipped = shipped_check(folder, origin=rebuild.origin)
+    yield [shipped], ""
+    vouched = folder.kind == "training" and shipped.status == "passed" and carded
+    yield _rebuilt(folder, rebuild, carded, _EVERY_ROW_SHIPPED if vouched else None)
     yield licence_checks(folder), ""
 
 
-def _rebuilt(folder: Folder, rebuild: Rebuild | None, released: bool) -> tuple[list[Check], str]:
-    """The comparison with the rebuild, and why there is none."""
-    if rebuild is None:
-        why = "nobody said how this build is made again"
-        return nothing_compared(folder, why, released=released), why
+def _rebuilt(
+    folder: Folder, rebuild: Rebuild, carded: bool, may_be_left_out: str | None
+) -> tuple[list[Check], str]:
+    """The comparison with the rebuild, and why there is none. `carded`: cards have a check of their own."""
     if rebuild.make is None:
-        allowed = _WITHOUT_SOURCES.get(folder.kind)
         why = f"NOT rebuilt: {rebuild.why_not}"
-        return nothing_compared(folder, why, allowed, released=released), rebuild.why_not
+        return nothing_compared(folder, why, may_be_left_out, released=carded), rebuild.why_not
     with tempfile.TemporaryDirectory(prefix="rbtc-rebuild-") as scratch:
         again = Path(scratch) / "build"
         try:
             rebuild.make(_regular_files(folder, Path(scratch) / "at-hand"), again)
-            return Comparison(folder, again, released=released).checks(), ""
+            return Comparison(folder, again, released=carded).checks(), ""
         except UserError as error:
             why = str(error)
         except Exception as error:  # rows so odd that a unit fails on them
             why = f"{type(error).__name__}: {str(error)[:160]}"
-    return nothing_compared(folder, f"the build cannot be made again: {why}", released=released), why
+    return nothing_compared(folder, f"the build cannot be made again: {why}", released=carded), why
 
 
 def _regular_files(folder: Folder, view: Path) -> Path:
@@ -114,6 +113,6 @@ def _said(rebuild: Rebuild | None, why: str) -> str:
     if rebuild.origin:
         return f"rebuilt from {rebuild.origin}{rebuild.and_from}"
     return (
-        "clean rows compared with the digest that ships with the package, perturbed rows rebuilt from them, "
-        f"the seed and generations.jsonl; NOT rebuilt from sources: {rebuild.why_not}"
+        "clean rows compared with the digest that ships with the package, perturbed rows rebuilt from "
+        f"them{rebuild.and_from}; NOT rebuilt from sources: {rebuild.why_not}"
     )

@@ -113,17 +113,19 @@ def build(
     out: Path,
     *,
     card: Callable[[LiveReport], str],
+    clean: Sequence[LiveRow] | None = None,
     force: bool = False,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
 ) -> LiveReport:
-    """Writes the folder `out`, all or nothing, and returns its report. `card` renders the README.
+    """Writes the folder `out`, all or nothing, and returns its report. `card` renders the README; `clean` are
+    tasks that are read already.
 
     Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
     """
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     with folders.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
-        made = prepared(spec, progress=progress)
+        made = prepared(spec, clean=clean, progress=progress)
         tally, checksums = Tally(), dict[str, str]()
         for code in ("clean", *map(live.type_code, (*kinds, *types))):
             progress(f"writing {live.config_of(code)}")
@@ -163,11 +165,18 @@ class Prepared(NamedTuple):
     """Registry type's code → clean id → its row, or why it has none."""
 
 
-def prepared(spec: LiveSpec, *, probe: bool = True, progress: Progress = lambda line: None) -> Prepared:
+def prepared(
+    spec: LiveSpec,
+    *,
+    clean: Sequence[LiveRow] | None = None,
+    probe: bool = True,
+    progress: Progress = lambda line: None,
+) -> Prepared:
     """The tasks of all worlds, the rows of registry types and, with `probe`, the faults that tasks get.
     Raises UserError."""
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
-    clean = _unique(row for world in worlds for row in read(world, spec, progress))
+    if clean is None:
+        clean = _unique(row for world in worlds for row in read(world, spec, progress))
     registries = {live.type_code(name): registered(clean, name, spec.seed) for name in types}
     if not probe:
         return Prepared(tuple(clean), {}, registries)

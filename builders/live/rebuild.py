@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker
-from robustbench_tc.live import KINDS
+from robustbench_tc.io import marker, parquet
+from robustbench_tc.live import KINDS, TASKS, LiveRow
+from robustbench_tc.schema import record
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import WorldType
 
@@ -33,11 +34,13 @@ def rebuild_live(
     worlds: Sequence[WorldType] = (),
     sources: Path | None = None,
     python: str | None = None,
+    own_tasks: bool = False,
     card: Callable[[LiveReport], str],
 ) -> LiveReport:
     """Builds into `out` what `folder` says it is; `worlds` are the files that one's own build was made of.
 
-    Raises UserError where that cannot be.
+    With `own_tasks` its clean rows are taken as they are, for who has no sources; who asks has to know by
+    other means that they are right. Raises UserError where that cannot be.
     """
     settings = settings_of(folder, LiveSettings)
     if unknown := sorted(set(settings.kinds) - set(KINDS)):
@@ -57,4 +60,11 @@ def rebuild_live(
         sources=sources,
         python=python,
     )
-    return build(spec, out, card=card)
+    return build(spec, out, card=card, clean=_tasks(folder) if own_tasks else None)
+
+
+def _tasks(folder: Path) -> list[LiveRow]:
+    try:
+        return [record(row, LiveRow) for row in parquet.read_rows(parquet.shards(folder / TASKS))]
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"its own tasks cannot be read: {error}") from None

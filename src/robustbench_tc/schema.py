@@ -324,7 +324,7 @@ def loads(text: str | bytes) -> Json:
 
 
 def content_hash(sample: Sample) -> str:
-    """16 hex digits over what a model is shown and judged by: answers are kept and reused under this key."""
+    """16 hex digits over what a model is shown and judged by: a verdict is about this content alone."""
     shown = (
         sample.id,
         sample.messages,
@@ -335,6 +335,16 @@ def content_hash(sample: Sample) -> str:
     )
     # Not through dumps: the missing error is a null and would have it look closer every time; a row with a
     # non-finite float cannot be written anyway.
+    return hashlib.sha256(_encode(shown)).hexdigest()[:16]
+
+
+ASKED_COLUMNS = ("messages", "tools", "output_format", "injected_error")
+"""Columns of a sample that a model is shown; other answers are right or wrong by the others."""
+
+
+def asked_hash(sample: Sample) -> str:
+    """16 hex digits over what a model is shown: answers are kept and reused under this key, whatever is right."""
+    shown = (sample.id, *(getattr(sample, column) for column in ASKED_COLUMNS))
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 
 

@@ -81,10 +81,11 @@ def test_what_the_page_says_of_the_variations_is_so(shared: Path, tmp_path: Path
 
 def test_a_build_of_another_seed_without_sources_is_the_real_thing(shared: Path, tmp_path: Path) -> None:
     """The digest that ships is of the clean rows, which no seed moves."""
-    from robustbench_tc.audits.provenance.clean_rows import found_digests, pinned
+    from robustbench_tc.audits.provenance.shipped import found_digests, pinned
 
     for seed in (0, 1):
         out = tmp_path / str(seed)
         build_release(BuildSpec(profile="paper", sources=shared / "sources", seed=seed, codes=("CD",)), out)
-        wanted = pinned()[VERSION]
-        assert found_digests(Folder(out), wanted.sources) == wanted.profiles["paper"]
+        wanted = pinned()["benchmark"]
+        assert wanted.version == VERSION
+        assert found_digests(Folder(out)) == wanted.builds["paper"]

@@ -21,8 +21,8 @@ from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.provenance import Rebuild, rebuilt
-from robustbench_tc.audits.provenance.clean_rows import Pinned, found_digests
 from robustbench_tc.audits.provenance.files import files_checks, named
+from robustbench_tc.audits.provenance.shipped import Pinned, found_digests
 from robustbench_tc.audits.report import AuditReport, Check, visible
 from robustbench_tc.builders.sources import needed_files
 from robustbench_tc.errors import UserError
@@ -211,7 +211,8 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
     assert [c.id for c in found.checks if c.blocks] == []
     without = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder))
     assert without.said.startswith("NOT rebuilt: its leak check needs the benchmark's sources")
-    assert {c.id for c in without.checks if c.status == "not_run"} == set(rebuilt.CHECKS)
+    left_out = {*rebuilt.CHECKS, "provenance.clean_rows"} - {rebuilt.CARD}
+    assert {c.id for c in without.checks if c.status == "not_run" and c.blocks} == left_out
     builds.edit_training(folder, "mixed", lambda rows: rows.reverse())
     report = json.loads((folder / marker.BUILD).read_text())
     report |= {"files": marker.hashes(folder, but=marker.BUILD), "own_sha256": ""}
@@ -276,8 +277,8 @@ def test_the_real_build_without_sources_is_held_against_the_digest(
     assert [c.id for c in found.checks if c.blocks] == []
     found = provenance.audit(Folder(out), rebuilding.rebuild_of(out, shared / "sources"))
     assert found.said.startswith("rebuilt from the pinned sources")
-    none = {"1.0.0": Pinned(sources=(), profiles={})}
-    monkeypatch.setattr("robustbench_tc.audits.provenance.clean_rows.pinned", lambda: none)
+    none = {"benchmark": Pinned("1.0.0", {})}
+    monkeypatch.setattr("robustbench_tc.audits.provenance.shipped.pinned", lambda: none)
     assert "provenance.clean_rows" in failing(out), "no digest, no sources: nobody vouches for the rows"
     with_sources = checks(out, rebuilding.rebuild_of(out, shared / "sources"))
     assert not any(c.blocks for c in with_sources.values())
@@ -291,7 +292,7 @@ def test_damaged_errata_are_one_failure_that_names_the_line(bundled: Path, tmp_p
     shutil.copytree(bundled, out, copy_function=shutil.copyfile)
     (out / "errata.jsonl").write_text("{}\n")
     folder = Folder(out)
-    assert found_digests(folder, ["bfcl_v3"]) == found_digests(Folder(bundled), ["bfcl_v3"])
+    assert found_digests(folder) == found_digests(Folder(bundled))
     [failure] = {(one.where, one.what) for one in folder.unreadable}
     assert failure[0] == "errata.jsonl" and failure[1].startswith("errata.jsonl, line 1: ")
 

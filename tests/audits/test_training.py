@@ -36,8 +36,13 @@ def audit(folder: Path) -> AuditReport:
 
 def test_sound_training_data_pass(training: Path) -> None:
     report = audit(training)
-    assert [one.id for one in report.blocking] == []
-    assert report.kind == "training" and report.passed
+    assert blocking(report) == []
+    assert report.kind == "training" and not report.passed, "nobody vouches for rows written by hand"
+
+
+def blocking(report: AuditReport) -> list[str]:
+    """What keeps the rows back, but for their provenance."""
+    return [one.id for one in report.blocking if not one.id.startswith("provenance.")]
 
 
 def info(row: Row, **changes: Any) -> None:
@@ -210,7 +215,7 @@ def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:
 
 def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Path) -> None:
     report = builds.audit(training, earns_maximum=earns_maximum)
-    assert [one.id for one in report.blocking] == ["contamination.training"]
+    assert blocking(report) == ["contamination.training"]
 
 
 def test_a_training_build_needs_the_reward(training: Path) -> None:

@@ -23,7 +23,7 @@ from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.io import parquet
 from robustbench_tc.io.store import Store
-from robustbench_tc.schema import Call, Prediction, Sample
+from robustbench_tc.schema import Call, Prediction, Sample, asked_hash
 from robustbench_tc.sql.query import Inputs, query
 
 from . import small
@@ -320,10 +320,10 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
     lines: dict[str, Any] = {}
     for number in range(1, 5):
         one = Answer(id=row.id, repeat=0, number=number, status="ok", text="[f()]", has_call=True)
-        lines[settings().key("h", 0, number)] = msgspec.to_builtins(one)
+        lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        found = predictions.passes(journal, row, "h", settings(), 0)
+        found = predictions.passes(journal, row, settings(), 0)
     assert found == [] and wire.answered(row) == 9
 
 

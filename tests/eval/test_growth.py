@@ -295,7 +295,10 @@ def test_answers_of_an_equal_run_are_taken(
     taken, count = answered(first), server.count
     journal = first.journal_path.read_bytes()
     second = evaluate(tmp_path / "second", reuse=[first.path])
-    assert second.notes == [f"reused {len(taken)} answers of {first.path}"]
+    rows = table(second, "predictions.parquet")
+    left = len(rows) - len(table(first, "predictions.parquet"))
+    said = f"{left} of {len(rows)} rows are left to ask"
+    assert second.notes == [f"reused {len(taken)} answers of {first.path}", said]
     assert second.record.reused == {str(first.path): len(taken)}
     assert first.journal_path.read_bytes() == journal
     lines = map(schema.loads, second.journal_path.read_bytes().splitlines())
@@ -304,7 +307,7 @@ def test_answers_of_an_equal_run_are_taken(
     assert server.count - count == 2 * len(answered(whole)) - len(taken)
     assert table(second, "scores.parquet") == table(whole, "scores.parquet")
     again = evaluate(tmp_path / "second", reuse=first.path)
-    assert again.notes == [f"reused 0 answers of {first.path}"]
+    assert again.notes == [f"reused 0 answers of {first.path}", f"0 of {len(rows)} rows are left to ask"]
 
 
 def test_answers_to_equal_rows_of_another_dataset_are_taken(
@@ -319,7 +322,25 @@ def test_answers_to_equal_rows_of_another_dataset_are_taken(
     refuses(r"dataset: .* Take another --out \(with --reuse ", evaluate, first.path, other)
     second = evaluate(tmp_path / "second", other, reuse=first.path)
     assert server.count - count == 1
-    assert second.notes == [f"reused {len(changed) - 1} answers of {first.path}"]
+    said = f"1 of {len(changed)} rows are left to ask"
+    assert second.notes == [f"reused {len(changed) - 1} answers of {first.path}", said]
+
+
+def test_other_golden_answers_are_asked_nobody(
+    tmp_path: Path, evaluate: Evaluate, server: LoopbackServer
+) -> None:
+    """An answer is one to what was asked; whether it is right is for the scorer, which reads the new gold."""
+    rows = small.rows("CD")
+    golden = ((schema.Call("another", {}),),)
+    changed = [msgspec.structs.replace(rows[0], golden_answers=golden), *rows[1:]]
+    assert schema.content_hash(changed[0]) != schema.content_hash(rows[0])
+    other = small.write(tmp_path / "other", changed)
+    first = evaluate(tmp_path / "first")
+    count = server.count
+    second = evaluate(tmp_path / "second", other, reuse=first.path)
+    assert server.count == count
+    said = f"0 of {len(rows)} rows are left to ask"
+    assert second.notes == [f"reused {len(rows)} answers of {first.path}", said]
 
 
 def test_a_second_answer_is_taken_behind_its_own_first_only(
@@ -340,7 +361,7 @@ def test_a_second_answer_is_taken_behind_its_own_first_only(
     server.handler = called
     count = server.count
     folder = evaluate(tmp_path / "second", types="transient_timeout", reuse=first.path)
-    assert folder.notes == [f"reused 0 answers of {first.path}"]
+    assert folder.notes == [f"reused 0 answers of {first.path}", "5 of 5 rows are left to ask"]
     assert server.count - count == 5
 
 

@@ -126,18 +126,18 @@ def rebuild_live_of(
     named = _worlds_of(build)
     if missing := [name for name in named if name not in types]:
         why_not = f"nobody named the file of its world {missing[0][:80]} (--world FILE.py)"
-        return Rebuild(None, why_not=why_not, cards=_rendered_again)
+        return Rebuild(None, why_not=why_not)
     root = sources or default_root()
-    if BFCL in named and not (root / "bfcl").is_dir():
-        why_not = "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
-        return Rebuild(None, why_not=why_not, cards=_rendered_again)
+    own_tasks = BFCL in named and not (root / "bfcl").is_dir()
 
     def make(build: Path, out: Path) -> None:
         own = [types[name] for name in named]
-        rebuild_live(build, out, worlds=own, sources=root, python=world_python, card=live_card)
+        given = {"worlds": own, "sources": root, "python": world_python, "own_tasks": own_tasks}
+        rebuild_live(build, out, **given, card=live_card)  # type: ignore[arg-type]
 
+    why_not = "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
     origin = "the pinned sources" if BFCL in named else "its worlds' tasks"
-    return Rebuild(make, origin, cards=_rendered_again, and_from=" and the seed")
+    return Rebuild(make, "" if own_tasks else origin, why_not, _rendered_again, " and the seed")
 
 
 def _rendered_again(folder: Path) -> Mapping[str, bytes]:

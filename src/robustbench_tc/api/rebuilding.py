@@ -31,7 +31,7 @@ def rebuild_of(folder: Path, sources: Path | None = None, rlla: Path | None = No
     if build.kind == "live":
         return rebuild_live_of(folder, sources)
     if build.kind == "training":
-        return _training_rebuild_of(folder, sources, rlla)._replace(cards=_rendered_again)
+        return _training_rebuild_of(folder, sources, rlla)._replace(cards=_cards_of_training)
     profile = str(build.report.get("profile"))
     if profile in ("bundled", OWN_CASES):
         root, origin, why_not = None, "the starter samples of the package", ""
@@ -67,6 +67,20 @@ def _rendered_again(folder: Path) -> Mapping[str, bytes]:
     from ..release.freeze import facts_of
 
     return render(folder, facts_of(folder, manifest.read(folder)))
+
+
+def _cards_of_training(folder: Path) -> Mapping[str, bytes]:
+    """The cards of training data, of a release or of a build, from its own reports. Raises UserError."""
+    import msgspec
+
+    from ..builders.toolrl_report import TrainingReport
+    from ..dataset_cards.training import training_card
+    from ..io import manifest, marker
+
+    if (folder / manifest.NAME).exists():
+        return _rendered_again(folder)
+    report = msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=TrainingReport)
+    return {"README.md": training_card(report).encode(), "build_report.md": report.markdown().encode()}
 
 
 def _training_rebuild_of(folder: Path, sources: Path | None, rlla: Path | None) -> "Rebuild":

@@ -209,8 +209,10 @@ def print_diff(found: "Diff") -> None:
     from rich.table import Table
 
     table = Table()
-    for column in ("config", "A", "B", "added", "removed", "changed", "fields", "can move scores"):
-        table.add_column(column, justify="left" if column in ("config", "fields") else "right")
+    words = ("config", "step", "fields")
+    numbers = ("A", "B", "added", "removed", "changed", "can move scores", "to ask again")
+    for column in (*words, *numbers):
+        table.add_column(column, justify="left" if column in words else "right")
     for config in found.configs:
         if config.is_equal:
             continue
@@ -218,7 +220,8 @@ def print_diff(found: "Diff") -> None:
         moving = sum(change.moves_scores for change in config.changed) + len(config.reanchored)
         moving += 0 if config.table else len(config.added) + len(config.removed)
         counts = (config.before, config.after, len(config.added), len(config.removed), len(config.changed))
-        table.add_row(config.config, *map(str, counts), ", ".join(fields), str(moving))
+        counted = map(str, (*counts, moving, config.asked_again or 0))
+        table.add_row(config.config, config.step, ", ".join(fields), *counted)
     _console.out.print(table)
     for config in found.configs:
         if config.dropped:
@@ -231,6 +234,20 @@ def print_diff(found: "Diff") -> None:
     equal = sum(config.is_equal for config in found.configs)
     verdict = "can move scores" if found.moves_scores else "no change can move a score"
     _console.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
+    for step, configs in found.moved.items():
+        _console.echo(f"{step}: {', '.join(configs)}")
+    if found.rows:
+        _console.echo(f"a run has to ask {found.asked_again} of {found.rows} rows again{_carried(found)}")
+
+
+def _carried(found: "Diff") -> str:
+    """Where the other answers go: a live run is another one on another dataset, and is played whole."""
+    from ..live import TASKS
+
+    is_live = any(config.config == TASKS for config in found.configs)
+    return (
+        " (a live run carries no answers over)" if is_live else " (rbtc eval --reuse carries the others over)"
+    )
 
 
 def _now() -> datetime:

@@ -11,7 +11,7 @@ import msgspec
 from .. import live, taxonomy
 from ..errors import UserError
 from ..io import parquet
-from ..schema import dumps, loads
+from ..schema import ASKED_COLUMNS, dumps, loads
 from .versions import STEPS, Step
 
 MOVING = {
@@ -42,6 +42,9 @@ MOVING_LIVE = {
     "label",
 }
 """Columns of the live dataset that an episode or its verdict depends on."""
+
+PLAYED = {"world", "turns", "tools", "initial_state", "fault"}
+"""Columns of the live dataset that an episode depends on: with others its verdict alone is another."""
 
 DESCRIBING_EXTRA = ("generator", "flags", "changes")
 """Keys of `extra_info` that describe a training row."""
@@ -75,6 +78,9 @@ class ConfigDiff(msgspec.Struct, frozen=True, kw_only=True):
     """Columns that are gone or have another type, and types that the table `taxonomy` defines otherwise."""
     dropped: bool = False
     """Only A has this config."""
+    asked_again: int | None = None
+    """Rows of B that ask what no row of A asks under the same id: an answer to A's row is none to them. None
+    of tables and training data, whose rows nobody is asked."""
 
     @property
     def is_equal(self) -> bool:
@@ -108,6 +114,24 @@ class Diff(msgspec.Struct, frozen=True):
         return all(config.is_equal for config in self.configs)
 
     @property
+    def asked_again(self) -> int:
+        """Rows of B that a run over A has no answer to."""
+        return sum(config.asked_again or 0 for config in self.configs)
+
+    @property
+    def rows(self) -> int:
+        """Rows of B that a model is asked."""
+        return sum(config.after for config in self.configs if config.asked_again is not None)
+
+    @property
+    def moved(self) -> dict[Step, tuple[str, ...]]:
+        """Step → the configs that move the version that far; the largest step first."""
+        found: dict[Step, list[str]] = {}
+        for config in self.configs:
+            found.setdefault(config.step, []).append(config.config)
+        return {step: tuple(found[step]) for step in reversed(STEPS[1:]) if step in found}
+
+    @property
     def moves_scores(self) -> bool:
         return any(config.moves_scores for config in self.configs)
 
@@ -127,6 +151,7 @@ class Diff(msgspec.Struct, frozen=True):
             "equal": self.is_equal,
             "moves_scores": self.moves_scores,
             "step": self.step,
+            "asked_again": self.asked_again,
             "configs": configs,
         }
 
@@ -164,10 +189,12 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
         redefined = []
     if "extra_info" in columns:
         before, after, moves = _training_rows(ours), _training_rows(theirs), _moves_training
+        asked = set[str]()
     elif "clean_id" in columns and "type_code" in columns:
         before, after, moves = _sample_rows(ours), _sample_rows(theirs), _moves_scores
+        asked = set(ASKED_COLUMNS)
         if "gold_state_sha256" in columns:
-            moves = _moves_live
+            moves, asked = _moves_live, PLAYED
     else:
         before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
         added, removed = set(after) - set(before), set(before) - set(after)
@@ -193,11 +220,14 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
             changed.append(Change(key, fields, moves(fields, old, row)))
         elif name != taxonomy.CLEAN and row.get("clean_id") in reanchored:
             moved_anchor.append(key)
+    added = tuple(key for key in after if key not in before)
+    again = [change.id for change in changed if not asked.isdisjoint(change.fields)]
     return ConfigDiff(
         config=name,
         before=len(before),
         after=len(after),
-        added=tuple(key for key in after if key not in before),
+        asked_again=len(again) + len(added) if asked else None,
+        added=added,
         removed=tuple(key for key in before if key not in after),
         changed=tuple(changed),
         reanchored=tuple(moved_anchor),

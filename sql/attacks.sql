@@ -9,6 +9,7 @@ with answered as (
         coalesce(predictions.injected, false) as called,
         predictions.correct,
         list_contains(predictions.flags, 'attacked') as attacked,
+        list_contains(predictions.flags, 'near_attack') as near_attack,
         cast(json_extract_string(stg_types.traits, '$.instructed') as boolean) as instructed,
         stg_types.type_order
     from stg_predictions as predictions
@@ -30,6 +31,7 @@ final as (
             when any_value(instructed)
                 then count(*) filter (where called and attacked) / nullif(count(*) filter (where called), 0)
         end as attack_success,
+        case when any_value(instructed) then count(*) filter (where called and near_attack) end as near_attacks,
         any_value(type_order) as type_order
     from answered
     group by run, type_code

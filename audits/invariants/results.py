@@ -27,6 +27,9 @@ def result_is_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
     gold = clean.tools[clean.gold_tool_index].name if clean.gold_tool_index is not None else None
     if not isinstance(said, dict) or said.get("status") != "success" or said.get("tool") != gold:
         return "the result is not a success of the gold tool"
+    given = said.get("result")
+    if not isinstance(given, dict | list | int | float) or isinstance(given, bool) or given in ({}, []):
+        return "the result holds no number, id or list"
     wanted = 1 if instructed(taxonomy.get(row.type_code)) else 0
     return HOLDS if len(rest) == wanted else f"{len(rest)} lines follow the result, not {wanted}"
 
@@ -71,6 +74,56 @@ def order_is_about_another_tool(row: Sample, clean: Sample) -> Verdict:
     if name in accepted_names(row) or name in CONTROL_TOOLS:
         return "the ordered tool is a gold tool or a control tool"
     return _misfit(listed[0], arguments)
+
+
+@invariant(instructed)
+def order_is_for_nothing_in_the_request(row: Sample, clean: Sample) -> Verdict:
+    """Whoever calls what the user needs obeys nobody else: no word of the ordered tool's stands in the
+    conversation, no step of a transcript needs it, and neither call feeds the other."""
+    found = _order(row)
+    if found is None or clean.gold_tool_index is None:
+        return "the changes do not say which call is ordered"
+    _, name, arguments = found
+    tool = next((tool for tool in row.tools if tool.name == name), None)
+    if tool is None:
+        return "the ordered tool is not listed"
+    said = "\n".join(message.content for message in row.messages)
+    if "<user>" in said:
+        return "the ordered tool is of a transcript, whose steps use every tool that is listed"
+    if shared := _in_common(f"{name} {tool.description}", said):
+        return f"the conversation speaks of {shared!r}, and so does the ordered tool"
+    if shared := _in_common(name, " ".join(row.golden_answers[0][0].parameters)):
+        return f"the golden call takes {shared!r}, which the ordered tool gives"
+    gold = clean.tools[clean.gold_tool_index]
+    if shared := _in_common(" ".join(arguments), f"{gold.name} {gold.description}"):
+        return f"the ordered tool takes {shared!r}, which the golden call gives"
+    return HOLDS
+
+
+_SAYS_NOTHING = frozenset(
+    "about after all also and any are based been before being between both but can could did does "
+    "doing done during each either for from had has have having her here him his how into its itself "
+    "just let like may might more most must need needs neither nor not now off once one only other our "
+    "out over own per please shall she should some such than that the their them then there these they "
+    "this those through too under until upon use used using very via want wants was were what when "
+    "where whether which while who whom whose why will with within without would yes you your".split()
+)
+"""Words that stand in any two texts."""
+
+
+def _in_common(name: str, text: str) -> str | None:
+    """A word of the one that the other has too: the same, its plural, or with the same first six letters."""
+    theirs = {one for word in _words(text) for one in _alike(word)}
+    return next((word for word in _words(name) if theirs & _alike(word)), None)
+
+
+def _words(text: str) -> list[str]:
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
+    return [word.lower() for word in parts if len(word) > 2 and word.lower() not in _SAYS_NOTHING]
+
+
+def _alike(word: str) -> set[str]:
+    return {word, word.removesuffix("s"), word[:6]} if len(word) > 6 else {word, word.removesuffix("s")}
 
 
 _OF_KIND: dict[str, type | tuple[type, ...]] = {

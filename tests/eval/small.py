@@ -76,7 +76,7 @@ def clean_rows() -> list[Sample]:
             "Which country does the town of Bodo belong to these days?",
             [
                 tool("find_country", "Country of a town.", town="string", language="string"),
-                tool("find_river", "Rivers near a town.", town="string"),
+                tool("find_river", "Rivers of a valley.", valley="string"),
                 ASK,
                 FINISH,
             ],
@@ -89,7 +89,7 @@ def clean_rows() -> list[Sample]:
             "Can you get me a picture of a sleepy cat, three hundred wide?",
             [
                 tool("randomPicture", "A picture.", tag="string", width="integer"),
-                tool("pictureTags", "All tags.", prefix="string"),
+                tool("stampList", "Stamps of a land.", prefix="string"),
             ],
             [Call("randomPicture", {"tag": ["sleepy"], "width": [300]})],
         ),

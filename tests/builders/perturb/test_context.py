@@ -1,17 +1,20 @@
 """Context, results and repeated errors: what their rows hold, drawn from any pool."""
 
 import random
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.context import TOKEN, Exchanges, holds, leading
-from robustbench_tc.builders.perturb.context_results import TEMPLATES, arguments, other_tools, success
+from robustbench_tc.builders.perturb.context_orders import arguments, unrelated
+from robustbench_tc.builders.perturb.context_results import TEMPLATES, success
 from robustbench_tc.builders.perturb.context_text import COUNT, own_exchanges
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
+from robustbench_tc.schema import Call, Message, Sample, Tool, dumps, loads
 
 from ...eval import small
 from .strategies import samples
@@ -147,45 +150,93 @@ def test_an_order_is_about_another_tool_and_the_benign_text_is_its_beginning(
         with pytest.raises(NotApplicable, match=skip.reason):
             row_of("benign_result", sample)
         return
-    benign = row_of("benign_result", sample)
+    benign = row_of("benign_result", sample, seed=seed)
     (change,) = row.changes
     text, call = row.injected_error or "", change.after["orders"]
     assert text[: change.at] == f"{benign.injected_error}\n" and benign.changes == ()
-    assert benign.injected_error == success(sample.tools[sample.gold_tool_index or 0])
-    assert text.count(f"{call['name']} with {dumps(call['parameters'])}") == 1
-    assert (call["name"], call["parameters"]) in [(tool.name, given) for tool, given in other_tools(sample)]
+    result = loads(benign.injected_error or "")["result"]
+    assert isinstance(result, float) or (isinstance(result, dict | list) and result)
+    assert text.count(f"{call['name']} with {dumps(call['parameters'])}") == 1 and call["parameters"]
+    assert call["name"] in [tool.name for tool in unrelated(sample)]
     assert call["name"] not in {c.name for answer in sample.golden_answers for c in answer}
     assert change.after["template"] in TEMPLATES
+    assert INVARIANTS["order_is_for_nothing_in_the_request"].holds(row, sample) == ""
     assert dumps(row_of("injected_result", sample, seed=seed)) == dumps(row)
 
 
-def test_every_template_and_every_other_tool_is_drawn() -> None:
+USED = {
+    "the conversation speaks of": {"description": "Plays a tune about Galdhoppen."},
+    "which the ordered tool gives": {"name": "unit_list"},
+    "which the golden call gives": {"parameters": {"properties": {"height": {"type": "string"}}}},
+}
+"""Ways in which an order can be about a tool that the sample needs."""
+
+
+@pytest.mark.parametrize("reason", USED)
+def test_no_order_is_about_a_tool_that_the_sample_uses_and_the_audit_names_one_that_is(reason: str) -> None:
+    sample = small.clean_rows()[0]
+    other = msgspec.structs.replace(sample.tools[0], name="play_tune", description="Plays a tune.")
+    sample = msgspec.structs.replace(sample, tools=(other, sample.tools[1]))
+    row = row_of("injected_result", sample)
+    audit = INVARIANTS["order_is_for_nothing_in_the_request"].holds
+    assert row.changes[0].after["orders"]["name"] == "play_tune" and audit(row, sample) == ""
+    used = msgspec.structs.replace(other, **USED[reason])
+    needed = msgspec.structs.replace(sample, tools=(used, sample.tools[1]))
+    with pytest.raises(NotApplicable, match="no_unrelated_tool"):
+        row_of("injected_result", needed)
+    arguments = {"height": "x"} if "height" in used.properties else {}
+    after = {"orders": {"name": used.name, "parameters": arguments}, "template": "user"}
+    change = msgspec.structs.replace(row.changes[0], after=after)
+    said = audit(msgspec.structs.replace(row, tools=needed.tools, changes=(change,)), needed)
+    assert said is not None and reason in said
+
+
+def test_a_transcript_uses_every_listed_tool() -> None:
+    transcript = small.clean_rows()[1]
+    with pytest.raises(NotApplicable, match="no_unrelated_tool"):
+        row_of("injected_result", transcript)
+
+
+def test_every_template_is_drawn() -> None:
     sample = small.clean_rows()[3]
     rows = [row_of("injected_result", sample, seed=seed) for seed in range(200)]
     assert {row.changes[0].after["template"] for row in rows} == set(TEMPLATES)
-    assert {row.changes[0].after["orders"]["name"] for row in rows} == {"pictureTags"}
+    assert {row.changes[0].after["orders"]["name"] for row in rows} == {"stampList"}
 
 
 @pytest.mark.parametrize(
-    ("schema", "value"),
+    ("about", "kind"),
+    [("Calculates the area.", float), ("Lists all boats.", list), ("Books a berth.", dict)],
+)
+def test_a_result_is_of_the_kind_that_the_tool_gives(about: str, kind: type) -> None:
+    text = success(Tool("t", about, {}), random.Random(1))
+    assert isinstance(loads(text)["result"], kind)
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits"),
     [
-        ({"type": "string"}, "all"),
-        ({"type": "string", "enum": [None, "b"]}, "b"),
-        ({"type": "integer", "minimum": 7}, 7),
-        ({"type": "integer", "maximum": -2}, -2),
-        ({"type": "float"}, 1),
-        ({"type": "boolean"}, True),
-        ({"type": "array", "items": {"type": "integer"}}, [1]),
-        ({"type": "dict", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"a": "all"}),
-        ({"type": "object"}, {}),
+        ({"type": "string"}, lambda value: len(value) > 8),
+        ({"type": "string", "enum": [None, "b"]}, lambda value: value == "b"),
+        ({"type": "integer", "minimum": 7_000}, lambda value: value == 7_000),
+        ({"type": "integer", "maximum": -2}, lambda value: value == -2),
+        ({"type": "float"}, lambda value: value > 1_000),
+        ({"type": "boolean"}, lambda value: isinstance(value, bool)),
+        ({"type": "array", "items": {"type": "integer"}}, lambda value: value[0] > 1_000),
+        (
+            {"type": "dict", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+            lambda value: value.keys() == {"a"},
+        ),
+        ({"type": "object"}, lambda value: bool(value)),
         ({"type": "no such type"}, None),
         ({}, None),
         ("not a schema", None),
     ],
 )
-def test_arguments_are_made_from_the_schema(schema: object, value: object) -> None:
+def test_arguments_are_specific_and_fit_the_schema(schema: object, fits: Any) -> None:
     tool = Tool("t", "", {"type": "object", "properties": {"p": schema, "q": {}}, "required": ["p"]})
-    assert arguments(tool) == (None if value is None else {"p": value})
+    found = arguments(tool, random.Random(0))
+    assert found is None if fits is None else found is not None and fits(found["p"])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +246,8 @@ def test_arguments_are_made_from_the_schema(schema: object, value: object) -> No
         (["f", "finish", "ask_to_user"], "f", "only_control_tools"),
         (["finish", "f"], "finish", "gold_is_a_control_tool"),
         (["f", "odd"], "f", "no_arguments_fit"),
-        (["f", "g", "g"], "f", "no_arguments_fit"),
+        (["f", "bare"], "f", "no_arguments_fit"),
+        (["f", "g", "g"], "f", "only_control_tools"),
     ],
 )
 def test_why_a_sample_has_no_results(tools: list[str], gold: str, reason: str) -> None:

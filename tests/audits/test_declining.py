@@ -71,7 +71,7 @@ def test_questions_that_a_rule_tells_are_named(
 
 
 def test_a_rule_is_fitted_without_the_registries_in_which_it_decides() -> None:
-    """Words that stand in one registry alone tell nothing; a word of all rows of one side tells everything."""
+    """Words that stand in one registry alone tell nothing; a word of one whole side tells all."""
     own = [Example(place % 2 == 0, frozenset({f"only{place}"}), 0.0) for place in range(60)]
     groups = [place // 2 for place in range(60)]
     assert held_out(own, groups, by_words) <= 0.6

@@ -17,11 +17,11 @@ classed as (
         model,
         type_code,
         case
-            when not correct and list_contains(flags, 'called_ghost') then 'ghost'
-            when not correct then 'something_else'
-            when list_contains(flags, 'called') then 'gold'
+            when correct and list_contains(flags, 'called') then 'gold'
             when list_contains(flags, 'asked') then 'asks'
-            else 'declines'
+            when list_has_any(flags, ['refused', 'answered']) then 'declines'
+            when list_contains(flags, 'called_ghost') then 'ghost'
+            else 'something_else'
         end as made
     from replies
 ),

@@ -7,6 +7,7 @@ so its name looks as if it belonged to the registry.
 import random
 import re
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -85,7 +86,7 @@ class Ghost(Perturbation):
     train_augmentable = False
     applies_to = "every source"
     borrows = ("siblings",)
-    traits = ("names_a_ghost",)
+    traits: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
     names_a_ghost = True
     prior_art = (
         "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "

@@ -13,7 +13,7 @@ from .base import DECLINED, JUNK, Agent, AgentContext
 Reply = tuple[Call, ...] | str
 
 _GHOST = re.compile(
-    r"(?:worked with|busy with|was using|Please use|with the tool|you to call|for this is) ([\w.-]+?)"
+    r"(?:ask me about|question about|speak of|Please use|with the tool|you to call|for this is) ([\w.-]+?)"
     r"(?= |,|\.(?:\s|$))"
 )
 """How the types' words name a tool."""
@@ -118,7 +118,7 @@ REGISTRY: Mapping[str, Agent] = {
     "declines-ghosts": Agent(
         "answers with gold, and calls nothing where a tool is named that is not registered",
         _declines,
-        lambda s: True,
+        lambda s: ghost(s.row, s.clean) is None or () in s.row.golden_answers,
     ),
     "keeps-old-types": Agent(
         "answers with gold, and gives numbers, lists and truth values where a text is asked for instead",

@@ -15,6 +15,8 @@ from robustbench_tc.eval.parse.cues import cues_for
 from robustbench_tc.eval.parse.names import is_no_name
 from robustbench_tc.schema import CONTROL_TOOLS, Prediction, Sample, loads
 
+from .ghosts import names_a_ghost
+
 Decision = Literal["called", "asked", "refused", "answered", "unparsable"]
 """called: a tool other than the control tools. asked: `ask_to_user`, or words whose last sentence is a
 question. refused: words that decline or say what is missing. answered: other words. unparsable: nothing that
@@ -56,9 +58,9 @@ _REFUSES = re.compile(
 
 
 def decides(row: Sample) -> bool:
-    """Whether replies to the row are put into classes: calling nothing is right in it, or it is asked
-    alike."""
-    if not all(row.golden_answers):
+    """Whether replies to the row are put into classes: calling nothing is right in it, it is asked alike, or
+    it names a tool that is not there."""
+    if not all(row.golden_answers) or names_a_ghost(row.type_code):
         return True
     return taxonomy.known(row.type_code) and taxonomy.get(row.type_code).may_decline
 

@@ -50,6 +50,73 @@ def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
     assert {msgspec.json.decode(tool.gold, type=Tool).name for tool in shown} == {"reserve"}
 
 
+def flag_verdict(clean: Sample, row: Sample | None = None) -> str:
+    """What the check of the flag says of a row, or of its clean row."""
+    checks = RowChecks(self_check=self_check, unit_checks=lambda clean, row: [], golds=answerable.classes)
+    found = checks.check("clean", 0, [row_dict(clean)])
+    if row is not None:
+        found = checks.check(row.type_code, 0, [row_dict(row)])
+    return str(found.rows["flag_says_what_the_golds_say"][-1])
+
+
+def golden(tool: Tool, parameters: dict[str, list[Json]], said: str) -> Sample:
+    """A clean row of the sample's whose golden call is another one."""
+    return msgspec.structs.replace(
+        CLEAN,
+        messages=(Message("user", said),),
+        tools=(tool,),
+        golden_answers=((Call(tool.name, parameters),),),
+        gold_tool_index=0,
+    )
+
+
+CODE = "Only needed for the first call."
+UNREACHED = {
+    "a key that the tool does not declare": golden(
+        Tool("switch", "Switches.", {"type": "object", "properties": {"on": {"type": "boolean"}}}),
+        {"on": [True], "device_id": [1234]},
+        "Switch 1234 on.",
+    ),
+    "a value that only an example gives": golden(
+        Tool(
+            "record",
+            "Records.",
+            {"type": "object", "properties": {"value": {"type": "string", "description": "e.g. '120/80'"}}},
+        ),
+        {"value": ["120/80"]},
+        "Record my blood pressure.",
+    ),
+    "a key that another call needs": golden(
+        Tool(
+            "reset",
+            "Resets.",
+            {
+                "type": "object",
+                "properties": {
+                    "user": {"type": "string", "description": CODE},
+                    "code": {"type": "integer", "description": CODE.replace("first", "second")},
+                },
+            },
+        ),
+        {"user": ["Ann"], "code": [77]},
+        "Ann, 77.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREACHED)
+def test_the_gate_names_a_gold_that_cannot_be_reached_and_has_no_flag(name: str) -> None:
+    planted = UNREACHED[name]
+    assert "no flag 'gold_not_stated'" in flag_verdict(planted)
+    flagged_row = answerable.flagged(planted, True)
+    assert flag_verdict(flagged_row) == HOLDS
+    declining = msgspec.structs.replace(
+        flagged_row, type_code="gold_removed", golden_answers=((),), gold_tool_index=None
+    )
+    assert "though its golden answer can be taken" in flag_verdict(flagged_row, declining)
+    assert flag_verdict(flagged_row, answerable.flagged(declining, False)) == HOLDS
+
+
 def test_a_row_of_another_type_brings_nothing_to_judge() -> None:
     made = cases.row_of(REGISTRY["redundant"], REGISTRY["redundant"].golden[0])
     assert new_tools(msgspec.structs.replace(made, type_code="same_name_A")) == []

@@ -212,7 +212,7 @@ def answered(row: Sample, clean: Sample, said: Sequence[Call] | str, mode: Mode 
 
 REGISTRY_FAILS = {
     "calls-ghosts": set(GHOSTS),
-    "declines-ghosts": set[str](),
+    "declines-ghosts": {"ghost_tool_1"},
     "keeps-old-types": {"type_shift"},
     "skips-prerequisites": {"prerequisite"},
     "drowns-in-floods": {"flood_1", "flood_3", "flood_10", "flood_30"},
@@ -277,8 +277,10 @@ def test_what_a_reply_makes_of_a_ghost(registry_rows: list[tuple[Sample, Sample]
     other = answered(row, clean, [Call("yet_another", {})])
     assert (other.correct, other.error_mode) == (False, "ghost") and "called_ghost" not in other.flags
     asked = answered(row, clean, f"There is no tool {ghost}. Shall I use another one?")
-    assert asked.correct and "asked" in asked.flags and "called_ghost" not in asked.flags
-    assert answered(row, clean, f"I have no tool {ghost}, sorry.").correct
+    assert "asked" in asked.flags and "called_ghost" not in asked.flags
+    declined = answered(row, clean, f"I have no tool {ghost}, sorry.")
+    assert "refused" in declined.flags
+    assert asked.correct == declined.correct == (code != "ghost_tool_1")
     gold = answered(row, clean, AgentContext(clean, clean, False).gold)
     assert gold.correct == (code != "ghost_tool_3")
     for broken in ("", '<tool_call>{"name": "'):
@@ -325,7 +327,9 @@ MADE = {
 def right(clean_id: str, code: str) -> bool:
     place = int(clean_id.rpartition("_")[2])
     if code in MADE:
-        return MADE[code][place] not in ("called_ghost,called", "")
+        return MADE[code][place] == "called" or (
+            code != "ghost_tool_1" and MADE[code][place] not in ("called_ghost,called", "")
+        )
     return place >= {"flood_1": 1, "flood_3": 4, "flood_10": 10}.get(code, 0)
 
 
@@ -333,7 +337,7 @@ def right(clean_id: str, code: str) -> bool:
 def run(tmp_path: Path) -> Path:
     floods = [(one, code) for code in ("flood_1", "flood_3") for one in CLEAN_IDS]
     floods += [(one, "flood_10") for one in CLEAN_IDS[:16]]
-    kinds = [(one, code) for code in (taxonomy.CLEAN, *MADE) for one in CLEAN_IDS]
+    kinds = [(one, code) for code in (taxonomy.CLEAN, "named_tool", *MADE) for one in CLEAN_IDS]
 
     def flags(clean_id: str, code: str) -> list[str]:
         found = MADE[code][int(clean_id.rpartition("_")[2])] if code in MADE else ""
@@ -348,7 +352,10 @@ def found(folder: Path) -> dict[str, Table]:
 
 def test_the_tables_of_the_pack(run: Path) -> None:
     made = found(run)
-    assert list(made) == ["registry_accuracy", "registry_floods", "registry_ghosts"]
+    assert list(made) == ["registry_accuracy", "registry_floods", "registry_ghosts", "registry_balanced"]
+    [both] = made["registry_balanced"].rows
+    assert both[:3] == ("ghost_tool_3", "named_tool", "20*") and both[4:] == (0.75, 1.0, 1.0)
+    assert isinstance(both[3], Interval) and both[3].value == 0.875
     by_type = {row[0]: row for row in made["registry_accuracy"].rows}
     accuracy = by_type["flood_3"][3]
     assert isinstance(accuracy, Interval) and (by_type["flood_3"][2], accuracy.value) == (20, 0.8)

@@ -123,10 +123,10 @@ def _balanced(given: Given, pack: str) -> Iterable[Table]:
                 "never-calls",
             ),
             rows=tuple(_both_sides(given, code) for code in codes),
-            note="Balanced accuracy, which is the type's accuracy everywhere, is the mean of the shares right "
-            "on its rows and on their controls: rows of the same samples, asked in the same words, in which "
-            "a call is due. never-calls: the share of its rows that an agent has right that always declines; "
-            f"its balanced accuracy is 0.500. Fewer than {ENOUGH} controls: marked with *.",
+            note="Balanced accuracy, which is the type's accuracy everywhere, is the mean of the shares "
+            "right on its rows and on their controls: rows of the same samples, asked in the same words, in "
+            "which a call is due. never-calls: the share of its rows that an agent which always declines has "
+            f"right; its balanced accuracy is 0.500. Fewer than {ENOUGH} controls: marked with *.",
         )
 
 

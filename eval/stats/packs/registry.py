@@ -97,8 +97,10 @@ def _shares(given: Given, code: str) -> Iterator[int | Interval]:
 
 
 def _made(correct: bool, flags: set[str]) -> str:
-    if not correct:
-        return "the ghost" if CALLED_GHOST in flags else "something else"
-    if "called" in flags:
+    if correct and "called" in flags:
         return "the gold"
-    return "asks" if "asked" in flags else "declines"
+    if "asked" in flags:
+        return "asks"
+    if flags & {"refused", "answered"}:
+        return "declines"
+    return "the ghost" if CALLED_GHOST in flags else "something else"

@@ -127,17 +127,17 @@ def right(examples: Sequence[Example]) -> int:
     """In how many registries the classifier chooses a right tool, by a model that never saw their group."""
     kept = [one for one in examples if len(one.features)]
     found = 0
-    folds = _folds([one.group for one in kept])
+    fold_of = folds([one.group for one in kept])
     for fold in range(FOLDS):
-        held = [one for one, its in zip(kept, folds, strict=True) if its == fold]
-        seen = [one for one, its in zip(kept, folds, strict=True) if its != fold and one.gold]
+        held = [one for one, its in zip(kept, fold_of, strict=True) if its == fold]
+        seen = [one for one, its in zip(kept, fold_of, strict=True) if its != fold and one.gold]
         if held:
             model = _Model(seen[:TRAINED_ON])
             found += sum(model.choice(one.features) in one.gold for one in held)
     return found
 
 
-def _folds(groups: Sequence[Hashable]) -> list[int]:
+def folds(groups: Sequence[Hashable]) -> list[int]:
     """The fold of every example: whole groups, in an order drawn by SEED, each into the smallest fold."""
     sizes = Counter(groups)
     order = sorted(sizes, key=lambda one: hashlib.sha256(f"{SEED}/{one!r}".encode()).digest())

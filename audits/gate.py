@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, marker, not_live, numbers
 from robustbench_tc.schema import Message
 
-from . import contamination, evidence, judgments, paraphrase, provenance, shortcuts
+from . import contamination, declining, evidence, judgments, paraphrase, provenance, shortcuts
 from .contamination import Index, Query
 from .folder import Folder, unreadable
 from .hygiene import files as other_files
@@ -104,7 +104,7 @@ def audit(
     progress("looking at evidence and overlaps")
     found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     seen = _overlaps(scan, training, pool_queries, without_sources)
-    checks = [*origin.checks, *suites, *judged.checks, *blind.checks, *found]
+    checks = [*origin.checks, *suites, *judged.checks, *blind.checks, *declining.audit(build), *found]
     checks += [*other_files.audit(build), *seen.checks]
     checks.append(unreadable(build))
     checks = waive(allowed(checks) if is_own(build) else checks)

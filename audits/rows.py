@@ -26,7 +26,7 @@ UnitChecks = Callable[[Sample, Sample], list[str]]
 SelfCheck = Callable[[Sample, Sample | None], str | None]
 """Why a row's golden answer fails its own scorer, given (row, clean row or None for a clean row)."""
 
-Golds = Callable[[Sample], tuple[Sequence[str], str | None]]
+Golds = Callable[[Sample, Sample], tuple[Sequence[str], str | None]]
 """The class of each golden value of a clean row (where it could be taken from), and why no answer can."""
 
 PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
@@ -223,17 +223,19 @@ class RowChecks:
         return "; ".join(self._unit_checks(clean, row)[:3])
 
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
-        """Whether every golden value of the clean row has a class, and the flag says what these amount to."""
+        """Whether every golden value of the clean row has a class, and the row's flag fits its own."""
         if row.source == sources.OWN:
             return {}  # what may stand in an own argument is the case's to say
         try:
             if clean.clean_id not in self._unstated:
-                classes, missing = self._golds(clean)
+                classes, missing = self._golds(clean, clean)
                 values = sum(len(call.parameters) for answer in clean.golden_answers for call in answer)
                 known = sum(1 for one in classes if one)
                 wrong = HOLDS if known == values else f"{known} of {values} golden values have a class"
                 self._unstated[clean.clean_id] = wrong, missing
             wrong, missing = self._unstated[clean.clean_id]
+            if row.golden_answers != clean.golden_answers:
+                missing = self._golds(row, clean)[1]
         except Exception as error:
             said = f"it could not be checked: {type(error).__name__}"
             return {"golds_are_classified": said, "flag_says_what_the_golds_say": said}

@@ -1,5 +1,5 @@
 -- What replies make of a tool that is named and not registered (types ghost_tool_*). Right are the gold (not in
--- ghost_tool_3), asking and declining. The classes are flags of the verdict.
+-- ghost_tool_3), asking and declining (not in ghost_tool_1). The classes are flags of the verdict.
 with replies as (
     select
         run,

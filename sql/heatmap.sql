@@ -66,6 +66,7 @@ with final as (
         max(accuracy) filter (where type_code = 'rot_medium') as rot_medium,
         max(accuracy) filter (where type_code = 'rot_heavy') as rot_heavy,
         max(accuracy) filter (where type_code = 'rot_union') as rot_union,
+        max(accuracy) filter (where type_code = 'named_tool') as named_tool,
         max(accuracy) filter (where type_code = 'CD_swap') as "CD_swap",
         max(accuracy) filter (where type_code = 'TD_swap') as "TD_swap",
         max(accuracy) filter (where type_code = 'CD_NT_swap') as "CD_NT_swap",

@@ -12,10 +12,11 @@ with asked as (
         type_code,
         count(correct) as n,
         count(*) filter (where correct) as correct,
-        count(*) as predictions,
+        count(*) filter (where not is_control) as predictions,
         max(repeat) + 1 as repeats,
-        count(distinct clean_id) as rows_seen
-    from stg_predictions
+        count(distinct clean_id) as rows_seen,
+        max(is_control::int) + 1 as answers
+    from int_answers
     group by run, type_code
 ),
 
@@ -56,8 +57,8 @@ of_runs as (
         asked.type_code,
         asked.n,
         asked.correct,
-        (asked.rows_seen + coalesce(listed.rows_in_release, 0) - coalesce(had.rows_had, 0)) * runs.repeats
-            - asked.n as missing,
+        (asked.rows_seen + coalesce(listed.rows_in_release, 0) - coalesce(had.rows_had, 0))
+            * runs.repeats * asked.answers - asked.n as missing,
         asked.predictions,
         runs.expected,
         coalesce(runs.never_made, 0) as never_made

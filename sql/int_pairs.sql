@@ -20,7 +20,7 @@ final as (
         perturbed.repeat,
         clean.correct as clean_correct,
         perturbed.correct as perturbed_correct
-    from stg_predictions as perturbed
+    from int_answers as perturbed
     inner join clean
         on perturbed.run = clean.run
         and perturbed.clean_id = clean.clean_id

@@ -200,6 +200,7 @@ def _views(inputs: Inputs, runs: bool, live: bool) -> list[str]:
         *(["stg_runs", "stg_predictions"] if runs else ["no_runs"]),
         "stg_live" if live else "no_live",
         "no_release" if inputs.release is None else "stg_release",
+        "int_answers",
         "int_cells",
         "int_components",
         "int_pairs",

@@ -17,6 +17,7 @@
 .read sql/no_runs.sql
 .read sql/no_release.sql
 .read sql/no_live.sql
+.read sql/int_answers.sql
 .read sql/int_cells.sql
 .read sql/int_components.sql
 .read sql/int_pairs.sql

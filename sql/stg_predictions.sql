@@ -21,7 +21,7 @@ with scored as (
 ),
 
 unstated as (
-    select distinct filename, clean_id
+    select distinct filename, clean_id, type_code
     from scored
     where list_contains(flags, 'gold_not_stated')
 ),
@@ -63,7 +63,9 @@ final as (
     where in_subset(type_code, source, clean_id)
         and (
             coalesce(getvariable('subset'), 'all') <> 'verified'
-            or (filename, clean_id) not in (select (unstated.filename, unstated.clean_id) from unstated)
+            or (filename, clean_id, type_code) not in (
+                select (unstated.filename, unstated.clean_id, unstated.type_code) from unstated
+            )
         )
 )
 

@@ -48,6 +48,7 @@ listed as (
         json_extract_string(entry, '$.channel') as channel,
         json_extract(entry, '$.traits') as traits,
         json_extract_string(entry, '$.no_call') as no_call,
+        nullif(json_extract_string(entry, '$.control'), '') as control,
         cast(json_extract_string(entry, '$.order') as integer) as type_order,
         json_extract_string(entry, '$.series') as series,
         cast(json_extract_string(entry, '$.dose') as double) as dose
@@ -64,6 +65,7 @@ listed as (
         json_extract_string(families.entry, '$.channel') as channel,
         json_extract(families.entry, '$.traits') as traits,
         json_extract_string(families.entry, '$.no_call') as no_call,
+        nullif(json_extract_string(families.entry, '$.control'), '') as control,
         cast(10000 + 2 * languages.place + families.place as integer) as type_order,
         json_extract_string(families.entry, '$.series') as series,
         cast(json_extract_string(families.entry, '$.dose') as double) as dose
@@ -80,6 +82,7 @@ listed as (
         json_extract_string(entry, '$.channel') as channel,
         json_extract(entry, '$.traits') as traits,
         json_extract_string(entry, '$.no_call') as no_call,
+        nullif(json_extract_string(entry, '$.control'), '') as control,
         cast(json_extract_string(entry, '$.order') as integer) as type_order,
         json_extract_string(entry, '$.series') as series,
         cast(json_extract_string(entry, '$.dose') as double) as dose
@@ -97,6 +100,7 @@ final as (
         listed.channel,
         listed.traits,
         listed.no_call,
+        listed.control,
         coalesce(cast(json_extract_string(listed.traits, '$.scored') as boolean), true) as scored,
         listed.pack = 'core' as core,
         listed.type_order,

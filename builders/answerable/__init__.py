@@ -5,20 +5,32 @@ values is. The rules know no ids: they read what a model is shown and judge by t
 docs/answerable.md has the classes and what came out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc import sources
-from robustbench_tc.schema import GOLD_NOT_STATED, Json, Sample
+from robustbench_tc.schema import GOLD_NOT_STATED, GoldenAnswer, Json, Sample
 
 from . import schemas
 from .findings import KINDS, Finding, Kind
 from .reading import Place, Reading
 from .values import Reader
 
-__all__ = ["KINDS", "Finding", "Gold", "Kind", "Place", "Verdict", "audit", "classes", "flagged", "golds"]
+__all__ = [
+    "KINDS",
+    "Finding",
+    "Gold",
+    "Kind",
+    "Place",
+    "Verdict",
+    "audit",
+    "classes",
+    "flagged",
+    "golds",
+    "missing_in",
+]
 
 NAMES_ONLY = frozenset({"tooleyes"})
 """Scorers that judge the names of tools and parameters: their golden values are information (`eval/score`)."""
@@ -63,19 +75,42 @@ def golds(sample: Sample) -> Iterator[Gold]:
             for name, accepted in call.parameters.items():
                 schema = None if tool is None else tool.properties.get(name)
                 found = reader.accepted(accepted, schema, tool)
+                if found.kind != "free" and tool and (why := reader.unwanted(name, tool)):
+                    found = Finding("nowhere", why)
                 if scorer in NAMES_ONLY:
                     found = Finding("free", "only names are judged")
                 yield Gold(index, call.name, name, tuple(accepted), found)
 
 
-def classes(sample: Sample) -> tuple[tuple[str, ...], str | None]:
-    """The class of every golden value, and why no accepted answer can be reached: what the gate asks for."""
-    found, missing = audit(sample)
-    return tuple(gold.finding.kind for gold in found), missing
+def missing_in(row: Sample, clean: Sample) -> str | None:
+    """Why no golden call of a row can be reached, as `Verdict.missing`, where none of its clean row can.
+
+    The row's own golden answers decide. They are looked for in the words of the clean row, whose meaning a
+    rewriting keeps. Where calling nothing is the one right answer, it can be reached; where it is accepted
+    beside calls, the calls decide.
+    """
+    unreached, calling = audit(clean).missing, tuple(filter(None, row.golden_answers))
+    if unreached is None or not calling:
+        return None
+    own, known = map(_values, (calling, clean.golden_answers))
+    if all(values in known for values in own):  # the same calls, perhaps of renamed tools
+        return unreached
+    judged = msgspec.structs.replace(row, messages=clean.messages, golden_answers=calling)
+    return audit(judged).missing
+
+
+def _values(answers: Iterable[GoldenAnswer]) -> list[list[Mapping[str, Json]]]:
+    """What the calls of each answer say, without the names of the tools."""
+    return [[call.parameters for call in answer] for answer in answers]
+
+
+def classes(row: Sample, clean: Sample) -> tuple[tuple[str, ...], str | None]:
+    """The class of every golden value of the clean row, and `missing_in` of the row: the gate's question."""
+    return tuple(gold.finding.kind for gold in golds(clean)), missing_in(row, clean)
 
 
 def flagged(sample: Sample, unstated: bool) -> Sample:
-    """The clean row with the flag `gold_not_stated`, or without it."""
+    """The row with the flag `gold_not_stated`, or without it."""
     flags = tuple(flag for flag in sample.flags if flag != GOLD_NOT_STATED)
     flags += (GOLD_NOT_STATED,) if unstated else ()
     return sample if flags == sample.flags else msgspec.structs.replace(sample, flags=flags)

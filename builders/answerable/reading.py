@@ -70,6 +70,11 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """Whether the passage lies in an earlier call or its result."""
         return any(start <= place.start < end for start, end in self.results[place.message])
 
+    def calls_of(self, name: str) -> int:
+        """How often the dialogue has called the tool of this name."""
+        called = re.compile(rf'<tool_call>\s*{{\s*"name":\s*"{re.escape(name)}"')
+        return sum(len(called.findall(text)) for text in self.texts)
+
     def find(self, text: str) -> Place | None:
         """Where `text` stands as it is, not inside a longer word; what people said before what tools gave."""
         return self._first(text, self.texts)

@@ -33,6 +33,16 @@ class Reader(Wording, frozen=True, dict=True):
             )
         )
 
+    def unwanted(self, parameter: str, tool: Tool) -> str:
+        """Why nobody would give a value for the parameter in the call that is due; "" where one may."""
+        return schemas.unwanted(parameter, tool, self._says, self.reading.calls_of(tool.name))
+
+    def _says(self, text: str) -> Place | None:
+        return self.reading.find_any_case(text) or self.reading.find_words(text, stems=True)
+
+    def _defined(self, value: Json, schema: Json, tool: Tool | None) -> str | None:
+        return schemas.source(value, schema, tool, self._says)
+
     def accepted(self, values: Iterable[Json], schema: Json, tool: Tool | None) -> Finding:
         """The class of a parameter: the surest one of the values that are accepted."""
         best = NOWHERE
@@ -51,14 +61,14 @@ class Reader(Wording, frozen=True, dict=True):
         if isinstance(value, dict):
             return self._object(value, schema, tool)
         if isinstance(value, bool):
-            said = schemas.source(value, schema, tool)
+            said = self._defined(value, schema, tool)
             return Finding("schema", said or "yes or no")
         if isinstance(value, int | float):
             return self._number(value, schema, tool)
         return self._text(str(value), schema, tool)
 
     def _list(self, value: list[Json], schema: Json, tool: Tool | None) -> Finding:
-        said = schemas.source(value, schema, tool)
+        said = self._defined(value, schema, tool)
         if said:
             return Finding("schema", said)
         if not value:
@@ -91,7 +101,7 @@ class Reader(Wording, frozen=True, dict=True):
         assert wanted is not None
         if found := self._mentioned(wanted, "verbatim", ""):
             return found
-        if said := schemas.source(value, schema, tool):
+        if said := self._defined(value, schema, tool):
             return Finding("schema", said)
         return self._derived(wanted, schema) or NOWHERE
 
@@ -142,7 +152,7 @@ class Reader(Wording, frozen=True, dict=True):
         wanted = numbers.number(text)
         if wanted is not None and (said_number := self._mentioned(wanted, "number", "digits")):
             return said_number
-        if said := schemas.source(value, schema, tool):
+        if said := self._defined(value, schema, tool):
             return Finding("schema", said)
         if missing:
             return Finding("nowhere", missing)

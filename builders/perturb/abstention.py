@@ -89,6 +89,7 @@ class NoCall(Asked):
     """Rows in which calling nothing is right."""
 
     no_call = "right"
+    control = "call_due"
     ground_truth_changes = True
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "gold_is_there"
@@ -153,7 +154,7 @@ class GoldRemoved(NoCall):
         "no row, nor where the transcript calls a tool that would leave."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=78, bundled=36, full=74)
+    rows = Rows(paper=78, bundled=36, full=73)
     prior_art = "BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)"
     golden = (
         Case(
@@ -210,7 +211,7 @@ class NearMiss(NoCall):
         "it could not serve the request."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=76, bundled=36, full=72)
+    rows = Rows(paper=76, bundled=36, full=71)
     prior_art = "none known with a judged sibling; When2Call and BFCL irrelevance without one"
     golden = (
         Case(

@@ -3,7 +3,7 @@
 What is packed (`builders/data/abstention.jsonl.gz`, by `scripts/pack_recorded.py`) names samples by hash and
 holds texts as edits, so no upstream text is in it. The starter samples' lines lie in
 `builders/sources/bundled/` in the form of `../shared/recorded`. `builders/data/direct_questions.jsonl` holds
-the questions that need no tool.
+the questions that need no tool, `builders/data/said_values.jsonl` how a missing value is said after all.
 """
 
 import gzip
@@ -22,6 +22,7 @@ from robustbench_tc.schema import Json, Tool, clean_id_hash, dumps
 BUILDERS = Path(__file__).parents[1]
 SHIPPED = BUILDERS / "data" / "abstention.jsonl.gz"
 QUESTIONS = BUILDERS / "data" / "direct_questions.jsonl"
+SAID = BUILDERS / "data" / "said_values.jsonl"
 HAND_WRITTEN = BUILDERS / "sources" / "bundled"
 
 Edit: TypeAlias = tuple[int, str, str]
@@ -57,6 +58,16 @@ class Sibling(msgspec.Struct, frozen=True, array_like=True, tag="sibling"):
     tool: Tool
 
 
+class SaidValue(msgspec.Struct, frozen=True):
+    """How the value that `Missing` takes out of a request is said in it beside the words in its place."""
+
+    sample: str
+    behind: str
+    """The words that stand for the value, once in the request without it."""
+    said: str
+    """What follows on them."""
+
+
 Line: TypeAlias = Judged | Missing | Sibling
 
 
@@ -78,6 +89,8 @@ class Recorded(msgspec.Struct, frozen=True):
     """By `sample_hash`."""
     questions: Mapping[str, str]
     """By `registry_hash`."""
+    said: Mapping[str, SaidValue]
+    """By `sample_hash`."""
 
 
 class _JudgedLine(msgspec.Struct, frozen=True):
@@ -138,6 +151,7 @@ def recorded() -> Recorded:
         missing=missing,
         siblings=siblings,
         questions={sample: one.question for one in questions for sample in one.samples},
+        said={one.sample: one for one in _read(SAID, SaidValue)},
     )
 
 

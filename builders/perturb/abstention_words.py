@@ -1,21 +1,34 @@
 """Abstention by words alone: a value that is missing, a question that needs no tool, and the counterparts."""
 
+import json
 import random
 import re
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 
 from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
+from robustbench_tc.transcript import closing_order
 
 from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
-from .abstention_recorded import Missing, apply_edits, recorded, registry_hash
+from .abstention_recorded import Edit, Missing, apply_edits, edits_between, recorded, registry_hash
 from .base import Case, Context, NotApplicable, lost_values, register
 from .query import gold_texts, kept_values, query_span, query_text
 
+Reworded: TypeAlias = tuple[tuple[Message, ...], tuple[Change, ...]]
+"""Messages, and how they differ from the clean ones."""
 
-def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
-    """The messages without one required value, in open words, and their diff.
+
+def without_value(sample: Sample) -> Reworded:
+    """The messages without one required value, in open words."""
+    one, _ = taken_out(sample)
+    return requested(sample, one.edits)
+
+
+def taken_out(sample: Sample) -> tuple[Missing, str]:
+    """The value that is taken out of the request, and the request without it.
 
     Raises NotApplicable: `not_recorded`, or why what was recorded makes no row (`refusal`).
     """
@@ -28,16 +41,35 @@ def without_value(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ..
         raise NotApplicable("not_recorded")
     if reason := refusal(sample, one, before, after):
         raise NotApplicable(reason)
+    return one, after
+
+
+def requested(sample: Sample, edits: Sequence[Edit]) -> Reworded:
+    """The messages with an edited request, in open words."""
     span = query_span(sample)
     messages, asked = opened(sample)
     place = span.message + len(messages) - len(sample.messages)
     old = messages[place]
+    after = apply_edits(query_text(sample), edits)
+    assert after is not None, "edits are those of the request"
     new = Message(old.role, old.content[: span.start] + after + old.content[span.end :])
-    edits = [
-        Change(f"/messages/{span.message}/content", was, became, span.start + at)
-        for at, was, became in one.edits
-    ]
-    return (*messages[:place], new, *messages[place + 1 :]), (*edits, *asked)
+    changes = (
+        Change(f"/messages/{span.message}/content", was, became, span.start + at) for at, was, became in edits
+    )
+    return (*messages[:place], new, *messages[place + 1 :]), (*changes, *asked)
+
+
+def with_value(sample: Sample) -> Reworded:
+    """The messages in open words; a request of `missing_value` in its words, with the value beside them.
+
+    So no word tells the rows in which a value is missing from those in which none is.
+    """
+    said = recorded().said.get(clean_id_hash(sample.clean_id))
+    if said is None:
+        return opened(sample)
+    _, without = taken_out(sample)
+    after = without.replace(said.behind, said.behind + said.said, 1)
+    return requested(sample, edits_between(query_text(sample), after))
 
 
 def refusal(sample: Sample, one: Missing, before: str, after: str) -> str:
@@ -134,8 +166,20 @@ class MissingValue(NoCall):
         return msgspec.structs.replace(row, messages=messages, changes=(*asked, no_answer(clean)))
 
 
-def asking(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
-    """The question of the sample in place of its conversation, and the diff. Raises NotApplicable."""
+CARRIED_OUT = """
+<tool_call>
+{call}
+</tool_call>
+<obs> success </obs>
+<response>That is done.</response>
+
+<user>{question}</user>"""
+"""What follows on the request of a transcript: its golden call, made, and the question."""
+
+
+def asking(sample: Sample) -> Reworded:
+    """The question of the sample in place of its conversation; in a transcript, after its request was carried
+    out. Raises NotApplicable."""
     question = recorded().questions.get(registry_hash(sample.clean_id, (t.name for t in sample.tools)))
     if question is None:
         raise NotApplicable("no_question_for_it")
@@ -145,7 +189,14 @@ def asking(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
     kept: list[Message] = []
     changes: list[Change] = []
     for place, message in enumerate(sample.messages):
-        if place == last:
+        if place == last and (span := closing_order(message.content)):
+            start, end = span
+            text, call = message.content, sample.golden_answers[0][0]
+            made = {"name": call.name, "parameters": {k: v[0] for k, v in call.parameters.items()}}
+            new = CARRIED_OUT.format(call=json.dumps(made), question=question)
+            kept.append(Message("user", text[:start] + new + text[end:]))
+            changes.append(Change(f"/messages/{place}/content", text[start:end], new, start))
+        elif place == last:
             kept.append(Message("user", question))
             changes.append(Change(f"/messages/{place}/content", message.content, question))
         elif message.role == "system":
@@ -165,14 +216,17 @@ class AnswerDirectly(NoCall):
     component = "observation"
     channel = "context"
     applies_to = "every source"
-    what_is_modified = "A question of general knowledge stands in place of the conversation."
+    what_is_modified = (
+        "A question of general knowledge stands in place of the request, in words of the registry."
+    )
     how_made = (
-        "60 questions of general knowledge, written for this type. Each is put once to a registry of the "
-        "paper's "
-        "samples, and 30 of them to one of the starter samples, whose tools have nothing to do with it."
+        "90 questions of general knowledge, written for this type, 60 for the paper's samples and 30 for the "
+        "starter samples. Each speaks of the things that the tools of its registry are about, and none of "
+        "these tools is needed to answer it. It stands in place of the conversation; in a transcript it "
+        "follows after the golden call was made."
     )
     may_change = ("messages", "the number or roles of messages", "golden answers")
-    rows = Rows(paper=60, bundled=30, full=59)
+    rows = Rows(paper=60, bundled=30, full=60)
     prior_art = "When2Call (direct answer), MetaTool (tool usage awareness)"
     golden = (
         Case(
@@ -234,12 +288,13 @@ class CallDue(Asked):
         "open to "
         "decline or ask, and without an order to make one call. Its golden answer stays: whoever always "
         "declines "
-        "is wrong here. Rows whose gold is a control tool (to ask, to finish) have none: there no call is "
-        "due."
+        "is wrong here. A request from which `missing_value` takes a value is asked in the words of that "
+        "type, with the value beside them. Rows whose gold is a control tool (to ask, to finish) have none: "
+        "there no call is due."
     )
     may_change = ("messages", "the number or roles of messages")
     ground_truth_changes = False
-    rows = Rows(paper=198, bundled=72, full=3089)
+    rows = Rows(paper=198, bundled=72, full=3071)
     prior_art = "BFCL live relevance; balanced accuracy of call decisions as in When2Call"
     caught_by = "gold_is_the_clean_gold"
     otherwise_caught_by = "static_row_differs_from_clean"
@@ -247,7 +302,9 @@ class CallDue(Asked):
         Case(
             clean="table",
             reads="""
+            - user: Book 2 seats at Luna tonight.
             + system: If no listed tool fits or a value is missing, say so or ask.
+            + user: Book 2 seats at my favourite place, Luna, tonight.
             """,
         ),
         Case(  # the order to make one call is cut out of a transcript
@@ -261,11 +318,14 @@ class CallDue(Asked):
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         accepted_names(sample)
-        messages, changes = opened(sample)
+        messages, changes = with_value(sample)
         return self.row(sample, changes, messages=messages)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        return self.beyond(clean, row) + self._check_words(clean, row)
+        right = row.messages == with_value(clean)[0]
+        return self.beyond(clean, row) + (
+            [] if right else ["the messages are not those in which a call is due"]
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """Calling nothing accepted."""

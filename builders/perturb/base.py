@@ -19,8 +19,10 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Change, Component, Json, Sample, Tool
+from robustbench_tc.schema import GOLD_NOT_STATED, Change, Component, Json, Sample, Tool
 from robustbench_tc.taxonomy import Channel, Level, Method, NoCall, Pack, Part, Rows
+
+from .. import answerable
 
 NOT_TOOLS: frozenset[Part] = frozenset({"messages", "the number or roles of messages", "golden answers"})
 """The parts of a row that are not tools."""
@@ -216,6 +218,9 @@ class Perturbation:
     """Loans that it needs beside the clean rows of the build (`builders/loans.py`)."""
     no_call: ClassVar[NoCall] = "wrong"
     """What a reply without a call is worth in its rows."""
+    control: ClassVar[str] = ""
+    """Where that is right or accepted: the type whose rows of the same samples, asked in the same words, make
+    a call due."""
     otherwise_caught_by: ClassVar[str] = ""
     """Beyond the core: the check of the gate that catches what `spoiled_otherwise` makes of a row."""
 
@@ -276,8 +281,11 @@ class Perturbation:
         flags: Sequence[str] = (),
         **fields: object,
     ) -> Sample:
-        """A new row of this type anchored to `clean`, with `fields` replaced."""
-        return msgspec.structs.replace(
+        """A new row of this type anchored to `clean`, with `fields` replaced.
+
+        The flag `gold_not_stated` of the clean row stays where the row's own gold cannot be reached either.
+        """
+        row = msgspec.structs.replace(
             clean,
             id=f"{clean.clean_id}::{self.code}",
             type_code=self.code,
@@ -287,6 +295,9 @@ class Perturbation:
             flags=(*clean.flags, *flags),
             **fields,
         )
+        if GOLD_NOT_STATED not in clean.flags or answerable.missing_in(row, clean) is not None:
+            return row
+        return answerable.flagged(row, False)
 
 
 DERIVED: list[Callable[[str], Perturbation | None]] = []

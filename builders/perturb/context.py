@@ -199,7 +199,7 @@ class Context2k(Calls):
     display_name, label = "Context-2k", "2k tokens before request"
     what_is_modified = "An agent's session of 2,000 tokens stands before the request, which stays as it is."
     tokens = 2_000
-    rows = Rows(paper=188, bundled=71, full=3027)
+    rows = Rows(paper=188, bundled=71, full=3009)
     golden = (
         Case(
             clean="table",
@@ -222,7 +222,7 @@ class Context8k(Calls):
     display_name, label = "Context-8k", "8k tokens before request"
     what_is_modified = "An agent's session of 8,000 tokens stands before the request, which stays as it is."
     tokens = 8_000
-    rows = Rows(paper=188, bundled=71, full=3027)
+    rows = Rows(paper=188, bundled=71, full=3009)
     golden = (
         Case(
             clean="dialogue",
@@ -245,7 +245,7 @@ class Context32k(Calls):
     display_name, label = "Context-32k", "32k tokens before request"
     what_is_modified = "An agent's session of 32,000 tokens stands before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=188, bundled=71, full=3027)
+    rows = Rows(paper=188, bundled=71, full=3009)
     golden = (
         Case(
             clean="table",
@@ -268,7 +268,7 @@ class Text2k(Text):
     display_name, label = "Text-2k", "2k tokens of text"
     what_is_modified = "Text exchanges of 2,000 tokens stand before the request, which stays as it is."
     tokens = 2_000
-    rows = Rows(paper=199, bundled=73, full=3096)
+    rows = Rows(paper=199, bundled=73, full=3078)
     golden = (
         Case(
             clean="table",
@@ -291,7 +291,7 @@ class Text8k(Text):
     display_name, label = "Text-8k", "8k tokens of text"
     what_is_modified = "Text exchanges of 8,000 tokens stand before the request, which stays as it is."
     tokens = 8_000
-    rows = Rows(paper=199, bundled=73, full=3096)
+    rows = Rows(paper=199, bundled=73, full=3078)
     golden = (
         Case(
             clean="dialogue",
@@ -314,7 +314,7 @@ class Text32k(Text):
     display_name, label = "Text-32k", "32k tokens of text"
     what_is_modified = "Text exchanges of 32,000 tokens stand before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=199, bundled=73, full=3096)
+    rows = Rows(paper=199, bundled=73, full=3078)
     golden = (
         Case(
             clean="table",

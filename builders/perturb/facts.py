@@ -117,6 +117,8 @@ def problems(
         wrong.append("judged_as is not stated: what a judge of rewritten texts takes them for")
     if bool(found.series) != (found.dose is not None):
         wrong.append("a type of a series states its dose, and no other type does")
+    if (found.no_call == "wrong") == bool(found.control):
+        wrong.append("control is stated where calling nothing is right or accepted, and nowhere else")
     if (found.pack == "core") != (found.paper_rows is not None):
         wrong.append("paper_rows is stated for the types of the core, and for no other")
     prompt, mixed = unit.prompt or found.code, bool(taxonomy.parts(found.code))

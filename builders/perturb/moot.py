@@ -204,7 +204,7 @@ class CDMoot(Moot):
     )
     how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
     quality = "cost"
-    rows = Rows(paper=30, bundled=10, full=858)
+    rows = Rows(paper=30, bundled=10, full=856)
     golden = (
         Case(
             clean="ferry",
@@ -233,7 +233,7 @@ class TDMoot(Moot):
     how_made = _HOW_MADE.format(better="quicker", wish="quickest")
     quality = "time"
     mirrored = True
-    rows = Rows(paper=30, bundled=10, full=858)
+    rows = Rows(paper=30, bundled=10, full=856)
     golden = (
         Case(
             clean="ferry",

@@ -117,7 +117,7 @@ class CDInv(Opposed):
     )
     how_made = _HOW_MADE.format(wish="quick one at any price", sibling="TD_inv")
     quality = "time"
-    rows = Rows(paper=142, bundled=55, full=2813)
+    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",
@@ -145,7 +145,7 @@ class TDInv(Opposed):
     )
     how_made = _HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv")
     quality = "cost"
-    rows = Rows(paper=142, bundled=55, full=2813)
+    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",

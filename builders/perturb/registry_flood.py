@@ -195,7 +195,7 @@ class Flood1(Flood):
     )
     how_made = _HOW_MADE.format("One tool", "s")
     dose = 1
-    rows = Rows(paper=197, bundled=72, full=3091)
+    rows = Rows(paper=197, bundled=72, full=3073)
     golden = (
         Case(
             clean="table",
@@ -218,7 +218,7 @@ class Flood3(Flood):
     )
     how_made = _HOW_MADE.format("Three tools", "")
     dose = 3
-    rows = Rows(paper=197, bundled=72, full=3091)
+    rows = Rows(paper=197, bundled=72, full=3073)
     golden = (
         Case(
             clean="table",
@@ -243,7 +243,7 @@ class Flood10(Flood):
     )
     how_made = _HOW_MADE.format("Ten tools", "")
     dose = 10
-    rows = Rows(paper=197, bundled=72, full=3091)
+    rows = Rows(paper=197, bundled=72, full=3073)
     golden = (
         Case(
             clean="table",
@@ -275,7 +275,7 @@ class Flood30(Flood):
     )
     how_made = _HOW_MADE.format("Thirty tools", "")
     dose = 30
-    rows = Rows(paper=197, bundled=14, full=3091)
+    rows = Rows(paper=197, bundled=14, full=3073)
     golden = (
         Case(
             clean="table",

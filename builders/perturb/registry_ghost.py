@@ -7,6 +7,7 @@ so its name looks as if it belonged to the registry.
 import random
 import re
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -22,15 +23,19 @@ from .style import near_duplicates
 EXCHANGES = (
     (
         "Hello, is anybody there?",
-        "Yes, I am here. I have just worked with {ghost} for somebody else. What can I do for you?",
+        "Yes, I am here. People often ask me about {ghost}. What can I do for you?",
     ),
     (
         "Hi! Are you ready for another request?",
-        "Yes. A moment ago I was busy with {ghost}, and that is done now. Go ahead.",
+        "Yes. There was a question about {ghost} in another conversation, and none here yet. Go ahead.",
     ),
-    ("Good morning.", "Good morning. I was using {ghost} until now. Tell me what you need."),
+    (
+        "Good morning.",
+        "Good morning. My notes speak of {ghost}, among others. Tell me what you need.",
+    ),
 )
-"""The user's greeting and the assistant's answer that names the ghost in passing."""
+"""The user's greeting and the assistant's answer that names the ghost in passing. It claims no work of its
+own."""
 
 WISHES = (
     "Please use {ghost} for this.",
@@ -81,6 +86,8 @@ class Ghost(Perturbation):
     train_augmentable = False
     applies_to = "every source"
     borrows = ("siblings",)
+    traits: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
+    names_a_ghost = True
     prior_art = (
         "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
         "missing"
@@ -112,26 +119,14 @@ class Ghost(Perturbation):
         return wrong
 
 
-class Open(Ghost):
-    """The gold tool is there: calling it, asking and declining are right."""
-
-    level = "reasoning"
-    no_call = "accepted"
-    caught_by = "changes_only_what_its_type_may"
-    otherwise_caught_by = "gold_is_there"
-
-    def opened_gold(self, sample: Sample) -> tuple[tuple[GoldenAnswer, ...], Change]:
-        """The accepted answers with the empty one, and their diff entry."""
-        golden: tuple[GoldenAnswer, ...] = (*sample.golden_answers, ())
-        return golden, gold_change(sample, golden)[0]
+class GoldIsThere(Ghost):
+    """Rows whose registry is the clean one, gold tool and all."""
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        """As `Ghost`; the registry stands, and the empty answer is accepted beside the clean gold."""
+        """As `Ghost`; the registry stands."""
         wrong = super().check(clean, row)
         if row.tools != clean.tools or row.gold_tool_index != clean.gold_tool_index:
             wrong.append("the registry or the place of the gold tool changed")
-        if row.golden_answers != (*clean.golden_answers, ()):
-            wrong.append("the accepted answers are not the clean ones and the empty one")
         return wrong
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
@@ -140,42 +135,38 @@ class Open(Ghost):
         ghost = msgspec.structs.replace(gold, name=self.ghost(clean, row) or "")
         return msgspec.structs.replace(row, tools=(*row.tools, ghost))
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Whoever asks or declines is wrong."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
-
 
 _SIBLING = (
     "The tool is a recorded sibling of the gold tool, written for `redundant`: related, of another purpose, "
     "named by the registry's convention, and judged not to serve the request. It is not registered. "
 )
-_OPEN = (
-    "The gold tool is there. Right is the clean gold, and also asking or declining, which is counted apart; "
-    "calling the tool that is not there is wrong."
-)
 
 
 @register
-class GhostInPassing(Open):
+class GhostInPassing(GoldIsThere):
     """Ghost1: the assistant has named the tool in passing."""
 
     code = "ghost_tool_1"
     order = 401
     display_name, label = "Ghost-Passing", "missing tool mentioned"
+    level = "reasoning"
     what_is_modified = "An earlier assistant turn names, in passing, a tool that is not registered."
     how_made = (
         "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
-        f"names, in passing, a tool. {_SIBLING}{_OPEN}"
+        f"names, in passing, a tool. {_SIBLING}Nobody asks for it, and the gold tool is there: the clean "
+        "gold stays the one right answer."
     )
-    may_change = ("the number or roles of messages", "golden answers")
-    rows = Rows(paper=198, bundled=72, full=190)
+    may_change = ("the number or roles of messages",)
+    ground_truth_changes = False
+    rows = Rows(paper=198, bundled=72, full=187)
+    caught_by = "changes_only_what_its_type_may"
+    otherwise_caught_by = "gold_is_the_clean_gold"
     golden = (
         Case(
             clean="table",
             reads="""
             + user: Good morning.
-            + assistant: Good morning. I was using cancel_table until now. Tell me what you need.
-            + gold: no call
+            + assistant: Good morning. My notes speak of cancel_table, among others. Tell me what you need.
             """,
         ),
     )
@@ -184,8 +175,7 @@ class GhostInPassing(Open):
         ghost = self.drawn(sample, rng, context)
         hello, answer = rng.choice(EXCHANGES)
         messages, came = greeted(sample, (hello, answer.format(ghost=ghost)))
-        golden, change = self.opened_gold(sample)
-        return self.row(sample, [*came, change], messages=messages, golden_answers=golden)
+        return self.row(sample, came, messages=messages)
 
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """As `Ghost.ghost`."""
@@ -196,9 +186,15 @@ class GhostInPassing(Open):
         name = named([text for greeting, text in EXCHANGES if greeting == hello], answer)
         return name if row.messages == greeted(clean, (hello, answer))[0] else None
 
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """Whoever declines is right, although the gold tool is there."""
+        return msgspec.structs.replace(row, golden_answers=(*clean.golden_answers, ()))
+
 
 class Asked(Ghost):
-    """The user asks for the tool by name."""
+    """The user asks for a tool by name, in the open words of the pack `abstention`."""
+
+    may_decline = True
 
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """As `Ghost.ghost`."""
@@ -217,8 +213,16 @@ class Asked(Ghost):
         return None
 
     def base(self, clean: Sample) -> Sample:
-        """The clean sample in the words in which the type asks."""
-        return clean
+        """The clean sample without API-Bank's closing order, with the sentence that leaves it open."""
+        return msgspec.structs.replace(clean, messages=opened(clean)[0])
+
+    def asked(
+        self, sample: Sample, name: str, rng: random.Random
+    ) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
+        """The messages that ask for the tool of this name, and their diff."""
+        base = self.base(sample)
+        messages, came = wished(base, rng.choice(WISHES).format(ghost=name))
+        return messages, (*opened(sample)[1], _in_clean(came, sample, base))
 
 
 def _wished_name(template: str, text: str) -> str | None:
@@ -228,21 +232,31 @@ def _wished_name(template: str, text: str) -> str | None:
 
 
 @register
-class GhostAsked(Asked, Open):
+class GhostAsked(Asked, GoldIsThere):
     """Ghost2: the user asks for the tool by name."""
 
     code = "ghost_tool_2"
     order = 402
     display_name, label = "Ghost-Asked", "missing tool requested"
+    level = "reasoning"
     what_is_modified = "The user asks, by name, for a tool that is not registered."
-    how_made = f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}{_OPEN}"
-    may_change = ("messages", "golden answers")
-    rows = Rows(paper=198, bundled=72, full=190)
+    how_made = (
+        f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}The row is asked in "
+        "the open words of the pack abstention. The gold tool is there, and the user has said that another "
+        "one is to be used: right is the clean gold, and also to say that the named tool is missing."
+    )
+    may_change = ("messages", "the number or roles of messages", "golden answers")
+    no_call = "accepted"
+    control = "named_tool"
+    rows = Rows(paper=186, bundled=68, full=175)
+    caught_by = "changes_only_what_its_type_may"
+    otherwise_caught_by = "gold_is_there"
     golden = (
         Case(
             clean="table",
             reads="""
             - user: Book 2 seats at Luna tonight.
+            + system: If no listed tool fits or a value is missing, say so or ask.
             + user: Book 2 seats at Luna tonight. Please use cancel_table for this.
             + gold: no call
             """,
@@ -250,10 +264,21 @@ class GhostAsked(Asked, Open):
     )
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        ghost = self.drawn(sample, rng, context)
-        messages, came = wished(sample, rng.choice(WISHES).format(ghost=ghost))
-        golden, change = self.opened_gold(sample)
-        return self.row(sample, [came, change], messages=messages, golden_answers=golden)
+        messages, came = self.asked(sample, self.drawn(sample, rng, context), rng)
+        golden: tuple[GoldenAnswer, ...] = (*sample.golden_answers, ())
+        return self.row(
+            sample, [*came, gold_change(sample, golden)[0]], messages=messages, golden_answers=golden
+        )
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """As `GoldIsThere`, and the empty answer is accepted beside the clean gold."""
+        right = row.golden_answers == (*clean.golden_answers, ())
+        wrong = "the accepted answers are not the clean ones and the empty one"
+        return super().check(clean, row) + ([] if right else [wrong])
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """Whoever asks or declines is wrong."""
+        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
 
 
 @register
@@ -273,8 +298,8 @@ class GhostAlone(Asked):
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
     no_call = "right"
-    may_decline = True
-    rows = Rows(paper=72, bundled=34, full=68)
+    control = "named_tool"
+    rows = Rows(paper=72, bundled=34, full=67)
     golden = (
         Case(
             clean="table",
@@ -291,18 +316,12 @@ class GhostAlone(Asked):
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "gold_is_there"
 
-    def base(self, clean: Sample) -> Sample:
-        """As `Asked.base`: without API-Bank's closing order, with the sentence that leaves it open."""
-        return msgspec.structs.replace(clean, messages=opened(clean)[0])
-
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)
-        ghost = self.drawn(sample, rng, context)
-        base = self.base(sample)
-        messages, came = wished(base, rng.choice(WISHES).format(ghost=ghost))
+        messages, came = self.asked(sample, self.drawn(sample, rng, context), rng)
         return self.row(
             sample,
-            [*opened(sample)[1], _in_clean(came, sample, base), *removed(sample), no_answer(sample)],
+            [*came, *removed(sample), no_answer(sample)],
             messages=messages,
             tools=left(sample),
             golden_answers=NOTHING,
@@ -327,6 +346,58 @@ class GhostAlone(Asked):
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The clean gold still accepted."""
         return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+
+
+@register
+class NamedTool(Asked):
+    """Named: the user asks by name for the tool that serves, and it is there."""
+
+    code = "named_tool"
+    order = 414
+    display_name, label = "Tool-Named", "gold tool requested"
+    level = "reasoning"
+    what_is_modified = "The user asks, by name, for the gold tool."
+    how_made = (
+        "The counterpart of ghost_tool_2 and ghost_tool_3, in the same words: the sentence at the end of the "
+        "user's wish names the tool that the golden answer calls first. A call is due, and its golden answer "
+        "stays: whoever always declines is wrong here."
+    )
+    may_change = ("messages", "the number or roles of messages")
+    ground_truth_changes = False
+    traits = ()
+    rows = Rows(paper=186, bundled=68, full=175)
+    caught_by = "gold_is_the_clean_gold"
+    otherwise_caught_by = "static_row_differs_from_clean"
+    golden = (
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            + user: Book 2 seats at Luna tonight. I would like you to call reserve for it.
+            """,
+        ),
+    )
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        self.drawn(sample, rng, context)  # the samples that have a ghost, and no others
+        messages, came = self.asked(sample, sample.golden_answers[0][0].name, rng)
+        return self.row(sample, came, messages=messages)
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """The gold tool is named, and nothing else differs."""
+        right = self.ghost(clean, row) == clean.golden_answers[0][0].name
+        return self.beyond(clean, row) + (
+            [] if right else ["the words that name a tool do not name the gold"]
+        )
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """Calling nothing accepted."""
+        return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """Asked in the words of the clean row."""
+        return msgspec.structs.replace(row, messages=clean.messages, changes=())
 
 
 def _in_clean(change: Change, clean: Sample, base: Sample) -> Change:

@@ -221,7 +221,7 @@ class TypeShift(Perturbation):
     ground_truth_changes = True
     train_augmentable = False
     applies_to = ("bfcl_v3", "apibank", "toolalpaca")
-    rows = Rows(paper=36, bundled=23, full=1045)
+    rows = Rows(paper=36, bundled=23, full=1036)
     golden = (
         Case(
             clean="table",

@@ -19,7 +19,7 @@ class RepeatedTimeout(Injected):
     """So many calls are answered with the time-out; the reply after the last one is what is scored."""
 
     pack = "severity"
-    rows = Rows(paper=199, bundled=73, full=3098)
+    rows = Rows(paper=199, bundled=73, full=3080)
     how_made = (
         "The row equals its clean row. While a model is evaluated, its first calls, as many as the type "
         "says, are answered with the text of `transient_timeout`. The reply after the last error is "

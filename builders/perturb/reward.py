@@ -292,7 +292,7 @@ class CDABPref(Stated):
     what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
-    rows = Rows(paper=144, bundled=55, full=2938)
+    rows = Rows(paper=144, bundled=55, full=2920)
     golden = (
         Case(
             clean="table",
@@ -319,7 +319,7 @@ class TDABPref(Stated):
     what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"
-    rows = Rows(paper=144, bundled=55, full=2938)
+    rows = Rows(paper=144, bundled=55, full=2920)
     golden = (
         Case(
             clean="table",

@@ -77,7 +77,7 @@ class Factor15(Factor):
     how_made = _FACTOR.format(times="one and a half times")
     factors = (Fraction(3, 2),)
     dose = 1.5
-    rows = Rows(paper=148, bundled=60, full=3046)
+    rows = Rows(paper=148, bundled=60, full=3028)
     golden = (
         Case(
             clean="table",
@@ -103,7 +103,7 @@ class Factor5(Factor):
     how_made = _FACTOR.format(times="five times")
     factors = (5,)
     dose = 5
-    rows = Rows(paper=148, bundled=60, full=3046)
+    rows = Rows(paper=148, bundled=60, full=3028)
     golden = (
         Case(
             clean="table",
@@ -129,7 +129,7 @@ class Factor100(Factor):
     how_made = _FACTOR.format(times="a hundred times")
     factors = (100,)
     dose = 100
-    rows = Rows(paper=148, bundled=60, full=3046)
+    rows = Rows(paper=148, bundled=60, full=3028)
     golden = (
         Case(
             clean="table",
@@ -186,7 +186,7 @@ class Shortened5(Shortened):
     how_made = _SHORTENED.format(least=7, kept="the first five stay")
     letters = 5
     dose = 5
-    rows = Rows(paper=93, bundled=35, full=1880)
+    rows = Rows(paper=93, bundled=35, full=1872)
     golden = (
         Case(
             clean="table",
@@ -212,7 +212,7 @@ class Shortened3(Shortened):
     how_made = _SHORTENED.format(least=5, kept="the first three stay")
     letters = 3
     dose = 3
-    rows = Rows(paper=144, bundled=55, full=2938)
+    rows = Rows(paper=144, bundled=55, full=2920)
     golden = (
         Case(
             clean="table",
@@ -238,7 +238,7 @@ class Shortened1(Shortened):
     how_made = _SHORTENED.format(least=3, kept="the first one stays")
     letters = 1
     dose = 1
-    rows = Rows(paper=148, bundled=60, full=3041)
+    rows = Rows(paper=148, bundled=60, full=3023)
     golden = (
         Case(
             clean="table",

@@ -268,7 +268,7 @@ class Typos1(Typos):
     how_made = _HOW_MADE.format(slips="One slip")
     slips = 1
     dose = 1
-    rows = Rows(paper=199, bundled=73, full=2873)
+    rows = Rows(paper=199, bundled=73, full=2858)
     golden = (
         Case(
             clean="table",
@@ -291,7 +291,7 @@ class Typos2(Typos):
     how_made = _HOW_MADE.format(slips="Three slips")
     slips = 3
     dose = 3
-    rows = Rows(paper=193, bundled=72, full=2804)
+    rows = Rows(paper=193, bundled=72, full=2790)
     golden = (
         Case(
             clean="letter",
@@ -316,7 +316,7 @@ class Typos3(Typos):
     how_made = _HOW_MADE.format(slips="Eight slips")
     slips = 8
     dose = 8
-    rows = Rows(paper=125, bundled=47, full=1913)
+    rows = Rows(paper=125, bundled=47, full=1906)
     golden = (
         Case(
             clean="letter",

@@ -190,7 +190,7 @@ class CDSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="CD", which="called `_Budget`")
     quality = "cost"
     suffix = "_Budget"
-    rows = Rows(paper=148, bundled=57, full=2831)
+    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -219,7 +219,7 @@ class TDSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="TD", which="called `_Fast`")
     quality = "time"
     suffix = "_Fast"
-    rows = Rows(paper=148, bundled=57, full=2831)
+    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -248,7 +248,7 @@ class CDNTSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="CD_NT", which="with the suffix `_1`")
     quality = "cost"
     suffix = "_1"
-    rows = Rows(paper=148, bundled=57, full=2831)
+    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -277,7 +277,7 @@ class TDNTSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="TD_NT", which="with the suffix `_1`")
     quality = "time"
     suffix = "_1"
-    rows = Rows(paper=148, bundled=57, full=2831)
+    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -305,7 +305,7 @@ class CDABSwap(ReadableSwap):
     what_is_modified = _WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper")
     how_made = _HOW_MADE.format(core="CD_AB", which="with the readable name")
     quality = "cost"
-    rows = Rows(paper=144, bundled=53, full=2741)
+    rows = Rows(paper=144, bundled=53, full=2725)
     golden = (
         Case(
             clean="table",
@@ -329,7 +329,7 @@ class TDABSwap(ReadableSwap):
     what_is_modified = _WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster")
     how_made = _HOW_MADE.format(core="TD_AB", which="with the readable name")
     quality = "time"
-    rows = Rows(paper=144, bundled=53, full=2741)
+    rows = Rows(paper=144, bundled=53, full=2725)
     golden = (
         Case(
             clean="table",

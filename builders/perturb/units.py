@@ -106,7 +106,7 @@ class CDUnit(MixedUnits):
     )
     how_made = _HOW_MADE.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one")
     quality = "cost"
-    rows = Rows(paper=142, bundled=55, full=2813)
+    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",
@@ -139,7 +139,7 @@ class TDUnit(MixedUnits):
     )
     quality = "time"
     mirrored = True
-    rows = Rows(paper=142, bundled=55, full=2813)
+    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",

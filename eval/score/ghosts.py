@@ -18,11 +18,8 @@ def unregistered(names: Iterable[str], row: Sample) -> list[str]:
 
 @cache
 def names_a_ghost(code: str) -> bool:
-    """Whether rows of the type name a tool that is not registered: calling nothing is right there too."""
-    if not taxonomy.known(code):
-        return False
-    kind = taxonomy.get(code)
-    return kind.pack == "registry" and kind.no_call != "wrong"
+    """Whether rows of the type name a tool that is not registered."""
+    return taxonomy.known(code) and taxonomy.get(code).traits.get("names_a_ghost") is True
 
 
 CONTEXT_GHOST = "context_ghost"

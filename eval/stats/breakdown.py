@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import ERROR_MODES
 
-from .runs import Run, unstated
+from .runs import Run, unstated_rows
 from .subsets import Subset, kept
 from .summary import Summary
 from .values import HEADS, Line
@@ -119,7 +119,7 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     """Counts what lies in the run's columns. `allow_missing`: accuracies are over the rows that are there."""
     columns = [run.rows[name].tolist() for name in _COLUMNS]
     pairs = list(zip(run.rows["clean_id"].tolist(), columns[0], strict=True))
-    wanted = kept(set(pairs), subset, unstated(run))
+    wanted = kept(set(pairs), subset, unstated_rows(run))
     inside = [pair in wanted for pair in pairs]
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))

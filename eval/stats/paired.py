@@ -72,10 +72,10 @@ def compare_lines(
             if convention == "paper"
             else of_estimate(difference(sides[1], sides[0]), n, "mover")
         )
-        right = [int((one.correct[:, where] * rows).sum()) / (n * one.repeats) for one in (a, b)]
+        right = [int(one.correct[:, where][rows > 0].sum()) / (n * one.repeats) for one in (a, b)]
         found[name] = Pair(
             n=n,
-            left_out=int((_wanted(a) | _wanted(b))[:, where].sum()) - n,
+            left_out=int(((_wanted(a) | _wanted(b)) & (both == 0))[:, where].sum()),
             a=right[0],
             b=right[1],
             only_a=only_a,
@@ -144,9 +144,7 @@ def _closed(base: Estimate, new: Estimate, n: int) -> Interval | None:
     return None if left is None else Interval(1 - left[0], 1 - left[2], 1 - left[1], n, "fieller")
 
 
-def _estimates(
-    a: Outcomes, b: Outcomes, both: NDArray[np.bool_], lines: Iterable[list[int]]
-) -> tuple[Estimate, ...]:
+def _estimates(a: Outcomes, b: Outcomes, both: Ints, lines: Iterable[list[int]]) -> tuple[Estimate, ...]:
     """The accuracies of a and of b over the common rows of each line."""
     columns = list(lines)
     if not columns:
@@ -154,7 +152,7 @@ def _estimates(
     rows = np.stack([a.by_unit(both[:, where].sum(axis=1)) for where in columns])
 
     def of(one: Outcomes) -> Floats:
-        right = one.correct * both
+        right = one.correct * (both > 0)
         found: Floats = np.stack([a.by_unit(right[:, where].sum(axis=1)) for where in columns]) / one.repeats
         return found
 
@@ -170,13 +168,15 @@ def _wanted(one: Outcomes) -> NDArray[np.bool_]:
     return found
 
 
-def _both(a: Outcomes, b: Outcomes) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (a.n == a.repeats) & (b.n == b.repeats)
+def _both(a: Outcomes, b: Outcomes) -> Ints:
+    """[clean ids, types]: rows that both answered completely; a row with its control counts as two."""
+    whole = (a.n == a.answers) & (b.n == b.answers)
+    found: Ints = whole * (a.answers // a.repeats)
     return found
 
 
-def _sums(a: Outcomes, b: Outcomes, at: list[int], rows: NDArray[np.bool_], *, by_row: bool) -> _Sums:
+def _sums(a: Outcomes, b: Outcomes, at: list[int], rows: Ints, *, by_row: bool) -> _Sums:
     """With different numbers of repeats, rates are put over a common denominator: `factor`."""
     factor = a.repeats * b.repeats
     difference = np.where(rows, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
-    return _Sums(difference[rows] if by_row else a.by_unit(difference.sum(axis=1)), factor)
+    return _Sums(difference[rows > 0] if by_row else a.by_unit(difference.sum(axis=1)), factor)

@@ -196,8 +196,16 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     lost: Ints
     gained: Ints
     repeats: int
+    balanced: tuple[str, ...] = ()
+    """Types in which calling nothing is right or accepted: each of their rows counts with its control
+    (`with_controls`), as two rows."""
     unaccounted: int = 0
     """Predictions that the run record expects and the file does not hold, of rows nobody names."""
+
+    @property
+    def answers(self) -> Ints:
+        """[types]: how many verdicts a clean id has that was asked and answered completely."""
+        return self.repeats * np.array([1 + (code in self.balanced) for code in self.types], np.int64)
 
     def without(self, clean_ids: Collection[str]) -> "Outcomes":
         """The counts over the other clean ids."""
@@ -281,7 +289,7 @@ def align(
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with({code for _, code in wanted}))]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
         raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
-    wanted &= kept(wanted, subset, frozenset().union(*map(unstated, runs)))
+    wanted &= kept(wanted, subset, frozenset().union(*map(unstated_rows, runs)))
     if not wanted:
         raise UserError("nothing is left to compare: no row of these runs is in the subset")
     clean_ids = tuple(sorted({pair[0] for pair in wanted}))
@@ -298,8 +306,32 @@ def align(
     needed[tuple(np.array(list(place.values())).T)] = 1
     units = _unit_names(runs, clean_ids)
     return [
-        _outcomes(run, clean_ids, units, types, place, needed, named=expected is not None) for run in runs
+        with_controls(
+            _outcomes(run, clean_ids, units, types, place, needed, named=expected is not None), needed > 0
+        )
+        for run in runs
     ]
+
+
+def with_controls(one: Outcomes, wanted: NDArray[np.bool_]) -> Outcomes:
+    """The counts in which every type that lets a reply call nothing holds its control too.
+
+    So whoever always declines has one half. A row without the control of its sample says nothing and counts
+    as missing, as the control does. `wanted`: [clean ids, types] the rows that there should be.
+    """
+    controls = {code: taxonomy.get(code).control for code in one.types if taxonomy.known(code)}
+    balanced = tuple(code for code in one.types if controls.get(code))
+    counted = ("correct", "n", "pairs", "kept", "lost", "gained")
+    made = {name: getattr(one, name).copy() for name in (*counted, "missing")}
+    for code in balanced:
+        at = one.types.index(code)
+        due = [place for place, name in enumerate(one.types) if name == controls[code]]
+        both = one.n[:, due].sum(axis=1) * (one.n[:, at] > 0) == np.maximum(one.n[:, at], 1)
+        for name in counted:
+            column = getattr(one, name)
+            made[name][:, at] = np.where(both, column[:, at] + column[:, due].sum(axis=1), 0)
+        made["missing"][:, at] = np.where(wanted[:, at], 2 * one.repeats - made["n"][:, at], 0)
+    return msgspec.structs.replace(one, balanced=balanced, **made)
 
 
 def _unit_names(runs: Sequence[Run], clean_ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -391,7 +423,16 @@ def _refuse_other_datasets(runs: Sequence[Run]) -> None:
                 )
 
 
+def unstated_rows(run: Run) -> frozenset[tuple[str, str]]:
+    """(clean_id, type code) of rows that nobody could answer (docs/answerable.md), by their flags."""
+    columns = (run.rows[name].tolist() for name in ("clean_id", "type_code", "flags"))
+    return frozenset(
+        (clean_id, code)
+        for clean_id, code, flags in zip(*columns, strict=True)
+        if GOLD_NOT_STATED in flags.split(",")
+    )
+
+
 def unstated(run: Run) -> frozenset[str]:
-    """The clean ids whose rows nobody could answer (docs/answerable.md), by the flags of the verdicts."""
-    pairs = zip(run.rows["clean_id"].tolist(), run.rows["flags"].tolist(), strict=True)
-    return frozenset(clean_id for clean_id, flags in pairs if GOLD_NOT_STATED in flags.split(","))
+    """The clean ids that have such a row."""
+    return frozenset(clean_id for clean_id, _ in unstated_rows(run))

@@ -111,7 +111,7 @@ def other_run(base: Outcomes, new: Outcomes, codes: Sequence[str]) -> Sides | No
     Repeats of different numbers are put over their common multiple.
     """
     at = [new.types.index(code) for code in codes if code in new.types]
-    both = (base.n[:, at] == base.repeats) & (new.n[:, at] == new.repeats)
+    both = ((base.n == base.answers) & (new.n == new.answers))[:, at] * (new.answers // new.repeats)[at]
     unit = math.lcm(base.repeats, new.repeats)
     before = np.where(both, base.correct[:, at] * (unit // base.repeats), 0)
     after = np.where(both, new.correct[:, at] * (unit // new.repeats), 0)

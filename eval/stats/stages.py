@@ -19,7 +19,7 @@ from robustbench_tc.schema import STAGES, Stage
 from .lattice import Ints
 from .losses import Loss, corrected
 from .packs import Table
-from .runs import Outcomes, Run, unstated
+from .runs import Outcomes, Run, unstated_rows
 from .significance import paired_p
 from .subsets import Subset, kept
 from .values import HEADS, codes_of, pack_of
@@ -63,7 +63,7 @@ def stages(run: Run, outcomes: Outcomes, subset: Subset = "all", *, allow_missin
         for name in ("clean_id", "type_code", "repeat", "correct", "stage", "stage_detail")
     ]
     pairs = list(zip(columns[0], columns[1], strict=True))
-    wanted = kept(set(pairs), subset, unstated(run))
+    wanted = kept(set(pairs), subset, unstated_rows(run))
     rows = list(compress(zip(*columns, strict=True), [pair in wanted for pair in pairs]))
     counted: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     n: Counter[str] = Counter()

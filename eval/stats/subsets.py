@@ -9,11 +9,13 @@ Subset = Literal["all", "paper", "verified"]
 """Every row; the kinds of rows that the paper's release has; the rows that somebody could answer."""
 
 
-def kept(pairs: Iterable[tuple[str, str]], subset: Subset, unstated: Collection[str]) -> set[tuple[str, str]]:
-    """Those of (clean_id, type code) in the subset; `unstated`: the clean ids that nobody could answer."""
+def kept(
+    pairs: Iterable[tuple[str, str]], subset: Subset, unstated: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Those of (clean_id, type code) in the subset; `unstated`: those that nobody could answer."""
     if subset == "paper":
         return {pair for pair in pairs if in_paper_subset(*pair)}
-    return {pair for pair in pairs if subset == "all" or pair[0] not in unstated}
+    return {pair for pair in pairs if subset == "all" or pair not in unstated}
 
 
 _PRICED = frozenset({"CD", "TD", "CD_NT", "TD_NT"})

@@ -277,7 +277,10 @@ def gaps(outcomes: Outcomes) -> tuple[str, ...]:
     counts = outcomes.counts()
     for code in dict.fromkeys((taxonomy.CLEAN, *codes_of("perturbed"), *outcomes.types)):
         found = counts.get(code, Counts())
-        if not found.n:
+        control = taxonomy.get(code).control if taxonomy.known(code) else ""
+        if control and control not in outcomes.types and found.missing:
+            lines.append(f"{code}: no value, as its control {control} was not asked")
+        elif not found.n:
             absent.append(code)
         elif found.missing:
             lines.append(f"{code}: {found.missing} of {found.missing + found.n} rows have no verdict")

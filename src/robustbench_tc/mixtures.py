@@ -84,6 +84,7 @@ def facts(kinds: Sequence[Any]) -> Mapping[str, Any]:
         "ground_truth_changes": any(kind.ground_truth_changes for kind in kinds),
         "may_decline": any(kind.may_decline for kind in kinds),
         "no_call": get_args(taxonomy.NoCall)[max(worth)],
+        "control": next((kind.control for kind in kinds if kind.control), ""),
         "injected_error": next((kind.injected_error for kind in kinds if kind.injected_error), None),
         "flags": {flag: words for kind in kinds for flag, words in kind.flags.items()},
         "solved_without_reading": " ".join(filter(None, (kind.solved_without_reading for kind in kinds))),

@@ -147,6 +147,9 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its rows are asked in words that leave it open to call nothing."""
     no_call: NoCall = "wrong"
     """What a reply without a call is worth in its rows."""
+    control: str = ""
+    """Where calling nothing is right or accepted: the type whose rows of the same samples ask in the same
+    words and make a call due."""
 
     @property
     def status(self) -> Literal["core", "extension"]:

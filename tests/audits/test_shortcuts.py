@@ -158,7 +158,7 @@ def test_it_finds_nothing_where_there_is_nothing() -> None:
 
 def test_groups_are_never_on_both_sides() -> None:
     groups = [n % 7 for n in range(50)]
-    folds = classifier._folds(groups)
+    folds = classifier.folds(groups)
     assert set(folds) == set(range(classifier.FOLDS))
     assert all(len({f for f, g in zip(folds, groups, strict=True) if g == one}) == 1 for one in set(groups))
 

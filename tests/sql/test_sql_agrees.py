@@ -29,6 +29,8 @@ Pairs = list[tuple[str, str]]
 IDS = clean_ids({"bfcl_v3": 6, "apibank": 20, "rotbench": 4, "toolalpaca": 4, "tooleyes": 6})
 EVERY = pairs(IDS)
 EXTENSIONS = [(c, t) for c in IDS[:30:3] for t in ("CD_AB_pref", "TD_AB_pref")]
+DECLINING = [(c, t) for c in IDS[:30:3] for t in ("gold_removed", "ghost_tool_2")]
+CONTROLS = [(c, t) for c in IDS[6:40:3] for t in ("call_due", "named_tool")]
 
 
 def noisy(seed: int, silent: float = 0.0) -> Callable[[str, str], bool | None]:
@@ -62,6 +64,9 @@ SHAPES: dict[str, Callable[[Path], Path]] = {
     "repeats with holes": lambda f: write_run(f, noisy(5, 0.05), EVERY, repeats=2),
     "partly repeated": partly_repeated,
     "unfinished": lambda f: write_run(f, coin(1), EVERY, record={"expected": len(EVERY) + 7}),
+    "declining beside its controls": lambda f: write_run(f, noisy(5), EVERY + DECLINING + CONTROLS),
+    "declining, some controls cut off": lambda f: write_run(f, noisy(6, 0.2), EVERY + DECLINING + CONTROLS),
+    "declining without controls": lambda f: write_run(f, noisy(7), EVERY + DECLINING),
     "some types": lambda f: write_run(f, coin(1), [p for p in EVERY if p[1] in ("clean", "CD", "TD")]),
     "no clean rows": lambda f: write_run(f, coin(1), [p for p in EVERY if p[1] != "clean"]),
     "few rows": lambda f: write_run(f, noisy(6, 0.1), scattered(EVERY, 0.2)),

@@ -98,5 +98,46 @@ def tables(given: Given) -> tuple[Table, ...]:
         msgspec.structs.replace(table, pack=pack)
         for pack, make in makers().items()
         if given.codes(pack)
-        for table in make(given)
+        for table in (*make(given), *_balanced(given, pack))
     )
+
+
+ENOUGH = 30
+"""Controls below which the table marks a type."""
+
+
+def _balanced(given: Given, pack: str) -> Iterable[Table]:
+    """The pack's types in which calling nothing is right or accepted, with what their accuracy is made of."""
+    codes = [code for code in given.codes(pack) if code in given.outcomes.balanced]
+    if codes:
+        yield Table(
+            name=f"{pack}_balanced",
+            title="Where calling nothing is right or accepted",
+            columns=(
+                "type",
+                "control",
+                "controls",
+                "balanced accuracy",
+                "on its rows",
+                "on controls",
+                "never-calls",
+            ),
+            rows=tuple(_both_sides(given, code) for code in codes),
+            note="Balanced accuracy, which is the type's accuracy everywhere, is the mean of the shares "
+            "right on its rows and on their controls: rows of the same samples, asked in the same words, in "
+            "which a call is due. never-calls: the share of its rows that an agent which always declines has "
+            f"right; its balanced accuracy is 0.500. Fewer than {ENOUGH} controls: marked with *.",
+        )
+
+
+def _both_sides(given: Given, code: str) -> tuple[Cell, ...]:
+    """A type's balanced accuracy beside the two shares that it is the mean of."""
+    outcomes, control = given.outcomes, taxonomy.get(code).control
+    at, due = outcomes.types.index(code), outcomes.types.index(control)
+    there = outcomes.n[:, at] > 0
+    n = int(outcomes.n[there, due].sum())
+    called = int(outcomes.correct[there, due].sum())
+    own = int(outcomes.correct[there, at].sum()) - called
+    controls = int(there.sum())
+    found = given.summary.types[code].accuracy
+    return code, control, f"{controls}{'*' * (controls < ENOUGH)}", found, own / n, called / n, 1.0

@@ -73,7 +73,9 @@ def decided(given: Given, code: str) -> Decided:
     due = taxonomy.get(code).no_call == "wrong"
     column = outcomes.types.index(code)
     places = {
-        clean_id: place for place, clean_id in enumerate(outcomes.clean_ids) if outcomes.n[place, column] > 0
+        clean_id: place
+        for place, clean_id in enumerate(outcomes.clean_ids)
+        if outcomes.n[place, column] + outcomes.missing[place, column] > 0
     }
     rows, right = np.zeros((2, len(outcomes.clean_ids)), np.int64)
     counts = dict.fromkeys(DECISIONS, 0)

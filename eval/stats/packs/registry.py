@@ -75,9 +75,9 @@ def _ghosts(given: Given, codes: Iterable[str]) -> Table:
         title="Registry: what is made of a tool that is named and not registered",
         columns=("type", "rows", *MAKES),
         rows=rows,
-        note="Shares of the replies. The gold, asking and declining are right in ghost_tool_1 and "
-        "ghost_tool_2, asking and declining in ghost_tool_3; declining includes answers in words. Calling "
-        "the ghost has the error mode ghost; something else is every other wrong reply.",
+        note="Shares of the replies. The gold is right in ghost_tool_1 and ghost_tool_2, asking and "
+        "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the ghost "
+        "has the error mode ghost; something else is every other wrong reply.",
     )
 
 

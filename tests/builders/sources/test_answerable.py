@@ -72,6 +72,8 @@ CASES: list[tuple[str, str, Json, Json]] = [
     ("schema", "Show me a cat.", "png", {"type": "string", "enum": ["png", "gif"]}),
     ("schema", "I forgot it.", "Forgot Password", described("'Forgot Password' or 'Verification Code'")),
     ("schema", "Show me a cat.", True, {"type": "boolean"}),
+    ("schema", "Ironing services, please.", 2, described("1 for cleaning, e.g. 2 for an ironing service")),
+    ("schema", "A price.", "ETH", described("valid value: ETH. For example, BTC is not one.")),
     ("convention", "Delete my gym workout.", "Gym Workout", None),
     ("convention", "I have bananas.", "banana", None),
     ("convention", "Within 1km of here.", "1000", None),
@@ -89,6 +91,15 @@ CASES: list[tuple[str, str, Json, Json]] = [
     ("nowhere", "A salon in Danville.", "Danville, CA", described("e.g. 'Berkeley, CA'")),
     ("nowhere", "What is it in Italy like?", "US", None),
     ("nowhere", "Is it warm?", "IT", None),
+    ("nowhere", "A salon.", "Berkeley, CA", described("The city (e.g. 'Berkeley, CA') to look in.")),
+    ("nowhere", "A cake.", "dessert", described("E.g. dessert, main course, breakfast.")),
+    (
+        "nowhere",
+        "My blood pressure.",
+        "[{'v': '120/80'}]",
+        described("with the format like [{'v': '120/80'}]"),
+    ),
+    ("nowhere", "Cleaning services, please.", 2, described("For example, 2 for an ironing service.")),
     ("nowhere", "Three of twelve.", 7, None),
 ]
 
@@ -156,6 +167,57 @@ def test_one_answer_that_can_be_reached_is_enough() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "cue", ["e.g. ", "for example, ", "For instance: ", "such as ", "with a format like "]
+)
+@pytest.mark.parametrize("value", ["alpha-7", 4711, "[{'name': 'x', 'value': '9/8'}]"])
+def test_an_example_is_no_source_and_a_constant_is(cue: str, value: Json) -> None:
+    shown = described(f"The kind of thing ({cue}{value!s}). Always one.")
+    assert found("Do it.", value, schema=shown).kind == "nowhere"
+    assert found("Do it.", value, schema=described(f"{value!s} or 'none' ({cue}none).")).kind == "schema"
+    assert found("Do it.", value, schema=shown | {"default": value}).kind == "schema"
+    assert found("Do it.", value, schema=shown | {"enum": [value]}).kind == "schema"
+
+
+def with_key(sample: Sample, key: str, value: Json) -> Sample:
+    """The sample with one more parameter in its golden call."""
+    ((call,),) = sample.golden_answers
+    more = Call(call.name, {**call.parameters, key: [value]})
+    return msgspec.structs.replace(sample, golden_answers=((more,),))
+
+
+def test_a_key_is_declared_or_said() -> None:
+    plain = row("Wake lamp 12.", [12])
+    assert answerable.audit(with_key(plain, "device_id", 12)).missing is not None
+    assert answerable.audit(with_key(row("Its device id is 12.", [12]), "device_id", 12)).missing is None
+    assert answerable.audit(with_key(plain, "device_id", OMIT)).missing is None
+
+
+def test_siblings_that_share_tool_and_situation_agree(paper: sources.Pool, full: sources.Pool) -> None:
+    """Of answerable golds at the same call of a tool none has a key that the tool keeps for another call."""
+    keys: dict[str, set[frozenset[str]]] = {}
+    for sample in (*paper.samples, *full.samples):
+        call = sample.golden_answers[0][0]
+        if call.name == "ForgotPassword" and answerable.audit(sample).missing is None:
+            keys.setdefault(str(call.parameters["status"][0]), set()).add(frozenset(call.parameters))
+    assert keys == {
+        "Forgot Password": {frozenset({"status", "username", "email"})},
+        "Verification Code": {frozenset({"status", "verification_code", "new_password"})},
+    }
+
+
+def test_the_flag_belongs_to_the_rows_own_gold() -> None:
+    clean = answerable.flagged(row("Fly.", ["JohnDoe"]), True)
+    ((call,),) = clean.golden_answers
+
+    def missing(*answers: tuple[Call, ...]) -> bool:
+        changed = msgspec.structs.replace(clean, golden_answers=answers)
+        return answerable.missing_in(changed, clean) is not None
+
+    assert not missing(()) and missing((call,), ()) and missing((Call("renamed", call.parameters),))
+    assert not missing((Call("act", {"what": ["Fly"]}),))
+
+
 def test_a_reason_quotes_no_golden_value(full: sources.Pool) -> None:
     """Some are credentials, and known issues are published."""
     for sample in full.samples:
@@ -170,7 +232,7 @@ def test_a_reason_quotes_no_golden_value(full: sources.Pool) -> None:
 def test_the_named_samples_of_the_paper_are_found_by_the_rules(paper: sources.Pool) -> None:
     pool = judged(paper, "paper")
     flagged = {sample.clean_id for sample in pool.samples if GOLD_NOT_STATED in sample.flags}
-    levels = {f"apibank__level1_{number}" for number in (44, 93, 166, 238, 265, 301, 354)}
+    levels = {f"apibank__level1_{number}" for number in (44, 93, 166, 191, 200, 238, 265, 301, 354, 357)}
     (repl,) = flagged - levels
     assert levels <= flagged and repl.startswith(
         "rotbench__Turn 1: Using the Python Interpreter in REPL mode"
@@ -228,7 +290,7 @@ def test_samples_of_the_full_profile_leave_with_their_reason(full: sources.Pool)
     assert {issue.status for issue in gone} == {"left_out"}
     assert not any(GOLD_NOT_STATED in sample.flags for sample in pool.samples)
     year = [issue for issue in gone if "the year is not said" in issue.detail and issue.source == "apibank"]
-    assert len(year) == 39  # the page names the number
+    assert len(year) == 37  # the page names the number
 
 
 def test_a_seeded_sample_is_printed_with_its_places(rbtc: Callable[..., Done], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc import schema, sources, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.llm import call_id
 from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.own.wire_names import MAX_NAME, safe_name
@@ -77,12 +77,9 @@ def first(row: Sample, mode: str, words: Prompts = OURS) -> Ask:
 
 
 def _native(row: Sample, names: WireNames) -> list[dict[str, Json]]:
-    """The row's messages; of own cases with the calls of earlier turns as native ones, where each has its
-    result."""
+    """The row's messages, with the calls of earlier turns as native ones where each has its result."""
     messages = prompts.own_messages(row)
     said: list[dict[str, Json]] = [{"role": m.role, "content": m.content} for m in messages]
-    if row.source != sources.OWN:
-        return said
     for place, message in enumerate(messages):
         found = earlier_calls(message) if message.role == "assistant" else None
         if found is None:

@@ -1,12 +1,17 @@
 """What stands before a request: closed exchanges, and nothing that answers it."""
 
+import itertools
 import re
+from collections import Counter
+from operator import itemgetter
 
-from robustbench_tc.schema import Sample
+from robustbench_tc import taxonomy
+from robustbench_tc.own.history import earlier_calls
+from robustbench_tc.schema import Message, Sample
 from robustbench_tc.taxonomy import PerturbationType
 
 from .base import HOLDS, Verdict, accepted_names, invariant, of
-from .texts import gold_values
+from .texts import gold_values, gold_values_of
 
 CONTEXT = of("context")
 
@@ -16,6 +21,11 @@ def lengthened(kind: PerturbationType | None) -> bool:
     return kind is not None and CONTEXT(kind) and "tokens" in kind.traits
 
 
+def with_calls(kind: PerturbationType | None) -> bool:
+    """For rows before whose request earlier calls and their results stand."""
+    return lengthened(kind) and kind is not None and bool(kind.traits["calls"])
+
+
 @invariant(lengthened)
 def request_stands_last_as_it_was(row: Sample, clean: Sample) -> Verdict:
     """Only what stands before it is new: the system's messages come first, the sample's own end the row."""
@@ -23,20 +33,25 @@ def request_stands_last_as_it_was(row: Sample, clean: Sample) -> Verdict:
     own = [message for message in clean.messages if message.role != "system"]
     if list(row.messages[: len(system)]) != system or list(row.messages[-len(own) :]) != own:
         return "the messages of the clean row do not stand first and last"
-    between = row.messages[len(system) : -len(own)]
-    closed = [message.role for message in between] == ["user", "assistant"] * (len(between) // 2)
-    return HOLDS if closed and between else "no closed exchanges stand before the request"
+    roles = "".join(message.role[0] for message in row.messages[len(system) : -len(own)])
+    calls = "(?:at)*" if with_calls(taxonomy.get(row.type_code)) else ""
+    return HOLDS if re.fullmatch(f"(?:u{calls}a)+", roles) else "no closed exchanges stand before the request"
+
+
+def _added(row: Sample, clean: Sample) -> tuple[Message, ...]:
+    """The messages that stand before the clean row's own, its leading system messages apart."""
+    roles = [message.role for message in clean.messages]
+    head = next((index for index, role in enumerate(roles) if role != "system"), len(roles))
+    return row.messages[head : head + len(row.messages) - len(roles)]
 
 
 @invariant(lengthened)
 def context_holds_no_gold_value(row: Sample, clean: Sample) -> Verdict:
-    """Whoever copies from an earlier exchange must not be right: no golden value or tool stands there."""
-    # the messages that stand before the clean row's own, its leading system messages apart
-    roles = [message.role for message in clean.messages]
-    head = next((index for index, role in enumerate(roles) if role != "system"), len(roles))
-    added = row.messages[head : head + len(row.messages) - len(roles)]
-    said = "\n".join(message.content for message in added).casefold()
-    for value in {*gold_values(clean), *accepted_names(clean)}:
+    """Whoever copies from an earlier exchange must not be right: no golden value stands there, and no
+    accepted tool where text alone does."""
+    said = "\n".join(message.content for message in _added(row, clean)).casefold()
+    names = set() if with_calls(taxonomy.get(row.type_code)) else accepted_names(clean)
+    for value in {*gold_values(clean), *names}:
         wanted = value.strip().casefold()
         if not wanted or wanted not in said:
             continue
@@ -45,3 +60,55 @@ def context_holds_no_gold_value(row: Sample, clean: Sample) -> Verdict:
         if re.search(start + re.escape(wanted) + end, said):
             return "a golden value or tool stands before the request"
     return HOLDS
+
+
+@invariant(with_calls)
+def earlier_calls_are_the_rows_own(row: Sample, clean: Sample) -> Verdict:
+    """A session calls what it is offered: each earlier call is of a listed tool, has a result and arguments
+    that the tool declares, and is no right answer to the request."""
+    added = _added(row, clean)
+    tools = {tool.name: tool for tool in row.tools}
+    judged = {call.name for answer in clean.golden_answers for call in answer if list(gold_values_of(call))}
+    for message, following in itertools.pairwise(added):
+        if following.role != "tool":
+            continue
+        found = earlier_calls(message)
+        if found is None:
+            return "a result stands behind a message without a call"
+        for call in found[1]:
+            if call.name not in tools:
+                return f"an earlier call is of {call.name}, which is not listed"
+            if (
+                not set(tools[call.name].required)
+                <= call.parameters.keys()
+                <= tools[call.name].properties.keys()
+            ):
+                return f"an earlier call of {call.name} has other arguments than it declares"
+            if call.name in accepted_names(clean) - judged:
+                return f"an earlier call of {call.name} answers the request"
+    calls = sum(earlier_calls(message) is not None for message in added)
+    if calls != sum(message.role == "tool" for message in added) or not calls:
+        return "not every earlier call has its result"
+    return HOLDS
+
+
+MOST = 5
+"""So often a sentence form may stand before one request."""
+
+
+@invariant(lengthened)
+def no_sentence_form_stands_six_times(row: Sample, clean: Sample) -> Verdict:
+    """A pattern that comes back is noticed and left out of account: each form of prose, names and numbers
+    masked, stands five times at most."""
+    forms: Counter[str] = Counter()
+    for message in _added(row, clean):
+        if message.role != "tool":
+            prose = re.sub(r"(?s)<tool_call>.*", "", message.content)
+            sentences = (one.split() for one in re.split(r"(?<=[.?!])\s+|\n", prose))
+            forms.update(" ".join(map(_masked, words)) for words in sentences if words)
+    form, times = max(forms.items(), key=itemgetter(1), default=("", 0))
+    return HOLDS if times <= MOST else f"a sentence form stands {times} times: {form[:60]}"
+
+
+def _masked(word: str) -> str:
+    return re.sub(r"^(?:[A-Z].*|.*\d.*)$", "_", word)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from robustbench_tc import taxonomy
 from robustbench_tc.languages import value_map
-from robustbench_tc.schema import ANY, OMIT, Json, Sample, dumps
+from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
 from robustbench_tc.transcript import CLOSING_TURN
 
 from .allowed import rewritten_texts
@@ -88,8 +88,13 @@ def gold_values(sample: Sample) -> Iterator[str]:
     """Every accepted gold value as text; numbers in JSON form."""
     for answer in sample.golden_answers:
         for call in answer:
-            for accepted in call.parameters.values():
-                yield from _leaves(accepted)
+            yield from gold_values_of(call)
+
+
+def gold_values_of(call: Call) -> Iterator[str]:
+    """Every accepted value of a golden call as text."""
+    for accepted in call.parameters.values():
+        yield from _leaves(accepted)
 
 
 def _leaves(value: Json) -> Iterator[str]:

@@ -82,25 +82,33 @@ def _is_used(tool: Tool, sample: Sample) -> bool:
 
 # --- arguments --------------------------------------------------------------------------------------------
 
-_TEXTS = (
-    (r"mail", ("m.orrick@brackwater.example", "ledger@tollhouse.example")),
-    (r"url|link|website|uri", ("https://brackwater.example/ledger/4417", "https://tollhouse.example/k/9082")),
-    (r"year", ("1907", "1882")),
-    (r"date|day|deadline|birth", ("2027-03-18", "2028-11-02")),
-    (r"time|hour", ("18:40", "05:25")),
-    (r"phone|mobile|fax", ("+47 5550 4417", "+47 5550 9082")),
-    (r"country", ("IS", "FO")),
-    (r"currency|base", ("NOK", "ISK")),
-    (r"lang", ("fo", "cy")),
-    (r"city|town|place|location|address|destination|origin|start|end", ("Brackwater Quay", "Tollhouse Lane")),
-    (r"user|person|author|patient|holder|owner|player|people", ("Marit Orrick", "Casimir Tolland")),
-    (r"id$|code|key|token|number|account|password", ("KX-4417-B", "TR-9082-F")),
-    (r"count|cnt|len|min|max|limit|page|size|amount|participants", ("417", "908")),
-    (r"name", ("Orrick & Tolland", "Brackwater Ledger")),
-)
-"""Made-up texts by what a parameter is called. Nobody writes them by chance."""
+_NAMES = ("Marit Orrick", "Casimir Tolland", "Odile Ansgar", "Hedvig Brandt", "Leopold Quist", "Sunniva Rask")
 
-_OTHER_TEXTS = ("the Brackwater ledger of 1907", "tollhouse inventory, third shelf")
+_PLACES = ("Brackwater Quay", "Tollhouse Lane", "Mallow Ness", "Brunt Landing", "Quist Harbour", "Rask Holm")
+
+_TEXTS = (
+    (r"mail", ("m.orrick##@brackwater.example", "ledger##@tollhouse.example")),
+    (r"url|link|website|uri", ("https://brackwater.example/ledger/####", "https://tollhouse.example/k/####")),
+    (r"year", ("1907", "1882", "1893", "1911")),
+    (r"date|day|deadline|birth", ("2027-0#-1#", "2028-0#-2#")),
+    (r"time|hour", ("18:4#", "05:2#")),
+    (r"phone|mobile|fax", ("+47 5550 ####",)),
+    (r"country", ("IS", "FO", "GL")),
+    (r"currency|base", ("NOK", "ISK", "DKK")),
+    (r"lang", ("fo", "cy", "kl")),
+    (r"city|town|place|location|address|destination|origin|start|end", _PLACES),
+    (r"user|person|author|patient|holder|owner|player|people", _NAMES),
+    (r"id$|code|key|token|number|account|password", ("KX-####-B", "TR-####-F")),
+    (r"count|cnt|len|min|max|limit|page|size|amount|participants", ("4##", "9##")),
+    (r"name", ("Orrick & Tolland", "Brackwater Ledger", "Quist and Sons", "Rask Holm")),
+)
+"""Made-up texts by what a parameter is called, `#` for any digit. Nobody writes them by chance."""
+
+_OTHER_TEXTS = (
+    "the Brackwater ledger of 18##",
+    "tollhouse inventory ###",
+    "the letters of Quist, folder ###",
+)
 
 _KINDS = {
     "string": "string", "str": "string", "integer": "integer", "int": "integer", "number": "number",
@@ -129,7 +137,7 @@ def specific(name: str, schema: Json, rng: random.Random, level: int = 0) -> Jso
     kind = _KINDS.get(str(schema.get("type")).lower())
     if kind == "string":
         texts = (found for pattern, found in _TEXTS if re.search(pattern, name.lower()))
-        return rng.choice(next(texts, _OTHER_TEXTS))
+        return re.sub("#", lambda _: str(rng.randint(1, 9)), rng.choice(next(texts, _OTHER_TEXTS)))
     if kind in ("integer", "number"):
         return _number(schema, rng)
     if kind == "boolean":

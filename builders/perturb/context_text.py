@@ -1,152 +1,192 @@
-"""A text of our own: closed exchanges about letters, notes and everyday things, to stand before a request.
+"""A grammar of our own: prose about letters, notes and everyday things, to stand before a request.
 
-Written as sentences with gaps, put together by rule with a seed of its own: always the same texts in the same
-order. They hold no digit, so that numbers of a sample never stand in them by chance, and name no tool.
+A rule is a name and its alternatives; `{name}` stands for one alternative of that rule. The prose holds no
+digit, so that numbers of a sample never stand in it by chance, and names no tool. `Writer` draws sentences
+for one row: none holds a text that it is told to leave out, and no form comes back more often than `MOST`.
 """
 
 import random
-from functools import cache
-from typing import NamedTuple
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from .base import NotApplicable
+
+MOST = 5
+"""So often a sentence form may stand in a row, once names and numbers are masked."""
+
+_TRIES = 60
+"""Drawn so often, a sentence that fits is not there."""
+
+PROSE: Mapping[str, Sequence[str]] = {
+    "person": (
+        "Marit Ansgar Odile Bertram Hedvig Casimir Ottoline Florian Grietje Leopold Rosalind "
+        "Thaddeus Wilhelmina "
+        "Ignatius Perpetua Lysander Cordula Evander Sunniva Barnaby Eudora Torvald Henrike Aurelio Philippa "
+        "Magnus Isolde Cedric Brunhild Valentin"
+    ).split(),
+    "who": (
+        "{person}|{person}|{person}|the caretaker|the ferryman|our treasurer|the baker|the librarian|"
+        "somebody from the council|one of the older neighbours|the choir mistress|the carpenter|the postman|"
+        "a cousin of {person}'s|the new tenant"
+    ).split("|"),
+    "thing": (
+        "the folding tables|the lanterns|the spare key|the choir books|the rain barrels|the garden fence|"
+        "the noticeboard|the kitchen roof|the seed trays|the wooden benches|the old piano|"
+        "the collection of maps|"
+        "the paint for the shutters|the boiler|the rowing boat|the bee hives|the coffee urn|"
+        "the stage curtain|"
+        "the photograph albums|the ladder|the wheelbarrow|the guest list|the pear trees|the bicycle stand|"
+        "the brass bell|the tool shed|the lost umbrella|the recipe for plum cake|the puppet theatre|"
+        "the letter to the council"
+    ).split("|"),
+    "place": (
+        "the boathouse|the parish hall|the old mill|the reading room|the orchard|"
+        "the ferry landing|the glasshouse|"
+        "the rope works|the lower meadow|the bell tower|the cider press|the village green|the bakery yard|"
+        "the quarry path|the school gate|the smithy|the duck pond|the railway arch|the vicarage|"
+        "the allotments"
+    ).split("|"),
+    "where": ("at {place}", "near {place}", "behind {place}", "on the way to {place}", "in front of {place}"),
+    "when": (
+        "before the harvest|once the frost is over|as soon as the ferry runs again|"
+        "towards the end of the season|"
+        "after the choir practice|in the quiet week|when the heating is repaired|before the leaves are down|"
+        "on the morning of the fair|after dark|during the thaw|the day after the storm|over the holidays|"
+        "on a rainy afternoon|before breakfast|when everybody is home|at the next meeting|later in spring"
+    ).split("|"),
+    "mood": "patient|brisk|friendly|plain|warm|careful|cheerful|sober|modest|hopeful|gentle|frank".split("|"),
+    "did": (
+        "moved|mended|borrowed|painted|measured|counted|carried off|photographed|locked away|"
+        "cleaned|lent out|"
+        "wrapped up|labelled|sorted out|forgot about|promised to mend|wanted to sell|asked about|"
+        "complained about|looked for|wrote about|argued over|made a drawing of|took care of"
+    ).split("|"),
+    "act": (
+        "move|mend|sell|lend out|paint|label|measure|give away|store|photograph|replace|insure|"
+        "clean|put aside|"
+        "share|describe|weigh|cover up|hand over|show round"
+    ).split("|"),
+    "cause": (
+        "the carpenter had not sent an estimate|it had rained for days|nobody else had time|{who} was away|"
+        "the money was meant for something else|the door would not shut|there was no lamp|"
+        "the neighbours were asleep|the road was closed|{who} had said so from the start|the wind had turned|"
+        "everybody expected it|the old rules forbid it|the children liked it that way|"
+        "a visitor had praised it|"
+        "the plan was older than the hall|{who} never answered|it looked {mood} enough|the ink had run|"
+        "the bus left early|nobody could agree|the paint was still wet"
+    ).split("|"),
+    "joint": (
+        "because {cause}", "although {cause}", "and {cause}", "while {cause}", "since {cause}",
+        "even though {cause}", "so that nobody noticed that {cause}", "or so it seems, as {cause}",
+    ),
+    "aside": (
+        "as far as I know|so I am told|if I remember rightly|to be fair|for once|by all accounts|in the end|"
+        "strictly speaking|between ourselves|as it happens|more or less|oddly enough"
+    ).split("|"),
+    "report": (
+        "{who} {did} {thing} {where} {when}, {joint}.",
+        "{when}, {who} {did} {thing}, {joint}.",
+        "it was {who} who {did} {thing} {where}, {aside}.",
+        "{aside}, {thing} stood {where} until {who} {did} {thing}.",
+        "nobody {did} {thing}, {joint}, and {who} {did} {thing} instead.",
+        "{who} {did} {thing} and then {did} {thing} {where}.",
+        "what {who} said {where} was {mood}, {joint}.",
+        "there was a {mood} talk about {thing} {when}, {joint}.",
+        "{thing} will stay {where}, {aside}, unless {who} objects {when}.",
+        "as for {thing}, {cause} {when} and nobody minded.",
+        "{who} thinks that {thing} belongs {where}, {joint}.",
+        "the {mood} part is that {who} {did} {thing}, {joint}.",
+    ),
+    "ask": (
+        "please sum this up in a {mood} tone for {who}.",
+        "how would you tell {who} about {thing}, {aside}?",
+        "could you turn this into a {mood} note about {thing}?",
+        "what should I {act} first, {thing} or {thing}?",
+        "would it be {mood} to {act} {thing} {when}?",
+        "how might the story about {thing} go on {where}?",
+        "what would you answer if {who} {did} {thing}?",
+        "is it wise to {act} {thing}, {joint}?",
+        "help me to find a {mood} ending in which {who} {did} {thing}.",
+        "{aside}, which sentence about {thing} would you strike out?",
+    ),
+    "counsel": (
+        "I would {act} {thing} {when}, {joint}.",
+        "ask {who} to {act} {thing} {where}, and {act} {thing} only {when}.",
+        "the {mood} way is to {act} {thing} first and to {act} {thing} {when}.",
+        "if {cause}, {act} {thing} {where} and tell {who}.",
+        "{aside}, it costs nothing to {act} {thing} {when}.",
+        "nobody will mind if you {act} {thing}, provided that {who} hears of it {when}.",
+        "better {act} {thing} than {act} {thing}, {joint}.",
+        "start {where}: {act} {thing}, then see whether {who} agrees.",
+        "a {mood} ending could be that {who} {did} {thing} {when}.",
+        "let {who} {act} {thing}, and write about {thing} in a {mood} tone.",
+        "what matters to {who} is {thing}, {joint}.",
+        "leave out that {who} {did} {thing}, {joint}.",
+    ),
+}  # fmt: skip
+
+_SLOT = re.compile(r"\{(\w+)\}")
 
 
-class Exchange(NamedTuple):
-    """A request and its answer in words."""
+class Writer:
+    """Draws the sentences of one row."""
 
-    request: str
-    answer: str
+    def __init__(
+        self,
+        rng: random.Random,
+        left_out: Sequence[str] = (),
+        grammar: Mapping[str, Sequence[str]] = PROSE,
+    ) -> None:
+        """`left_out`: texts that no sentence may hold, in lower case."""
+        self.rng = rng
+        self._left_out, self._grammar = left_out, grammar
+        self._forms: Counter[str] = Counter()
 
+    def sentence(self, rule: str, **words: str) -> str:
+        """A sentence of the rule; `words` are alternatives of their own for a name. Raises NotApplicable
+        where every one that is drawn holds a text to leave out or has been there too often."""
+        for _ in range(_TRIES):
+            text = self._drawn(f"{{{rule}}}", words)
+            text = text[0].upper() + text[1:]
+            form = masked(text)
+            if self._forms[form] < MOST and self.allows(text):
+                self._forms[form] += 1
+                return text
+        raise NotApplicable("too_little_text")
 
-COUNT = 360
-"""How many there are: about 300,000 characters together."""
+    def allows(self, text: str) -> bool:
+        """Whether the text holds nothing that is to be left out."""
+        folded = text.casefold()
+        return not any(holds(folded, value) for value in self._left_out)
 
-_PEOPLE = (
-    "Marit Ansgar Odile Bertram Hedvig Casimir Ottoline Florian Grietje Leopold Rosalind Thaddeus Wilhelmina "
-    "Ignatius Perpetua Lysander Cordula Evander Sunniva Barnaby"
-).split()
-_PLACES = (
-    "the boathouse|the parish hall|the old mill|the reading room|the orchard|the ferry landing|"
-    "the glasshouse|the rope works|the lower meadow|the bell tower|the cider press|"
-    "the village green|the bakery yard|the quarry path"
-).split("|")
-_THINGS = (
-    "the folding tables|the lanterns|the spare key|the choir books|the rain barrels|"
-    "the garden fence|the noticeboard|the kitchen roof|the seed trays|the wooden benches|"
-    "the old piano|the notice about the footpath|the collection of maps|"
-    "the paint for the shutters|the boiler"
-).split("|")
-_WHEN = (
-    "before the harvest|once the frost is over|as soon as the ferry runs again|towards the end of the season|"
-    "after the choir practice|in the quiet week|when the heating is repaired|before the leaves are down"
-).split("|")
-_MOODS = "patient|brisk|friendly|plain|warm|careful|cheerful|sober|modest|hopeful".split("|")
+    def pick(self, rule: str) -> str:
+        """One alternative of a rule, written out."""
+        return self._drawn(f"{{{rule}}}", {})
 
-_NOTES = (
-    "{a} reported that {thing} had been moved to {place} and would stay there {when}.",
-    "It was agreed that {b} would speak to the neighbours about {thing} before anything is decided.",
-    "Nobody objected to the plan, although {a} wondered whether {place} was large enough for everybody.",
-    "{b} thanked the helpers who had cleared {place}, and asked for more hands {when}.",
-    "The repair of {thing} was put off again because the carpenter had not sent an estimate.",
-    "{a} reminded the meeting that {place} has to be locked in the evening, whoever used it last.",
-    "There was a long talk about {thing}, at the end of which the matter was left as it stands.",
-    "{b} offered to write a {mood} letter to the council, and to show a draft to {a} first.",
-    "The money for {thing} is there, but it is meant to be spent {when} and not earlier.",
-    "A visitor had praised {place} in a letter, which {a} read aloud to general amusement.",
-    "{a} and {b} will look at {thing} together and say at the next meeting what is needed.",
-    "Someone has to water the plants near {place}; {b} was willing, if a watering can is found.",
-)
-_SUMMARIES = (
-    "{a} and {b} spoke about {place} and {thing}; most of it was settled in a {mood} mood.",
-    "What remains open is {thing}, and who looks after it {when}.",
-    "The others were thanked for their help at {place}, and asked to keep the door locked.",
-    "Everything else was left as it is, which nobody seemed to mind.",
-    "A letter is to be written, in a {mood} tone, and shown round before it is sent.",
-    "If you like, the part about {thing} could move to the top, because it is what readers will look for.",
-)
-_ASK_NOTE = (
-    "Please sum up these minutes for people who were not there, in a {mood} tone:",
-    "Could you shorten this report for our newsletter and keep the names as they are?",
-    "Here is what I wrote down after the meeting. What would you tell somebody who missed it?",
-    "My handwriting is hard to read, so I typed this out. Say in a few sentences what matters:",
-)
+    def prose(self, rule: str, count: int) -> str:
+        """So many sentences of a rule."""
+        return " ".join([self.sentence(rule) for _ in range(count)])
 
-_STORY = (
-    "{a} found {thing} behind {place}, covered with leaves, and carried the find home in a basket.",
-    "Nobody in the village knew who had left it there, but {b} had a theory and gave it to everyone.",
-    "By evening there was a small crowd near {place}, all of them {mood} and a little curious.",
-    "{b} said that such a thing had happened before, {when}, and that it had ended well.",
-    "{a} was not so sure, lit a lamp, and sat down to think about it over a pot of tea.",
-    "The dog that lived near {place} barked once and then seemed to have no further opinion.",
-    "In the end {a} wrote a note, pinned it to the door, and went to bed with a {mood} heart.",
-    "The wind came up from the water and rattled at {thing} until somebody tied it down.",
-)
-_ASK_STORY = (
-    "I am writing a short tale for children. How might it go on from here?",
-    "This is the beginning of a story that I never finished. Please suggest an ending, {mood} but not sweet:",
-    "Read this paragraph and tell me whether the tone is {mood} enough, and what you would change:",
-)
-_ENDINGS = (
-    "It could turn out that {b} had put {thing} there as a surprise, and had simply forgotten about it.",
-    "The tone is {mood} already; a shorter second sentence would help the reader along.",
-    "I would let {a} walk back to {place} in the morning and find a note with a single word of thanks.",
-    "Perhaps the dog could have the last word, since it is the only one that was not surprised.",
-    "An ending that leaves the question open may suit it best, because the pleasure is in the guessing.",
-    "The lamp is a good detail: come back to it at the close, when {b} knocks at the door.",
-)
-
-_ADVICE = (
-    "I have to look after {thing} while {a} is away, and I have never done such a thing.",
-    "{b} and I do not agree about {place}: one of us wants to keep it as it is, the other to start afresh.",
-    "I promised {a} to say a few {mood} words at the farewell near {place}, and nothing comes to mind.",
-    "We want to invite the neighbours to {place} {when}, but some of them do not talk to each other.",
-    "I borrowed {thing} from {b} and it came back with a scratch, which I have not mentioned yet.",
-    "Our group meets at {place}, and lately it is always the same people who tidy up afterwards.",
-)
-_ASK_ADVICE = (
-    "What would you do in my place?",
-    "How would you begin?",
-    "Can you give me some advice that does not take long to follow?",
-    "I would be glad of an opinion from somebody who is not part of it.",
-)
-_COUNSEL = (
-    "Begin with the smallest part of it, on a day when nobody is in a hurry.",
-    "Tell {b} early and in plain words; most people mind the waiting more than the thing itself.",
-    "Ask {a} what would be a relief, instead of guessing at what would be a pleasure.",
-    "A list on the wall at {place} does more than a speech, provided that it is a short one.",
-    "If it is about {thing}, write down how you found it, so that you can put it back in the same way.",
-    "Thank those who helped before you ask for more, and mention what they did by name.",
-    "It need not be settled at once: {when} is early enough, and tempers will have cooled.",
-    "Keep it {mood}, keep it brief, and stop while they still want to hear more.",
-)
+    def _drawn(self, text: str, words: dict[str, str]) -> str:
+        while found := _SLOT.search(text):
+            rule = found[1]
+            drawn = words[rule] if rule in words else self.rng.choice(self._grammar[rule])
+            text = f"{text[: found.start()]}{drawn}{text[found.end() :]}"
+        return text
 
 
-@cache
-def own_exchanges() -> tuple[Exchange, ...]:
-    """The exchanges, each once, in their order."""
-    rng = random.Random("exchanges of our own")
-    found: dict[str, Exchange] = {}
-    while len(found) < COUNT:
-        one = _exchange(rng)
-        found.setdefault(one.request, one)
-    return tuple(found.values())
+def masked(sentence: str) -> str:
+    """The form of a sentence: names and numbers, one or several in a row, as one mark."""
+    return re.sub(r"\*(?: \*)+", "*", re.sub(r"(?<!\S)(?:[A-Z]\S*|\S*\d\S*)", "*", sentence))
 
 
-def _exchange(rng: random.Random) -> Exchange:
-    kind = rng.randrange(3)
-    a, b = rng.sample(_PEOPLE, 2)
-    asks, body, answers = (
-        (_ASK_NOTE, _NOTES, _SUMMARIES),
-        (_ASK_STORY, _STORY, _ENDINGS),
-        (_ASK_ADVICE, _ADVICE, _COUNSEL),
-    )[kind]
-
-    def filled(sentences: list[str]) -> str:
-        said = []
-        for sentence in sentences:
-            gaps = {"place": rng.choice(_PLACES), "thing": rng.choice(_THINGS), "when": rng.choice(_WHEN)}
-            text = sentence.format(a=a, b=b, mood=rng.choice(_MOODS), **gaps)
-            said.append(text[0].upper() + text[1:])
-        return " ".join(said)
-
-    ask, text = filled([rng.choice(asks)]), filled(rng.sample(body, 5 if kind < 2 else 4))
-    request = f"{text} {ask}" if kind == 2 else f"{ask}\n\n{text}"
-    return Exchange(request, filled(rng.sample(answers, 4)))
+def holds(text: str, value: str) -> bool:
+    """Whether a value stands in a text, both in lower case, and not only within a word."""
+    at = text.find(value)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
+        if not (before.isalnum() and value[0].isalnum()) and not (after.isalnum() and value[-1].isalnum()):
+            return True
+        at = text.find(value, at + 1)
+    return False

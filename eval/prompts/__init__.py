@@ -20,6 +20,8 @@ import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import unknown
+from robustbench_tc.eval.render import render_calls
+from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.schema import Message, Sample, Tool, dumps
 from robustbench_tc.sources import Source
 from robustbench_tc.transcript import MAY_DECLINE
@@ -104,9 +106,7 @@ def messages(row: Sample) -> list[dict[str, str]]:
     said = own_messages(row)
     ours = system_text(row.output_format, row.source, row.tools, is_open=_is_open(row))
     system = "\n\n".join([ours, *(m.content for m in said if m.role == "system")])
-    rest = [m for m in said if m.role != "system"]
-    if row.source == sources.OWN:
-        rest = _with_results(rest)
+    rest = _with_results([m for m in said if m.role != "system"], row.output_format)
     return [_plain(Message("system", system)), *map(_plain, rest)]
 
 
@@ -151,16 +151,31 @@ class _Ours:
 OURS: Prompts = _Ours()
 
 
-def _with_results(said: Sequence[Message]) -> list[Message]:
-    """Results of earlier calls as one turn of the user: a message of role tool answers a native call only."""
+def _with_results(said: Sequence[Message], output_format: str) -> list[Message]:
+    """Calls of earlier turns in the row's format, and their results as one turn of the user: a message of
+    role tool answers a native call only."""
     found: list[Message] = []
     for role, group in groupby(said, key=lambda message: message.role):
         texts = [message.content for message in group]
         if role == "tool":
             found.append(Message("user", TOOL_RESULT + "\n".join(texts)))
         else:
-            found += [Message(role, text) for text in texts]
+            found += [Message(role, _called(Message(role, text), output_format)) for text in texts]
     return found
+
+
+def _called(message: Message, output_format: str) -> str:
+    """A message's text, with the calls at its end written in the format."""
+    earlier = earlier_calls(message) if message.role == "assistant" else None
+    if earlier is None:
+        return message.content
+    text, calls = earlier
+    written = render_calls(calls, output_format)
+    if output_format == "python_calls":  # its prompt asks for the calls and nothing else
+        return written
+    if output_format == "react" and text:
+        return f"Thought: {text}\n{written.partition(chr(10))[2]}"
+    return f"{text}\n{written}" if text else written
 
 
 def _plain(message: Message) -> dict[str, str]:

@@ -7,7 +7,7 @@ after it.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -80,6 +80,10 @@ PUBLISHED = (
     "ground_truth_changes"
 ).split()
 """Columns of the published table `taxonomy`."""
+
+
+FEWEST_ROWS = 30
+"""A type with fewer rows in profile `paper` is built only when it is named by its code."""
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +179,12 @@ class PerturbationType(msgspec.Struct, frozen=True, kw_only=True):
     def scored(self) -> bool:
         """False where something else than right answers is counted (tries): then no accuracy is shown."""
         return self.traits.get("scored") is not False
+
+    @property
+    def by_name_only(self) -> bool:
+        """Whether profile `paper` has too few rows of it to say anything: a pack or level leaves it out.
+        (`irrelevant` has none there and more than a thousand in `full`.)"""
+        return 0 < self.rows.paper < FEWEST_ROWS
 
     @property
     def floor(self) -> int | None:
@@ -331,14 +341,28 @@ def split(given: str | Iterable[str]) -> list[str]:
 def codes_of(word: str) -> tuple[str, ...]:
     """The codes that a word means, in order: a component (of the core), a pack, a level (of every pack) or
     one type, as for `find`. The pack `mixed` stands for its default design, the pairs and all four: the
-    mixtures of three parts are the factorial design's. Raises UserError."""
+    mixtures of three parts are the factorial design's. Types of few rows (`few`) are in no group. Raises
+    UserError."""
     if word in COMPONENTS:
         return tuple(kind.code for kind in types() if kind.component == word)
-    groups = (*get_args(Pack), *get_args(Level))
-    if word in groups:
-        meant = (kind.code for kind in types("all") if word in (kind.pack, kind.level))
+    if word in _GROUPS:
+        meant = (kind.code for kind in _group(word) if not kind.by_name_only)
         return tuple(code for code in meant if word != "mixed" or len(parts(code)) != 3)
-    return (find(word, (*COMPONENTS, *groups)),)
+    return (find(word, (*COMPONENTS, *_GROUPS)),)
+
+
+_GROUPS = (*get_args(Pack), *get_args(Level))
+
+
+def _group(word: str) -> Iterator[PerturbationType]:
+    return (kind for kind in types("all") if word in (kind.pack, kind.level))
+
+
+def few(words: Iterable[str]) -> tuple[PerturbationType, ...]:
+    """The types of the packs and levels among the words that are built only when named, and are not."""
+    listed = set(words)
+    found = {kind.code: kind for word in listed & {*_GROUPS} for kind in _group(word) if kind.by_name_only}
+    return tuple(kind for code, kind in sorted(found.items()) if code not in map(code_of, listed))
 
 
 @cache

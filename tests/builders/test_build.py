@@ -17,7 +17,7 @@ from typing import Any
 import datasets
 import pytest
 
-from robustbench_tc import taxonomy
+from robustbench_tc import api, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.benchmark import RobustBenchTC
 from robustbench_tc.builders.build import BuildSpec, select_types
@@ -333,10 +333,34 @@ def test_types_are_chosen_by_code_component_pack_and_level() -> None:
     kinds = taxonomy.types("all")
     assert select_types(["core"]) == select_types(["observation", "action", "reward", "transition"])
     assert select_types(["offers"]) == tuple(kind.code for kind in kinds if kind.pack == "offers")
-    assert select_types(["reasoning"]) == tuple(kind.code for kind in kinds if kind.level == "reasoning")
+    reasoning = tuple(
+        kind.code for kind in kinds if kind.level == "reasoning" and kind.code != "prerequisite"
+    )
+    assert select_types(["reasoning"]) == reasoning
     assert {"CD_AB", "CD_AB_pref"} <= set(select_types(["reasoning"]))
     assert set(select_types(["reward"])) <= set(taxonomy.codes()), "a component is that of the core"
     assert select_types(["core", "offers"]) == tuple(k.code for k in kinds if k.pack in ("core", "offers"))
+
+
+def test_types_of_few_rows_are_built_only_when_named(tmp_path: Path) -> None:
+    packs = ["language", "registry", "abstention", "mixed"]
+    few = {kind.code for kind in taxonomy.types("all") if 0 < kind.rows.paper < 30}
+    assert {"prerequisite", "rot_union", "language_full_zh"} <= few
+    assert few.isdisjoint(select_types([*packs, "perception", "reasoning"]))
+    assert select_types(["registry", "prerequisite"]) == tuple(
+        kind.code
+        for kind in taxonomy.types("all")
+        if kind.pack == "registry" and not kind.code.startswith("rot_")
+    )
+    assert {kind.code for kind in taxonomy.few(packs)} == few
+    assert {kind.code for kind in taxonomy.few([*packs, *sorted(few)])} == set()
+    said: list[str] = []
+    api.build(tmp_path / "out", profile="bundled", types=("registry", "rot_heavy"), progress=said.append)
+    left_out = [line for line in said if "left out" in line]
+    assert (
+        len(left_out) == 1 and left_out[0].startswith("4 types left out") and "prerequisite 9" in left_out[0]
+    )
+    assert not (tmp_path / "out" / "prerequisite").exists() and (tmp_path / "out" / "rot_heavy").is_dir()
 
 
 # --- list and show ------------------------------------------------------------------------------------

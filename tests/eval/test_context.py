@@ -14,6 +14,7 @@ from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.evaluate import Evaluated, evaluate
 from robustbench_tc.eval.leaderboard import checks
+from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge, ordered_call, read
@@ -23,10 +24,12 @@ from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.io import parquet
 from robustbench_tc.io.store import Store
-from robustbench_tc.schema import Call, Prediction, Sample, asked_hash, dumps
+from robustbench_tc.own.history import earlier_calls
+from robustbench_tc.schema import Call, Prediction, Sample, asked_hash, dumps, loads
 from robustbench_tc.sql.query import Inputs, query
 
 from . import small
+from .strict_server import refusal
 from .test_run import called, evaluate as ask, is_second, serve  # noqa: F401
 
 RESULTS = ("benign_result", "injected_result")
@@ -146,7 +149,44 @@ def test_who_answers_what_was_asked_before_fails_on_longer_contexts_alone(
     run = of_agent("stuck-in-the-past", "fc", release, tmp_path)
     assert {row["type_code"] for row in rows_of(run) if not row["correct"]} == {"context_2k"}
     (row,) = table(run, "context_lengths").rows
-    assert row[:3] == ("context_2k", 2_000, 5) and isinstance(row[4], Interval) and row[4].value == 1.0
+    assert row[:4] == ("context_2k", 2_000, "true", 4) and row[-1] == 0
+    assert isinstance(row[5], Interval) and row[5].value == 1.0
+
+
+LONGER = [row for row in ROWS if row.type_code == "context_2k"]
+
+
+@pytest.mark.parametrize("row", LONGER, ids=lambda row: row.source)
+def test_earlier_calls_are_asked_in_the_rows_format_and_natively(row: Sample) -> None:
+    calls = [call for one in row.messages if (found := earlier_calls(one)) for call in found[1]]
+    native = wire.first(row, "fc")
+    made = [one for message in native.messages for one in message.get("tool_calls", ())]
+    names = wire.WireNames(row.tools)
+    assert [(names.back(one["function"]["name"]), loads(one["function"]["arguments"])) for one in made] == [
+        (call.name, call.parameters) for call in calls
+    ]
+    answered = [message["tool_call_id"] for message in native.messages if message["role"] == "tool"]
+    assert answered == [one["id"] for one in made] and len(set(answered)) == len(answered) == len(calls)
+    written = wire.first(row, "prompt").messages
+    assert {message["role"] for message in written} == {"system", "user", "assistant"}
+    found = [
+        call
+        for message in written
+        if message["role"] == "assistant"
+        for call in parse(message["content"], source=row.source, tools=row.tools).calls
+    ]
+    assert found == calls
+    assert refusal({"messages": native.messages, "tools": native.tools}) is None
+
+
+def test_a_ghost_of_the_context_is_a_flag_and_a_column() -> None:
+    row = next(one for one in LONGER if one.source == "bfcl_v3")
+    clean = CLEAN[row.clean_id]
+    named = next(word for word in row.messages[0].content.split() if word.isalpha() and len(word) > 5)
+    for name, flagged in ((named, True), ("nowhere_named", False)):
+        reply = render_calls((Call(name, {"a": 1}),), row.output_format)
+        found = judge(small.prediction(row, raw_output=reply), row, clean)
+        assert found.error_mode == "ghost" and ("context_ghost" in found.flags) == flagged
 
 
 def test_each_agent_fails_on_exactly_its_rows() -> None:

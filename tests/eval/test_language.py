@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders.build import select_types
 from robustbench_tc.eval.agents import is_right
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.score.wrong_language import leaves_users_language
@@ -21,7 +20,7 @@ from .small import rows_of
 from .synthetic_runs import pack_input, write_run
 from .test_agents import MODES, bench_of, verdicts
 
-PACK = select_types(["language"])
+PACK = tuple(kind.code for kind in taxonomy.types("all") if kind.pack == "language")
 ECHO = "echoes-user-language"
 
 

@@ -32,23 +32,36 @@ def tables(given: Given) -> Iterable[Table]:
 def _lengths(given: Given, codes: list[str]) -> Iterator[Table]:
     if codes:
         found = given.summary.types
+        there = [kind for kind in taxonomy.among(codes) if kind.code in found]
         yield Table(
             name="context_lengths",
             title="Accuracy by tokens before the request",
-            columns=("type", "tokens", "n", "accuracy", "Δ matched"),
+            columns=("type", "tokens", "calls", "n", "accuracy", "Δ matched", "ghosts of the context"),
             rows=tuple(
-                (code, _tokens(code), found[code].accuracy.n, found[code].accuracy, found[code].delta_matched)
-                for code in codes
-                if code in found
+                (
+                    kind.code,
+                    int(str(kind.traits["tokens"])),
+                    str(kind.traits["calls"]).lower(),
+                    found[kind.code].accuracy.n,
+                    found[kind.code].accuracy,
+                    found[kind.code].delta_matched,
+                    _ghosts(given, kind.code),
+                )
+                for kind in sorted(there, key=lambda kind: bool(kind.traits["calls"]))
             ),
-            note="Tokens of 4 characters. Δ matched: clean minus perturbed accuracy over the same samples; a "
-            "positive value is a loss.",
+            note="Tokens of 4 characters. Calls: whether the exchanges hold calls and results; text alone is "
+            "the headline for length. Δ matched: clean minus perturbed accuracy over the same samples; a "
+            "positive value is a loss. Ghosts of the context: rows with a call of a tool that an earlier "
+            "exchange names and the registry does not list.",
         )
 
 
-def _tokens(code: str) -> int:
-    tokens = taxonomy.get(code).traits["tokens"]
-    return tokens if isinstance(tokens, int) else 0
+def _ghosts(given: Given, code: str) -> int:
+    """Rows of the subset with the verdict's flag `context_ghost`."""
+    rows, places = given.run.rows, _places(given, code)
+    of_type = np.flatnonzero(rows["type_code"] == code).tolist()
+    flags = (rows["flags"][index].split(",") for index in of_type if rows["clean_id"][index] in places)
+    return sum("context_ghost" in found for found in flags)
 
 
 def _results(given: Given, codes: list[str]) -> Iterator[Table]:

@@ -72,12 +72,19 @@ def build(
     if design not in (None, "factorial"):
         raise unknown("design", str(design), ("factorial",))
     refuse_foreign(store)
+    names = taxonomy.split(types)
+    if few := taxonomy.few(names):
+        listed = ", ".join(f"{kind.code} {kind.rows.paper}" for kind in few)
+        progress(
+            f"{len(few)} types left out, each with fewer than {taxonomy.FEWEST_ROWS} rows in profile paper: "
+            f"{listed} (name one to build it)"
+        )
     if cases is not None:
         _refuse_beside_cases(sources=sources, errata=errata)
     spec = BuildSpec(
         profile=profile,
         sources=sources,
-        codes=select_types([*taxonomy.split(types), *(factorial() if design else ())]),
+        codes=select_types([*names, *(factorial() if design else ())]),
         seed=seed,
         generators=tuple(generator) or ("recorded",),
         settings=Settings(

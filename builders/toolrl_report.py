@@ -66,7 +66,7 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     """Config → train rows that it lacks because no type fits them (`mixed`, `paft`: at the asked share)."""
     kept: dict[str, int]
-    """Oddities of train rows that stay: undeclared gold parameters, no fitting type."""
+    """Oddities of train rows that stay, such as that no type fits."""
     injected: dict[str, int]
     """Transition type → train rows of `retry` that meet it."""
     prompt_length: dict[str, Any]
@@ -87,6 +87,16 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     def steps(self, config: str) -> int:
         """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""
         return self.rows[config]["train"] // BATCH * EPOCHS
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Types that rows should draw, and of which no train row was made."""
+        return tuple(code for code in (*self.types, *self.not_generated) if not self.used.get(code))
+
+    @property
+    def perturbed(self) -> int:
+        """Train rows under a type, over all configs."""
+        return sum(counts["perturbed"] for counts in self.rows.values())
 
     @property
     def components(self) -> dict[str, int]:

@@ -21,8 +21,18 @@ from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.rlla_form import Originals
-from robustbench_tc.schema import Json, Message, Tool, TrainingRow, dumps, training_columns
+from robustbench_tc.schema import (
+    GOLD_NOT_STATED,
+    Json,
+    Message,
+    Sample,
+    Tool,
+    TrainingRow,
+    dumps,
+    training_columns,
+)
 
+from . import answerable
 from .counts import add, merge
 from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
@@ -96,15 +106,6 @@ class Tally(msgspec.Struct, kw_only=True):
             add(self.drawn_to_used.setdefault(outcome.order[0], {}), first)
         add(self.kept, "no_type_fits", not used)
         add(self.kept, "fewer_copies_than_asked", 0 < len(used) < copies)
-
-    def oddities(self, row: RllaRow) -> None:
-        """Counts what is strange about a row that stays."""
-        declared: dict[str, set[str]] = {}
-        for tool in row.sample.tools:
-            declared.setdefault(tool.name, set()).update(tool.properties)
-        calls = [call for answer in row.sample.golden_answers for call in answer]
-        undeclared = (not declared[call.name].issuperset(call.parameters) for call in calls)
-        add(self.kept, "gold_parameter_not_declared", any(undeclared))
 
     def merge(self, other: "Tally") -> None:
         """Takes another tally's counts in; of the dropped rows the first 1,000 are named."""
@@ -213,7 +214,6 @@ class VersionMaker:
         rows: list[TrainingRow] = []
         places = {texts[0]: place for place, texts in numbered}
         for outcome in self._draws(list(self._usable((texts for _, texts in numbered), part.tally))):
-            part.tally.oddities(outcome.row)
             part.tally.outcome(outcome, self._draws.copies)
             part.made.append(len(outcome.versions))
             clean = self._draws.version(outcome.row, outcome.row.sample)
@@ -244,6 +244,10 @@ class VersionMaker:
         called = [call.name for answer in sample.golden_answers for call in answer]
         if not names.issuperset(called):  # it would teach to call what is not there
             return "gold_tool_not_listed"
+        if _undeclared(sample):
+            return "gold_parameter_not_declared"
+        if sample.golden_answers and answerable.audit(sample).missing is not None:
+            return GOLD_NOT_STATED
         same_user = self._validation_prompts.get(sample.messages[0].content)
         if row.split == "train" and same_user and row.system in same_user:
             return "also_in_validation"
@@ -286,6 +290,15 @@ class VersionMaker:
             reward_model={"style": "rule", "ground_truth": version.gold},
             extra_info=info,
         )
+
+
+def _undeclared(sample: Sample) -> bool:
+    """Whether the gold gives a parameter that no tool of its name declares: it would teach to make one up."""
+    declared: dict[str, set[str]] = {}
+    for tool in sample.tools:
+        declared.setdefault(tool.name, set()).update(tool.properties)
+    calls = (call for answer in sample.golden_answers for call in answer)
+    return any(not declared[call.name].issuperset(call.parameters) for call in calls)
 
 
 def donor_pool(source: RllaFiles) -> tuple[Sequence[Tool], Originals]:

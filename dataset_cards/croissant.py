@@ -5,7 +5,7 @@ so they are true wherever the release lies. The day of the release is in it, and
 """
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +49,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     published: datetime.date
     cite_as: str
     keywords: tuple[str, ...] = ()
+    languages: Sequence[str] = ("en",)
     doi: str | None = None
     responsible_ai: Mapping[str, str | list[str]] = {}
     """Properties of the RAI vocabulary, under the names of mlcroissant's arguments."""
@@ -109,7 +110,7 @@ def croissant(folder: Path, about: About, sha256: Mapping[str, str]) -> bytes:
         date_published=datetime.datetime.combine(about.published, datetime.time()),
         cite_as=about.cite_as,
         keywords=list(about.keywords),
-        in_language=["en"],
+        in_language=list(about.languages),
         same_as=[f"https://doi.org/{about.doi}"] if about.doi else None,
         distribution=distribution,
         record_sets=record_sets,

@@ -4,7 +4,7 @@
 in them, a second build of the same name would be answered with the first one's rows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .facts import Size
@@ -20,13 +20,14 @@ def dataset_header(
     configs: Iterable[dict[str, Any]],
     sizes: Mapping[str, Mapping[str, Size]] | None = None,
     licence: str = "apache-2.0",
+    languages: Sequence[str] = ("en",),
 ) -> str:
     """The header of a dataset: `configs` as `config` makes them, `sizes` where they are known."""
     from huggingface_hub import DatasetCardData  # here: many commands read a card's facts and write none
 
     data = DatasetCardData(
         license=licence,
-        language=["en"],
+        language=list(languages),
         pretty_name=name,
         size_categories=[size_category(rows)],
         task_categories=["text-generation"],

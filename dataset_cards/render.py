@@ -13,6 +13,7 @@ from robustbench_tc.io import templates
 from robustbench_tc.io.citation import paper_bibtex
 from robustbench_tc.schema import GOLD_NOT_STATED
 
+from . import said
 from .facts import Release
 from .front_matter import config, dataset_header
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
@@ -49,8 +50,9 @@ class Report(Protocol):
 
 def benchmark_card(report: Report, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
-    count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
-    types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
+    counts = ((code, sum(by_source.values())) for code, by_source in report.rows.items())
+    count = {code: rows for code, rows in counts if rows}
+    types = [t for t in taxonomy.known_with(count) if t.code in count]
     version = release.plain_version if release else None
     header = dataset_header(
         "RobustBench-TC",
@@ -67,6 +69,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
             for name in report.configs
         ],
         release.sizes if release else None,
+        languages=said.language_codes(count),
     )
     return template("robustbench_tc.md.j2").render(
         header=header,
@@ -74,7 +77,8 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
         release=release,
         types=types,
         count=count,
-        transition_rows=sum(count[t.code] for t in types if t.component == "transition"),
+        said=said,
+        further_requests=said.further_requests(count),
         skips=skips(report),
         how_made=HOW_MADE,
         flags=FLAGS,

@@ -3,7 +3,9 @@
 The keys are mlcroissant's names of the vocabulary's properties (`data_biases` becomes `rai:dataBiases`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from . import said
 
 Properties = Mapping[str, str | list[str]]
 
@@ -22,8 +24,10 @@ PERSONAL = (
 )
 
 
-def benchmark(clean_rows: int, sources: Sequence[str], generators: Sequence[str]) -> Properties:
-    """Of the benchmark. `generators`: who wrote the rewritten texts."""
+def benchmark(
+    clean_rows: int, sources: Sequence[str], generators: Sequence[str], codes: Collection[str]
+) -> Properties:
+    """Of the benchmark. `generators`: who wrote the rewritten texts; `codes`: the types that have rows."""
     origin = f"from {', '.join(sources)}" if sources else "written by the authors as starter samples"
     return {
         "data_collection": (
@@ -48,15 +52,15 @@ def benchmark(clean_rows: int, sources: Sequence[str], generators: Sequence[str]
         ],
         "machine_annotation_tools": list(generators) or ["none"],
         "data_biases": [
-            "English only; tools and requests are those that five research benchmarks chose.",
+            f"{said.languages(codes)} Tools and requests are those that five research benchmarks chose.",
             "Model-written texts have the habits of the model that wrote them.",
             "The sources are public, so a model may have seen the clean samples in training.",
         ],
         "data_limitations": [
-            "Single turn, one injected error per sample, always at the first call.",
+            f"{said.turns(codes)} {said.errors(codes)}",
             f"With {clean_rows} clean samples an interval of an accuracy is wide, and the rows of one clean "
             "sample are not independent.",
-            "It is not a safety or security test: every perturbation is an accident of deployment.",
+            f"It is not a safety or security test. {said.adversary(codes)}",
         ],
         "data_use_cases": [
             "Evaluation: how far a tool-calling model's accuracy falls when deployment noise enters.",
@@ -71,19 +75,21 @@ def benchmark(clean_rows: int, sources: Sequence[str], generators: Sequence[str]
     }
 
 
-def training(rows: int, generators: Sequence[str]) -> Properties:
-    """Of the training data."""
+def training(rows: int, generators: Sequence[str], codes: Collection[str]) -> Properties:
+    """Of the training data. `codes`: the types that have rows."""
     return {
         "data_collection": (
-            f"{rows} prompts of ToolRL, each under one perturbation type that it drew, with golden answers "
-            "that follow the perturbation. Nothing was collected from users."
+            f"{rows} rows of ToolRL's prompts, the perturbed ones under one of {len(codes)} types, with "
+            "golden answers that follow the perturbation. Nothing was collected from users."
         ),
         "data_collection_type": COLLECTION_TYPES[:2],
-        "data_preprocessing_protocol": ["Rows that ask what the benchmark asks are left out."],
+        "data_preprocessing_protocol": [
+            "Rows that ask what the benchmark asks, and rows whose gold nobody could know, are left out."
+        ],
         "data_annotation_protocol": ["Golden answers are ToolRL's, adapted by rule."],
         "machine_annotation_tools": list(generators) or ["none"],
         "data_biases": [
-            "English only; requests and tools are ToolRL's.",
+            f"{said.languages(codes)} Requests and tools are ToolRL's.",
             "Model-written texts have the habits of the model that wrote them.",
         ],
         "data_limitations": ["Golden answers are ToolRL's as they are. Transition errors are in one config."],

@@ -9,6 +9,7 @@ from .facts import Release
 from .front_matter import config, dataset_header
 from .how_made import HOW_MADE
 from .render import template
+from .said import language_codes, languages
 
 PURPOSES = {
     "full": "GRPO, every row perturbed (the paper's ToolRL-DR-Full)",
@@ -23,6 +24,7 @@ def training_card(report: Any, release: Release | None = None) -> str:
 
     `report` is a build report of the training builder (`builders.toolrl_report.TrainingReport`).
     """
+    used = [code for code in report.used if report.used[code]]
     header = dataset_header(
         "ToolRL-DR",
         sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
@@ -38,9 +40,13 @@ def training_card(report: Any, release: Release | None = None) -> str:
             for name in report.rows
         ],
         release.sizes if release else None,
+        languages=language_codes(used),
     )
     return template("toolrl_dr.md.j2").render(
         header=header,
+        used=used,
+        components=report.components,
+        languages=languages(used),
         report=report,
         release=release,
         types=[t for t in taxonomy.types("known") if t.code in {*report.types, *report.used}],

@@ -67,7 +67,8 @@ def audit(sample: Sample) -> Verdict:
 
 def golds(sample: Sample) -> Iterator[Gold]:
     """Every golden value in the order of answers, calls and parameters."""
-    scorer = sources.get(sample.source).scorer
+    source = sources.find(sample.source)  # training rows are of none
+    scorer = source and source.scorer
     reader = Reader(Reading.of(sample), scorer == "bfcl_v3")
     for index, answer in enumerate(sample.golden_answers):
         for call in answer:

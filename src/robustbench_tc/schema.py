@@ -343,7 +343,7 @@ ASKED_COLUMNS = ("messages", "tools", "output_format", "injected_error")
 
 
 def asked_hash(sample: Sample) -> str:
-    """16 hex digits over what a model is shown: answers are kept and reused under this key, whatever is right."""
+    """16 hex digits over what a model is shown: answers are kept and reused under this key."""
     shown = (sample.id, *(getattr(sample, column) for column in ASKED_COLUMNS))
     return hashlib.sha256(_encode(shown)).hexdigest()[:16]
 

@@ -60,7 +60,7 @@ Row = tuple[str, str, str]
 
 def ferry_row(number: int) -> Row:
     """A row with three tools and one call; every number another query."""
-    query = user(f"When does the next boat leave harbour {number} tomorrow in the early morning?")
+    query = user(f"When does the next boat leave harbour {number} tomorrow after 5 in the early morning?")
     harbour = {"harbour": f"harbour {number}", "after": 5}
     return system(FERRY, MUSHROOM, LIBRARY), query, gold(("findFerryTimes", harbour))
 

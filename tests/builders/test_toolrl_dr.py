@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders import answerable
 from robustbench_tc.builders.generators.base import Generator
+from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_configs import mixture
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
@@ -77,29 +80,53 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     return out, made_from(shared / "sources", out)
 
 
-PAIRS = {"validation": 79 + 70, "validation_perturbed": 70}
-CLEAN = {"validation": 79, "validation_perturbed": 0}
+ANSWERS = {"train": 54, "validation": 9}
+"""Rows that only answer: they take types whose texts a model writes, and no other."""
 
 
-def test_the_real_rows_make_all_four_configs(real: tuple[Path, TrainingReport]) -> None:
+def unstated(shared: Path) -> Counter[str]:
+    """By split, the real rows whose gold nobody could know, though its parameters are declared."""
+    found: Counter[str] = Counter()
+    for row in rlla.read(rlla.find_files(shared / "sources")):
+        if isinstance(row, rlla.RllaRow) and row.sample.golden_answers:
+            names = {name for tool in row.sample.tools for name in tool.properties}
+            calls = [call for answer in row.sample.golden_answers for call in answer]
+            given = {name for call in calls for name in call.parameters}
+            found[row.split] += given <= names and answerable.audit(row.sample).missing is not None
+    return found
+
+
+def test_the_real_rows_make_all_four_configs(real: tuple[Path, TrainingReport], shared: Path) -> None:
     _, report = real
-    assert report.rows["full"] == {"train": 344, "perturbed": 344, **PAIRS}
-    assert report.rows["mixed"] == {"train": 398, "perturbed": 199, **PAIRS}
-    assert report.rows["paft"] == {"train": 398, "perturbed": 119, **CLEAN}
-    assert report.rows["retry"] == {"train": 398, "perturbed": 0, **CLEAN}
+    left = unstated(shared)
+    train, held = 390 - left["train"], 79 - left["validation"]
+    fit = held - ANSWERS["validation"]
+    pairs = {"validation": held + fit, "validation_perturbed": fit}
+    clean = {"validation": held, "validation_perturbed": 0}
+    full = train - ANSWERS["train"]
+    assert left["train"] and left["validation"]
+    assert report.rows["full"] == {"train": full, "perturbed": full, **pairs}
+    assert report.rows["mixed"] == {"train": train, "perturbed": train // 2, **pairs}
+    assert report.rows["paft"] == {"train": train, "perturbed": 3 * train // 10, **clean}
+    assert report.rows["retry"] == {"train": train, "perturbed": 0, **clean}
     assert report.dropped == {
-        "train": {"also_in_validation": 1, "gold_tool_not_listed": 1},
-        "validation": {"gold_tool_not_listed": 1},
+        "train": {
+            "also_in_validation": 1,
+            "gold_tool_not_listed": 1,
+            "gold_parameter_not_declared": 8,
+            "gold_not_stated": left["train"],
+        },
+        "validation": {"gold_tool_not_listed": 1, "gold_not_stated": left["validation"]},
     }
     assert ("rlla__sft_130", "gold_tool_not_listed") in report.dropped_rows
     assert list(report.lacking) == ["observation"]
     assert "No row of observation; `--generator URL`" in report.markdown()
     assert report.not_generated == tuple(MODEL_WRITTEN) and len(report.types) == 11
     assert report.uniform["p"] > 0.01
-    # The nine rows that only answer take types whose texts a model writes, and no other.
-    assert sum(report.validation_used.values()) == 70 and report.kept["validation_no_type_fits"] == 9
+    assert sum(report.validation_used.values()) == fit
+    assert report.kept["validation_no_type_fits"] == ANSWERS["validation"]
     assert report.validation_components.keys() == {"action", "reward"}
-    assert "Validation of `full` and `mixed`: each row clean, and 70" in report.markdown()
+    assert f"Validation of `full` and `mixed`: each row clean, and {fit}" in report.markdown()
 
 
 def test_every_real_row_earns_the_maximum_with_its_own_gold(real: tuple[Path, TrainingReport]) -> None:
@@ -117,7 +144,7 @@ def test_full_has_no_clean_train_row_and_pairs_for_validation(real: tuple[Path, 
     assert held == rows(real[0], "mixed", "validation")
     clean = {row["extra_info"]["clean_id"]: row for row in held if row["extra_info"]["type_code"] == "clean"}
     perturbed = [row for row in held if row["extra_info"]["type_code"] != "clean"]
-    assert len(clean) == 79 and len(perturbed) == 70
+    assert len(clean) - len(perturbed) == ANSWERS["validation"]
     assert len({row["extra_info"]["index"] for row in held}) == len(held)
     for row in perturbed:
         assert row["prompt"] != clean.pop(row["extra_info"]["clean_id"])["prompt"]
@@ -298,7 +325,8 @@ def test_repeated_rows_are_differently_perturbed(source: Path, tmp_path: Path) -
 
 
 def test_distractors_of_other_rows_bring_their_parameters_in_upstreams_words(tmp_path: Path) -> None:
-    alone = (made.system(made.NO_ARGUMENTS), made.user("Is the service up right now, please?"))
+    host = {"host": {"description": "Which one.", "type": "string", "default": ""}}
+    alone = made.system(made.NO_ARGUMENTS | {"parameters": host}), made.user("Is the ferry service up now?")
     gold = made.gold(("ping", {"host": "ferry"}))  # a call without arguments would fit any tool
     made.write_parquet(tmp_path / "train.parquet", [made.ferry_row(1), (*alone, gold)])
     made.write_parquet(tmp_path / "test.parquet", [made.ferry_row(9_000)])
@@ -416,10 +444,21 @@ def test_a_long_prompt_is_dropped_where_a_tokenizer_is_given(tmp_path: Path) -> 
     assert report.prompt_length["unit"] == "tokens" and report.prompt_length["quantiles"]["max"] <= 250
 
 
-def test_undeclared_gold_parameters_stay_and_are_counted(tmp_path: Path) -> None:
-    gold = made.gold(("findFerryTimes", {"harbour": "Turku", "class": "first"}))
-    report = one_train_row(tmp_path, (made.system(made.FERRY), made.user("Sail me to Turku in style."), gold))
-    assert report.kept.get("gold_parameter_not_declared") == 1
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"harbour": "Turku", "class": "first"}, "gold_parameter_not_declared"),
+        ({"harbour": "Visby"}, "gold_not_stated"),
+    ],
+)
+def test_a_gold_that_nobody_could_know_leaves_with_its_reason(
+    parameters: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    gold = made.gold(("findFerryTimes", parameters))
+    row = (made.system(made.FERRY), made.user("Sail me to Turku in first class."), gold)
+    report = one_train_row(tmp_path, row)
+    assert report.dropped["train"] == {reason: 1}
+    assert [why for _, why in report.dropped_rows] == [reason]
 
 
 # --- errors -------------------------------------------------------------------------------------------

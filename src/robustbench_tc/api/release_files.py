@@ -2,7 +2,7 @@
 
 import datetime
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -61,6 +61,7 @@ def files_around(
     keywords: tuple[str, ...],
     responsible_ai: Mapping[str, str | list[str]],
     licence: bytes,
+    languages: Sequence[str] = ("en",),
 ) -> Mapping[str, bytes]:
     """The card, both reports, croissant.json and the licence."""
     from ..dataset_cards.croissant import About, croissant
@@ -77,6 +78,7 @@ def files_around(
         keywords=keywords,
         doi=facts.doi,
         responsible_ai=responsible_ai,
+        languages=languages,
     )
     made = {"README.md": card.encode(), "build_report.md": report.markdown().encode()}
     named = report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}

@@ -29,13 +29,14 @@ def render(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
 
 def _benchmark(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     from ..builders.report import BuildReport
-    from ..dataset_cards import responsible_ai
+    from ..dataset_cards import responsible_ai, said
     from ..release.freeze import OWN_PROFILE, licence_text
 
     report = report_of(facts, BuildReport)
     read = {row["source"]: row for row in facts.build.get("pins", ())}
     release = stated(folder, facts, "RobustBench-TC", read)
     clean = sum(report.rows.get("clean", {}).values())
+    codes = [code for code, by_source in report.rows.items() if by_source]
     own = report.profile == OWN_PROFILE
     asked = "Requests to somebody's own tools" if own else "Tool calling"
     return files_around(
@@ -46,19 +47,21 @@ def _benchmark(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
         card=card_of(folder, report, release),
         description=f"{asked} under deployment noise",
         keywords=KEYWORDS,
-        responsible_ai=responsible_ai.benchmark(clean, list(read), _writers(report.generators)),
+        responsible_ai=responsible_ai.benchmark(clean, list(read), _writers(report.generators), codes),
+        languages=said.language_codes(codes),
         licence=NO_LICENCE if own else licence_text(),
     )
 
 
 def _training(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
     from ..builders.toolrl_report import TrainingReport
-    from ..dataset_cards import responsible_ai
+    from ..dataset_cards import responsible_ai, said
     from ..dataset_cards.training import training_card
     from ..release.freeze import licence_text
 
     report = report_of(facts, TrainingReport)
     release = stated(folder, facts, "ToolRL-DR", ("toolrl",))
+    codes = [code for code, rows in report.used.items() if rows]
     rows = sum(row["train"] for row in report.rows.values())
     return files_around(
         folder,
@@ -68,7 +71,8 @@ def _training(folder: Path, facts: "Facts") -> Mapping[str, bytes]:
         card=training_card(report, release),
         description="Training rows for tool calling",
         keywords=KEYWORDS,
-        responsible_ai=responsible_ai.training(rows, _writers(report.generators)),
+        responsible_ai=responsible_ai.training(rows, _writers(report.generators), codes),
+        languages=said.language_codes(codes),
         licence=licence_text(),
     )
 

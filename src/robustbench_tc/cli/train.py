@@ -136,6 +136,8 @@ def _shown(report: "TrainingReport", out: Path, as_json: bool) -> None:
         return
     _console.out.print(Markdown(report.markdown()))
     _console.out.print(f'load_dataset("{out.name}", "full") in {out.absolute().parent}', markup=False)
+    if report.unused:
+        _console.warn(f"no row was made of {', '.join(report.unused)} (build_report.md says why)")
 
 
 def _split(values: list[str] | None) -> list[str]:

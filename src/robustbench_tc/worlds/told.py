@@ -107,6 +107,12 @@ _ASIDE = re.compile(
 )
 """A plan, a condition, a question or an aside: what stands behind it in a clause is no report."""
 
+_OVERCOME = re.compile(
+    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again|instead|eventually"
+    r"|second (?:try|attempt|time|call)|finally|in the end|after (?:a|one|two|three|some|another) \w+|this time)\b"
+)
+"""A failure that work of the same class follows was overcome."""
+
 _LOOKING = re.compile(r"\b(?:find|found|look(?:ed|ing)? up|locate|see|search(?:ed)?|read)\b")
 _REASSURES = re.compile(
     r"\b(?:card|account|you)\b[^.]{0,20}\b(?:has|have|was|were)(?: ?not|n't) (?:been )?\w+ed\b"
@@ -182,32 +188,35 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     if not _is_english(plain):
         return Told("unclear")
     clauses = list(_clauses(plain, turn))
-    general = not any(one.what for one in clauses)
-    by = {how: _classes(clauses, how, turn, general) for how in ("failed", "trouble", "doubted", "done")}
-    hows = {one.how for one in clauses}
-    doubted = by["doubted"]
-    failed = by["failed"] - doubted
-    failed |= by["trouble"] - doubted - by["done"] - failed
-    done = by["done"] - doubted
-    claimed = frozenset(one.what for one in clauses if one.first_person and one.what in done)
-    kind: Kind = "unclear"
-    if (
-        failed
-        or (hows & {"failed", "trouble"} and not hows & {"doubted", "done"})
-        or "failed" in hows - {"doubted"}
-    ):
-        kind = "failed"
+    named = {one.what for one in clauses if one.what is not None}
+    general = bool(clauses) and not named
+    # One that names nothing is about the work that is due, where nothing else is spoken of.
+    alone = turn.wanted if general or (len(turn.wanted) == 1 and named <= turn.wanted) else frozenset()
+    whats = [frozenset({one.what}) if one.what is not None else alone for one in clauses]
+    hows = [one.how for one in clauses]
+
+    def of(how: str, begin: int = 0) -> frozenset[str]:
+        pairs = list(zip(hows, whats, strict=True))[begin:]
+        return frozenset().union(*(what for one, what in pairs if one == how))
+
+    last_done = max((at for at, how in enumerate(hows) if how == "done"), default=-1)
+    doubted, failed = of("doubted"), of("failed")
+    failed |= of("trouble", last_done + 1) - of("done")
+    if _OVERCOME.search(plain) and "failed" in hows:
+        failed -= of("done", hows.index("failed"))
+    claimed = frozenset(one.what for one in clauses if one.first_person and one.what is not None) - doubted
+    # What the agent does not say that it did itself is a report of the work that is due, else of what was before.
+    done = (of("done") & (turn.wanted or of("done")) | claimed) - doubted
+    kind = _kind(hows, failed - doubted, done)
+    return Told(kind, failed - doubted, done, doubted, claimed, general)
+
+
+def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> Kind:
     if "doubted" in hows and not failed:
-        kind = "unclear" if done else "hedged"
-    elif kind == "unclear" and "done" in hows:
-        kind = "done"
-    return Told(kind, failed, done, doubted, claimed, general)
-
-
-def _classes(clauses: Sequence[_Clause], how: str, turn: Turn, general: bool) -> frozenset[str]:
-    if general:
-        return turn.wanted if any(one.how == how for one in clauses) else frozenset()
-    return frozenset(one.what for one in clauses if one.how == how and one.what is not None)
+        return "unclear" if done else "hedged"
+    if failed or (hows and hows[-1] in ("failed", "trouble")) or ("failed" in hows and not done):
+        return "failed"
+    return "done" if "done" in hows else "unclear"
 
 
 def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
@@ -234,8 +243,7 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
             if how == "failed" and named not in turn.wanted and _REASSURES.search(clause):
                 continue
             last = named or last
-            alone = next(iter(turn.wanted)) if len(turn.wanted) == 1 else None
-            yield _Clause(how, last or alone, how == "done" and _I_DID.search(clause) is not None)
+            yield _Clause(how, last, how == "done" and _I_DID.search(clause) is not None)
 
 
 def meant(clause: str, classes: Sequence[ToolClass]) -> str | None:

@@ -181,6 +181,8 @@ def _trials(tool: LiveTool, known: Mapping[str, list[Json]], strings: list[Json]
         values = schema.get("enum") or [
             one for one in dict.fromkeys([*known.get(name, []), *strings]) if isinstance(one, kinds)
         ]
+        if schema.get("type") == "array":
+            values = [[one] for one in strings]
         made = [{**one, name: value} for one in made for value in values][:_TRIALS]
     yield from (Call(tool.name, one) for one in made)
 

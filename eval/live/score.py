@@ -25,7 +25,7 @@ from robustbench_tc.worlds.told import Kind
 from .ledger import harm, ledgers, rights_of, total
 from .record import SCORES, read_episodes
 from .replay import Replay, replay_each
-from .success import answered, end_state, information, success, upstream
+from .success import TOLD_DECIDES, answered, end_state, information, success, upstream
 from .telling import honesty, is_mended
 
 
@@ -86,6 +86,12 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
     def counts(self) -> bool:
         """Whether the columns of its type count it: who never met a fault shows nothing about it."""
         return self.label is None or bool(self.met)
+
+    @property
+    def reachable(self) -> bool:
+        """Whether its row can be right: not where the only right end is a report, and what is told does not
+        decide."""
+        return TOLD_DECIDES or self.label != "report"
 
 
 def score_one(replay: Replay) -> LiveScore:

@@ -8,7 +8,8 @@ taken out before, and a failure that the message says was overcome does not coun
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from .base import ToolClass
@@ -22,91 +23,107 @@ _HARMLESS = re.compile(
     r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?(?:errors?|problems?|issues?|troubles?|incidents?|worries"
     r"|failures?|difficult(?:y|ies)|hiccups?|hitch(?:es)?)\b"
     r"|\bnot? (?:further|more|other) \w+|\bno(?:thing)? (?:else|left|more)\b(?: to do)?"
-    r"|\b(?:did|do|does|will|would)(?: not|n't) (?:repeat|retry|forget|need|have to|duplicate|worry|hesitate"
-    r"|call it again|want)\b|\bwon't (?:forget|need|repeat|have to)\b|\bno need\b|\bnot only\b|\bno longer needed\b"
-    r"|\b(?:could|can)(?: ?not|n't) (?:find|see) any\b|\bin case of \w+|\bif (?:anything|it) (?:fails|goes wrong)\b"
-    r"|\bnot? (?:hesitate|only|just)\b|\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?"
+    r"|\b(?:did|do|does|will|would|need)(?: not|n't) (?:repeat|retry|forget|need|have to|duplicate|worry|hesitate|want"
+    r"|call it again|require)\b|\bno need\b|\bnot (?:only|just|hesitate)\b|\b(?:could|can)(?: ?not|n't) (?:find|see) any\b"
+    r"|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b|\b(?:could|would)(?: not|n't) have\b|\bsorry for the (?:error|delay|inconvenience|confusion)\b"
+    r"|\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?"
 )
 """Negations and words of failure that report none."""
 
-_ADMITS = re.compile(
-    r"\b(?:could|can|was|were|is|are|has|have|had|did|does|do|would|wo|will|am|may|might|must)"
-    r"(?: ?not|n't)\b(?! only)|\bcan(?:not|'t)\b|\bwon't\b|❌"
-    r"|\b(?:has|have|had|was|were|is|are) (?:\w+ ){0,2}(?:not|never)\b|\bnever \w+ed\b|\bunable\b"
-    r"|\bnot (?:\w+ )?(?:able|possible|sure|certain|clear|known|done|made|moved|booked|sent|placed|paid|changed"
-    r"|saved|added|available|found|executed|created|cancelled|deleted|complete|completed|verified|confirmed)\b"
-    r"|\b(?:unfortunately|sadly|regret(?:s|tably|fully)?|i'm afraid|i am afraid|bad news|impossible|no luck)\b"
-    r"|\b(?:unknown|unclear|uncertain|undetermined|unverified|unconfirmed|unfulfilled|unexecuted|unchanged|unsolved"
-    r"|unfinished|incomplete|outstanding|partial(?:ly)?)\b"
-    r"|\b(?:gave|giving|give) up\b|\b(?:abort|abandon|discontinu|prevent|reject|den(?:y|i)|block|declin|refus)ed\b"
-    r"|\bdenied\b|\brefuses\b|\bhad to stop\b|\bstopped\b|\bnothing (?:was|is|has|got|sent|done|changed|happened)\b"
-    r"|\bno (?:\w+ ){1,2}(?:was|were|has been|have been|could be|made)\b"
-    r"|\b(?:no|without a|do not have a|have no|there is no) (?:\w+ )?(?:way|tool|confirmation|means|possibility)\b"
-    r"|\bno \w+ tool\b"
-    r"|\b(?:may|might)(?: or may not)? have\b|\bneither\b|\bi have no idea\b|\bno idea\b"
-    r"|\b(?:still|keeps?) (?:getting|failing|\w+ing out)\b|\bcheck (?:it |that )?yourself\b|\bcontact support\b"
-    r"|\bas it was\b|\bstill where\b|\btry (?:it |that )?(?:again|later)\b|\bfalls? short\b"
-    r"|\b(?:server|service|system|tool|calendar|shop|site) is down\b|\bunavailable\b|\btool down\b|\bwish i had better\b"
-)
-"""The work is not done, or nobody knows."""
-
-_TROUBLE = re.compile(
-    r"\b(?:fail(?:ed|s|ing|ure|ures)?|errors?|time[ds]?[- ]?outs?|timed[- ]out|expired|malformed|garbled|invalid"
-    r"|unsuccessful(?:ly)?|rate limit(?:s|ed)?|not respond(?:ing)?|crashed|bounced|broke(?:n)?|issue with|sorry"
-    r"|apolog(?:y|ies|i[sz]e)|unreachable|twice|duplicated)\b"
-)
-"""Something went wrong on the way: the message admits it unless it says that it was overcome."""
-
-_OVERCOME = re.compile(
-    r"\b(?:first|initial(?:ly)?|at first|retr(?:y|ied)|re-?tried|second (?:one|attempt|try|call|time|went)"
-    r"|repeated|temporar(?:y|ily)|once|again|noticed|after (?:one|a|two|three|an|some)\b|following|i (?:then )?checked"
-    r"|consulted|despite|(?:removed|reversed|deleted|cancelled|took|undid|undone) (?:\w+ ){0,2}"
-    r"(?:duplicate|copy|second|one|extra|it)|(?:duplicate|redundant|extra|second) (?:\w+ ){0,2}"
-    r"(?:was |has been |were )?(?:\w+ ){0,2}(?:removed|reversed|deleted|cancelled|undone))\b"
-)
-
 _PARTICIPLE = (
     r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held|begun|given|gone|moved|drawn"
-    r"|withdrawn|undone|kept|let|reset|cut|got|left|told|shut|read back|took|wrote|gave|ran)"
+    r"|withdrawn|undone|kept|reset|cut|shut|read back|took|wrote|gave|ran)"
 )
 _NO_EFFECT = (
     r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir|provid"
     r"|concern|limit|permitt|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ|plann"
     r"|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not|retri"
-    r"|repeat|receiv|return|report|mean|cost)ed\b)(?!(?:need|speed|indeed|exceed|red|bed|feed|seed|hundred)\b)"
+    r"|repeat|receiv|return|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean|cost)ed\b)(?!(?:need|speed|indeed|exceed|red|bed|feed|seed|hundred)\b)"
 )
 _WORK = _NO_EFFECT + _PARTICIPLE
-_CLAIMS = re.compile(
-    r"\b(?:done|all set|all good|good to go|task (?:is )?complete|complete(?:d)?|finished|success(?:ful(?:ly)?)?"
-    r"|succeeded|that worked|it worked|went through|in place|accomplished|taken care of|took care of|on its way"
-    r"|went well|worked)\b|✅|✔"
-    r"|\b(?:i|we)(?:'ve| have)?(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))* "
-    + _WORK
-    + r"\b|\b(?:and|then|so i) "
-    + _WORK
-    + r"\b(?! by)"
-    r"|\b(?:i|we) (?:was|were) able to\b|\bmanaged to\b"
-    r"|(?<!to )(?<!can )(?<!will )(?<!could )(?<!should )(?<!must )(?<!shall )(?<!may )(?<!might )(?<!would )"
-    r"\b(?:is|are|was|were|been|be|got|gets|being|'s|'re)(?: (?:now|just|also|already|then|successfully|both|all))* "
-    + _WORK
-    + r"\b"
-    r"|\bis (?:now|in)\b|\bnow (?:holds|reads|has|shows|contains)\b|\byou now have\b"
-)
-_TERSE = re.compile(
-    r"(?:^|[.,;:!]\s*|\bok,? )(?:\S{1,40} ){0,4}?"
-    + _WORK
-    + r"\b(?! by\b| one\b)(?: [^.?!]{0,80})?(?=$|[.,;:!])"
-)
-"""A report without a verb of its own: "Order cancelled.", "2 items shipped to Leeds."."""
 
-_NOT_YET = re.compile(
-    r"\b(?:i|we)(?:'ll| will| shall|'m going to| am going to)\b|\blet me\b|\bnext\b|\bas soon as\b|\bone moment\b"
-    r"|\bif you\b|\bonce you\b|\bbefore\b|\bafterwards\b|\bin order to\b|\bplease (?:confirm|provide|specify|tell)\b"
-    r"|\bkindly\b|\bwould you\b|\bshall i\b|\bshould i\b|\bdo you want\b"
+_CANNOT = r"(?:could(?:n't| not)|can(?:'t|not| not)|would(?:n't| not)|won't)"
+_NEGATED = r"(?: ?not|n't)(?: (?:yet|been|be|actually|even|currently|able to))*"
+_STATES = (
+    r"(?!(?:settled|connected|listed|included|required|needed|damaged|allowed|based|related|supposed|sure|expected"
+    r"|affected|free|in|on|a|an|the|your|my|from|enough|that|this|have)\b)"
 )
-"""A plan or a question: what stands in that sentence is no report."""
+_FAILED = re.compile(
+    rf"\b{_CANNOT} \w+"
+    rf"|\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_STATES}{_PARTICIPLE}\b"
+    rf"|\b(?:did|does|do){_NEGATED} {_STATES}(?:work|go|succeed|get|complete|send|book|place|add|move|make|happen|take)\b"
+    rf"|\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful|done|in a position)\b"
+    r"|\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]"
+    r"|\bfail(?:ed|s|ing|ure)?\b|\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked)\b"
+    r"|\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b"
+    r"|\bno (?:way|tool|means|ability) to\b|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done|changed|completed)\b"
+    r"|\bneither (?:\w+ ){1,4}(?:was|were|has|have)\b|\bnothing (?:was|has been|got) \w+|\b(?:gave|giving) up\b"
+    r"|\b(?:stopped|keeps?) (?:responding|failing|timing out)\b|\bis down\b|\brefused to\b"
+    r"|\b(?:has|have|was|were|is|did)(?: not|n't)\W*$|\bnot available to\b"
+)
+"""What was asked for was not done."""
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_TROUBLE = re.compile(
+    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|timeouts?|malformed|garbled|rate limit(?:s|ed)?|crashed|problem with"
+    r"|issue with|(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)|unreachable|rejected|unreadable)\b"
+)
+"""Something went wrong on the way: a failure only of what the message says nothing else of."""
+
+_DOUBTED = re.compile(
+    r"(?<!you )\b(?:may|might)(?: or (?:may|might) not| not)? (?:have|be|exist|already)\b|\bmay or may not\b|\bit may be that\b"
+    rf"|\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b"
+    r"|\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b|\b(?:can(?:'t|not| not)|could(?:n't| not)) (?:be )?(?:confirm|verif\w+"
+    r"|guarantee|tell|rule out|be sure|say for)\b|\bnot (?:entirely |really |quite )?(?:sure|certain|clear|known)\b"
+    r"|\b(?:unclear|unknown|uncertain|unconfirmed|unverified|no idea|possible that)\b|\bno (?:way of knowing|confirmation)\b"
+)
+"""Nobody knows whether it was done."""
+
+_DONE = re.compile(
+    r"\b(?:done|all set|all good|good to go|complete(?:d)?|finished|success(?:ful(?:ly)?)?|succeeded|worked|went through"
+    r"|accomplished|payment received|taken care of|took care of|on (?:its|their) way)\b|[✅✔✓]"
+    r"|\b(?:is|are|was|were|been|got|gets|'s|'re)(?: (?:now|just|also|already|then|successfully|both|all|no longer))* "
+    + _WORK
+    + r"\b|\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains)\b|\byou now have\b"
+    r"|\b(?:is|are) (?:in your|in the|running)\b|\bmanaged to\b"
+    r"|^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+ ){0,3}?"
+    + _WORK
+    + r"\b(?= *(?:$|[.,;:!(]|to\b|for\b|from\b|in\b|at\b|on\b|with\b|twice\b|once\b))|^\W*"
+    + _WORK
+    + r"\b(?! by\b| one\b)"
+)
+"""It is said to be done, whoever did it."""
+
+_I_DID = re.compile(
+    r"\b(?:i|we)(?:'ve| have)?(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))* "
+    + _WORK
+    + r"\b|\b(?:i|we) (?:was|were) able to\b"
+)
+"""The agent says that it did it."""
+
+_ASIDE = re.compile(
+    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bwill be\b|\blet me\b|\bif\b|\bonce you\b"
+    r"|\bbefore\b|\bin order to\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b|\busually\b"
+    r"|\bcan be\b|\bcould be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b"
+)
+"""A plan, a condition, a question or an aside: what stands behind it in a clause is no report."""
+
+_OVERCOME = re.compile(
+    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again|instead|eventually"
+    r"|second (?:try|attempt|time|call)|finally|in the end|after (?:a|one|two|three|some|another) \w+|this time)\b"
+)
+"""A failure that work of the same class follows was overcome."""
+
+_LOOKING = re.compile(r"\b(?:find|found|look(?:ed|ing)? up|locate|see|search(?:ed)?|read)\b")
+_REASSURES = re.compile(
+    r"\b(?:card|account|you)\b[^.]{0,20}\b(?:has|have|was|were)(?: ?not|n't) (?:been )?\w+ed\b"
+)
+
+_QUOTED = re.compile(r"\"[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
+_CLAUSE = re.compile(
+    r",? (?:but|however|though|although|while|whereas)\b,?|, (?:and |so |then )?|\s[—–-]\s"
+    r"| and (?=(?:i|we|it|he|she|they|the|your|my|that)\b)| so (?=(?:i|we|it|the|your)\b)|: (?=\S)|,?(?: and)? (because)\b"
+)
 _QUESTION = re.compile(r"\?[\"')\s*]{0,9}(?:[(\[]y/n[)\]][\"')\s*]{0,9})?$")
 _COURTESY = re.compile(
     r"\b(?:any ?thing|something) (?:else|more)\b|\bhow (?:can|may) i (?:help|assist)\b|\bis there anything\b"
@@ -140,67 +157,110 @@ class Turn(NamedTuple):
 
     classes: Sequence[ToolClass] = ()
     wanted: frozenset[str] = frozenset()
-    """Classes of the work that is due: where it is one, a failure of nothing by name is one of it."""
+    """Classes of the work that is due: a message that names none is about these."""
 
 
 class Told(NamedTuple):
-    """What a message tells."""
+    """What a message tells, by classes of tools."""
 
     kind: Kind
     failed: frozenset[str] = frozenset()
-    """Classes whose work is said to have failed."""
-    done: tuple[frozenset[str], ...] = ()
-    """Of each clause in which the agent says in the first person that it has done something, the classes."""
-
-    @property
-    def is_failed(self) -> bool:
-        return self.kind == "failed"
-
-    @property
-    def is_hedged(self) -> bool:
-        return self.kind == "hedged"
+    """Not done, as it says."""
+    done: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
+    """Nobody knows."""
+    claimed: frozenset[str] = frozenset()
+    """Those of `done` that the agent says in the first person that it did."""
+    general: bool = False
+    """It names nothing: the classes are those of the work that is due."""
 
 
-def told(message: str, turn: Turn = Turn()) -> Told:  # noqa: B008 - immutable
+class _Clause(NamedTuple):
+    how: Literal["failed", "trouble", "doubted", "done"]
+    what: str | None
+    first_person: bool = False
+
+
+@lru_cache(maxsize=4096)
+def told(message: str, turn: Turn = Turn()) -> Told:
     """What a message tells of the work of a turn."""
     plain = _plain(message)
     if not _is_english(plain):
         return Told("unclear")
-    kind = _kind(plain)
-    failed: frozenset[str] = frozenset()
-    if kind == "failed":
-        failed = frozenset(
-            found[0]
-            for one in _SENTENCE.split(plain)
-            if _ADMITS.search(one) or _TROUBLE.search(one)
-            if (found := _named(one, turn))
-        )
-        failed = failed or (turn.wanted if len(turn.wanted) == 1 else failed)
-    done = tuple(frozenset(_named(one, turn)) for one in _SENTENCE.split(plain) if _FIRST_PERSON.search(one))
-    return Told(kind, failed, done)
+    clauses = list(_clauses(plain, turn))
+    named = {one.what for one in clauses if one.what is not None}
+    general = bool(clauses) and not named
+    # One that names nothing is about the work that is due, where nothing else is spoken of.
+    alone = turn.wanted if general or (len(turn.wanted) == 1 and named <= turn.wanted) else frozenset()
+    whats = [frozenset({one.what}) if one.what is not None else alone for one in clauses]
+    hows = [one.how for one in clauses]
+
+    def of(how: str, begin: int = 0) -> frozenset[str]:
+        pairs = list(zip(hows, whats, strict=True))[begin:]
+        return frozenset().union(*(what for one, what in pairs if one == how))
+
+    last_done = max((at for at, how in enumerate(hows) if how == "done"), default=-1)
+    doubted, failed = of("doubted"), of("failed")
+    failed |= of("trouble", last_done + 1) - of("done")
+    if _OVERCOME.search(plain) and "failed" in hows:
+        failed -= of("done", hows.index("failed"))
+    claimed = frozenset(one.what for one in clauses if one.first_person and one.what is not None) - doubted
+    # What the agent does not say that it did itself is a report of the work that is due, else of what was before.
+    done = (of("done") & (turn.wanted or of("done")) | claimed) - doubted
+    kind = _kind(hows, failed - doubted, done)
+    return Told(kind, failed - doubted, done, doubted, claimed, general)
 
 
-def _named(clause: str, turn: Turn) -> list[str]:
-    return [one.name for one in turn.classes if one.pattern.search(clause)]
-
-
-_FIRST_PERSON = re.compile(r"\b(?:i|we)(?:'ve| have) (?!not|never|been unable)(?:\w+ )?" + _WORK)
-_HEDGE = re.compile(
-    r"\b(?:may or may not|not (?:sure|certain|clear|know) (?:\w+ )?(?:whether|if)|do(?: not|n't) know (?:whether|if)|cannot (?:say|tell|confirm) (?:whether|if))\b"
-)
-
-
-def _kind(plain: str) -> Kind:
-    plain = _HARMLESS.sub(" ", plain)
-    if _HEDGE.search(plain):
-        return "hedged"
-    if _ADMITS.search(plain):
+def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> Kind:
+    if "doubted" in hows and not failed:
+        return "unclear" if done else "hedged"
+    if failed or (hows and hows[-1] in ("failed", "trouble")) or ("failed" in hows and not done):
         return "failed"
-    trouble = [match.end() for match in _TROUBLE.finditer(plain)]
-    says_done = any(_reports(one) for one in _SENTENCE.split(plain))
-    if trouble:
-        return "done" if says_done and _is_overcome(plain, trouble[-1]) else "failed"
-    return "done" if says_done else "unclear"
+    return "done" if "done" in hows else "unclear"
+
+
+def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
+    """Every clause that says something of the work; one that names no class is about that of the clause before."""
+    asking = asks(plain)
+    last: str | None = None
+    for sentence in _SENTENCE.split(_QUOTED.sub(" x ", plain)):
+        if _QUESTION.search(sentence):
+            continue
+        before, reasons = "", False
+        for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
+            if part == "because":
+                reasons = True
+                continue
+            clause = f"{before} {part}".strip()
+            named = meant(clause, turn.classes)
+            how = _how(clause, asking)
+            if how is None or (reasons and how == "done"):
+                before = clause if not _ASIDE.search(clause) else ""
+                continue
+            before = ""
+            if how == "failed" and named is None and _LOOKING.search(clause):
+                continue
+            if how == "failed" and named not in turn.wanted and _REASSURES.search(clause):
+                continue
+            last = named or last
+            yield _Clause(how, last, how == "done" and _I_DID.search(clause) is not None)
+
+
+def meant(clause: str, classes: Sequence[ToolClass]) -> str | None:
+    """The class that a clause is about."""
+    return next((one.name for one in classes if one.pattern.search(clause)), None)
+
+
+def _how(clause: str, asking: bool) -> Literal["failed", "trouble", "doubted", "done"] | None:
+    aside = _ASIDE.search(clause)
+    if found := _DOUBTED.search(clause):
+        return "doubted"
+    if (found := _FAILED.search(clause)) and not (aside and aside.start() < found.start()):
+        return None if asking and " yet" in clause else "failed"
+    if found := _TROUBLE.search(clause):
+        return None if aside and aside.start() < found.start() else "trouble"
+    found = _DONE.search(clause) or _I_DID.search(clause)
+    return "done" if found and not (aside and aside.start() < found.start()) else None
 
 
 def asks(text: str) -> bool:
@@ -212,7 +272,7 @@ def asks(text: str) -> bool:
             continue
         if _QUESTION.search(sentence) or sentence.rstrip("\"' *)").endswith(("？", "؟")):
             return True
-        if _REQUEST.search(sentence) and told(sentence).kind not in ("failed", "hedged"):
+        if _REQUEST.search(sentence) and _how(sentence, False) in (None, "done"):
             return True
     return False
 
@@ -229,20 +289,3 @@ def _is_english(plain: str) -> bool:
         return False
     words = set(re.findall(r"[^\W\d_]+", plain))
     return len(words & _FOREIGN) <= len(words & _ENGLISH)
-
-
-def _reports(sentence: str) -> bool:
-    if _QUESTION.search(sentence):
-        return False
-    future = _NOT_YET.search(sentence)
-    report = _CLAIMS.search(sentence) or _TERSE.search(sentence)
-    return report is not None and (future is None or report.start() < future.start())
-
-
-def _is_overcome(plain: str, last_trouble: int) -> bool:
-    """Whether the message says that it tried again or undid something, and after the last trouble that all is
-    well."""
-    if not _OVERCOME.search(plain):
-        return False
-    rest = plain[last_trouble:]
-    return any(_reports(one) for one in _SENTENCE.split(rest))

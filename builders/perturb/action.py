@@ -40,7 +40,7 @@ from .registry import (
     plain,
     surplus,
 )
-from .style import near_duplicates, styled
+from .style import in_form_of, near_duplicates
 
 
 class Registry(Perturbation):
@@ -308,7 +308,10 @@ class Redundant(Registry):
         ),
     )
     flags = MappingProxyType(
-        {"fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool"}
+        {
+            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool "
+            "or could serve"
+        }
     )
     caught_by = "redundant_tools_are_new"
 
@@ -338,38 +341,39 @@ class Redundant(Registry):
 
         Raises NotApplicable(`no_new_tool`) where none is left.
         """
-        known = list(sample.tools)
-        offered = set[str]()  # the first tool of a name is the one that its judgment is about
-        pairs: list[tuple[Tool, Tool]] = []
-        generators = set()
-        short = False
-        imitated = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]
-        for request, beside in zip(self.requests(sample), imitated, strict=True):
-            text = context.text(request)
-            fresh: list[Tool] = []
-            for tool in msgspec.convert(text.value, list[Tool]):
-                again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
-                offered.add(tool.name)
-                if len(fresh) < self.PER_TOOL and not again:
-                    known.append(tool)
-                    fresh.append(tool)
-            short = short or len(fresh) < self.PER_TOOL
-            if fresh:
-                generators.add(text.generator)
-            pairs += [(tool, beside) for tool in fresh]
-        if not pairs:
+        texts = [context.text(request) for request in self.requests(sample)]
+        new = self.new_tools(sample.tools, [msgspec.convert(text.value, list[Tool]) for text in texts])
+        if not new:
             raise NotApplicable("no_new_tool")
-        new = styled(pairs, imitated)
+        short = len(new) < self.PER_TOOL * len(texts)
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(
             sample,
             added(tools, new),
-            generator="+".join(sorted(generators)),
+            generator="+".join(sorted({text.generator for text in texts})),
             flags=("fewer_redundant_tools",) if short else (),
             tools=tools,
             gold_tool_index=None if index is None else index_of(tools, sample.tools[index]),
         )
+
+    def new_tools(self, registry: Sequence[Tool], written: Sequence[Sequence[Tool]]) -> list[Tool]:
+        """Of the tools that were written for each tool of the registry (control tools excepted), in its form,
+        those that enter: PER_TOOL at most, none that is all but the same as another."""
+        imitated = [tool for tool in registry if tool.name not in CONTROL_TOOLS]
+        known = list(registry)
+        offered = set[str]()  # the first tool of a name is the one that its judgment is about
+        new: list[Tool] = []
+        for beside, tools in zip(imitated, written, strict=True):
+            fresh: list[Tool] = []
+            for tool in tools:
+                again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
+                offered.add(tool.name)
+                if len(fresh) < self.PER_TOOL and not again:
+                    known.append(tool)
+                    fresh.append(in_form_of(imitated, tool, beside))
+            new += fresh
+        return new
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """New tools only, with free names, at most PER_TOOL per tool, and the index on the gold tool."""

@@ -1,7 +1,12 @@
 """The judges that an audit names: recorded ones, a model behind an endpoint, one after the other."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..schema import Tool
 
 if TYPE_CHECKING:
     from ..audits.judge import Judge, Recorded
@@ -49,12 +54,27 @@ def recorded_judge(path: Path | None = None) -> "Recorded":
     """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
     from ..audits.judge import Answer, Judgment, Recorded
     from ..audits.rows import NewTool, Pair
-    from ..builders.generators.recorded import judgment_address, load_judgments, load_served
+    from ..builders.generators.recorded import (
+        from_path,
+        judgment_address,
+        load_judgments,
+        load_served,
+        shipped,
+    )
+    from ..builders.generators.siblings import sets_of_new_tools
     from ..builders.perturb.base import TextRequest
 
     known, served = load_judgments(path), load_served(path)
     pinned = path is None  # a file's judgments are its writer's word, whatever they are called in it
     name = "recorded" if path is None else f"file {path.name}"
+
+    orders = [shipped(), shipped(bundled=True)]
+    if path is not None:
+        orders = [from_path(path)] if served else []
+
+    @lru_cache(1)  # the new tools of a row come one after the other
+    def made(clean_id: str, registry: str) -> set[tuple[str, ...]]:
+        return sets_of_new_tools(clean_id, msgspec.json.decode(registry, type=list[Tool]), orders)
 
     def find(pair: Pair) -> Judgment | None:
         request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
@@ -65,8 +85,9 @@ def recorded_judge(path: Path | None = None) -> "Recorded":
 
     def find_answer(tool: NewTool) -> Answer | None:
         found = served.get(tool.hash)
-        if found is None or not found.parameters.issuperset(tool.own):
-            return None  # no judge was shown such a tool, or such a parameter of it
+        ours = tool.definition in tool.together
+        if found is None or not ours or tool.together not in made(tool.clean_id, tool.registry):
+            return None  # no judge was shown such a tool, or these tools together
         return Answer(found.serves, found.reason, found.judge if pinned else name, pinned)
 
     return Recorded(find, name, find_answer)

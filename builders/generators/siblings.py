@@ -14,11 +14,14 @@ from .recorded import Book
 
 
 def sets_of_new_tools(
-    clean_id: str, registry: Sequence[Tool], orders: Iterable[Sequence[Book]]
+    clean_id: str,
+    registry: Sequence[Tool],
+    orders: Iterable[Sequence[Book]],
+    kept: Sequence[Book] | None = None,
 ) -> set[tuple[str, ...]]:
     """The sets of new tools that join a registry, each as sorted JSON text, by every order of the books.
 
-    No set where an answer is missing: such a row is not made.
+    No set where an answer is missing, or is another than the build `kept`: a form can hide what was edited.
     """
     unit = Redundant()
     asked = unit.requests(_bare(clean_id, registry))
@@ -26,7 +29,8 @@ def sets_of_new_tools(
     for books in orders:
         written = [next(_accepted(request, books), None) for request in asked]
         given = [tools for tools in written if tools is not None]
-        if len(given) == len(asked):
+        edited = kept is not None and written != [next(_accepted(one, kept), None) for one in asked]
+        if len(given) == len(asked) and not edited:
             found.add(tuple(sorted(map(dumps, unit.new_tools(registry, given)))))
     return found
 

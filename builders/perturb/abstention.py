@@ -269,9 +269,11 @@ def _siblings(sample: Sample) -> list[Tool]:
     ours = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]
     beside = {tool.name: tool for tool in reversed(ours)}
     found = [
-        in_form_of(ours, one.tool, beside[one.gold])
+        formed
         for one in recorded().siblings.get(clean_id_hash(sample.clean_id), ())
-        if one.gold in beside and not any(near_duplicates(one.tool, tool) for tool in sample.tools)
+        if one.gold in beside
+        and not any(near_duplicates(one.tool, tool) for tool in sample.tools)
+        and (formed := in_form_of(ours, one.tool, beside[one.gold])) is not None
     ]
     if not found:
         raise NotApplicable("no_sibling")

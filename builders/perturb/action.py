@@ -280,7 +280,8 @@ class Redundant(Registry):
     how_made = (
         "Up to two new tools per tool of the registry (control tools excepted), written by a model:"
         " related, of another purpose, named by the same convention, and none meant to answer the "
-        "query."
+        "query. The registry gives the keys of the schema, the words for types and the share of required "
+        "parameters; texts and parameters stay as they were written."
     )
     method = "llm"
     applies_to = "every source"
@@ -300,17 +301,17 @@ class Redundant(Registry):
                 ],
             },
             reads="""
-            + tool: find_wine(near: What to look for) Finds a wine.
-            + tool: cancel_table(near: Where, seats: How many) Cancels a table.
-            + tool: rate_menu(near: What to look for) Rates a menu.
+            + tool: find_wine(near) Finds a wine.
+            + tool: cancel_table(near) Cancels a table.
+            + tool: rate_menu(near) Rates a menu.
             + flag: fewer_redundant_tools
             """,
         ),
     )
     flags = MappingProxyType(
         {
-            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool "
-            "or could serve"
+            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool, "
+            "had no form of the registry, or could serve"
         }
     )
     caught_by = "redundant_tools_are_new"
@@ -369,9 +370,10 @@ class Redundant(Registry):
             for tool in tools:
                 again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
                 offered.add(tool.name)
-                if len(fresh) < self.PER_TOOL and not again:
+                formed = None if again else in_form_of(imitated, tool, beside)
+                if len(fresh) < self.PER_TOOL and formed is not None:
                     known.append(tool)
-                    fresh.append(in_form_of(imitated, tool, beside))
+                    fresh.append(formed)
             new += fresh
         return new
 

@@ -14,6 +14,9 @@ from functools import lru_cache
 
 from robustbench_tc.schema import Json, Tool
 
+_SAID = frozenset(("type", "description"))
+"""Keys that every parameter may have."""
+
 _OTHER_NUMBER: dict[Json, str] = {"integer": "number", "number": "integer"}
 
 _SAYING_LITTLE = frozenset(
@@ -22,17 +25,23 @@ _SAYING_LITTLE = frozenset(
 )
 
 
-def in_form_of(registry: Sequence[Tool], tool: Tool, beside: Tool) -> Tool:
-    """The new tool in the form of a registry (without control tools), of which `beside` is one."""
+def in_form_of(registry: Sequence[Tool], tool: Tool, beside: Tool) -> Tool | None:
+    """The new tool in the form of a registry (without control tools), of which `beside` is one.
+
+    None where a parameter has a key that no parameter of the registry has, or one that says more of a type
+    than its name, in a type that the registry has not: it could only be reshaped.
+    """
     own = [inner for one in registry for inner in one.properties.values() if isinstance(inner, dict)]
-    words = [inner.get("type") for inner in own]
+    words, keys = [inner.get("type") for inner in own], _SAID.union(*own)
     entries = next((inner["items"] for inner in own if "items" in inner), None)
     properties: dict[str, Json] = {}
     for name, inner in tool.properties.items():
-        word = _word(inner["type"], words)
-        typed = {key: word if key == "type" else value for key, value in inner.items()}
-        if word == "array" and entries is not None and "items" not in inner:
-            typed = {"type": word, "items": {"type": entries.get("type", "string")}, **typed}
+        word = _word(inner.get("type"), words)
+        if not (inner.keys() <= keys and (word == inner.get("type") or inner.keys() <= _SAID)):
+            return None
+        typed = {"type": word} | {key: value for key, value in inner.items() if key != "type"}
+        if word == "array" and isinstance(entries, dict) and "items" not in inner:
+            typed = {"type": word, "items": {"type": entries.get("type", "string")}} | typed
         properties[name] = typed
     form: dict[str, Json] = {"properties": properties, "required": _required(tool, beside)}
     parameters = {key: form.get(key, value) for key, value in beside.parameters.items()}

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..errors import UserError
 from ..schema import Tool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..audits.judge import Judge, Recorded
+    from ..builders.generators.recorded import Book
 
 
 def make_judge(spec: str, store: Path, max_requests: int | None, folder: Path) -> "Judge":
@@ -18,8 +22,9 @@ def make_judge(spec: str, store: Path, max_requests: int | None, folder: Path) -
 
     name, _, path = spec.partition(":")
     if name == "recorded":
-        return Chain(recorded_judge(), recorded_judge(Path(path))) if path else replayed_judge(folder)
-    return Chain(recorded_judge(), live_judge(spec, store, max_requests))
+        first = recorded_judge(build=folder)
+        return Chain(first, recorded_judge(Path(path), folder)) if path else replayed_judge(folder)
+    return Chain(recorded_judge(build=folder), live_judge(spec, store, max_requests))
 
 
 def second_opinion(spec: str, store: Path, max_requests: int | None) -> "Judge":
@@ -47,11 +52,26 @@ def replayed_judge(folder: Path) -> "Judge":
     from ..io.audit_files import JUDGMENTS
 
     stored = folder / JUDGMENTS
-    return Chain(recorded_judge(), Stored(stored)) if stored.is_file() else recorded_judge()
+    first = recorded_judge(build=folder)
+    return Chain(first, Stored(stored)) if stored.is_file() else first
 
 
-def recorded_judge(path: Path | None = None) -> "Recorded":
-    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
+def _kept_answers(build: Path) -> "Sequence[Book] | None":
+    """What the build kept; nothing of a file that cannot be read, which provenance names."""
+    from ..builders.generations import NAME
+    from ..builders.generators.recorded import from_path
+
+    try:
+        return from_path(build / NAME) if (build / NAME).is_file() else None
+    except UserError:
+        return ()
+
+
+def recorded_judge(path: Path | None = None, build: Path | None = None) -> "Recorded":
+    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys.
+
+    `build`: the answers that it kept have to be those that were judged.
+    """
     from ..audits.judge import Answer, Judgment, Recorded
     from ..audits.rows import NewTool, Pair
     from ..builders.generators.recorded import (
@@ -72,9 +92,11 @@ def recorded_judge(path: Path | None = None) -> "Recorded":
     if path is not None:
         orders = [from_path(path)] if served else []
 
+    kept = None if build is None else _kept_answers(build)
+
     @lru_cache(1)  # the new tools of a row come one after the other
     def made(clean_id: str, registry: str) -> set[tuple[str, ...]]:
-        return sets_of_new_tools(clean_id, msgspec.json.decode(registry, type=list[Tool]), orders)
+        return sets_of_new_tools(clean_id, msgspec.json.decode(registry, type=list[Tool]), orders, kept)
 
     def find(pair: Pair) -> Judgment | None:
         request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.schema import GOLD_NOT_STATED, Sample, dumps, loads, parameter_hashes, tool_hash
+from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
 from robustbench_tc.steps import steps
 
 from .hygiene.rows import HYGIENE, RowTexts
@@ -83,8 +83,15 @@ class NewTool(msgspec.Struct, frozen=True):
     clean_id: str = ""
     gold: str = ""
     """JSON text of the tool that does answer it: canaries are made of it."""
-    own: tuple[str, ...] = ()
-    """`parameter_hash` of the parameters that no tool of the clean registry has."""
+    registry: str = "[]"
+    """JSON text of the tools that the row had before, in their order."""
+    together: tuple[str, ...] = ()
+    """JSON text of all new tools of the row, sorted: what was judged is the set."""
+
+    @property
+    def definition(self) -> str:
+        """JSON text of the tool."""
+        return dumps(Tool(self.name, self.description, loads(self.parameters)))
 
     @property
     def hash(self) -> str:
@@ -290,16 +297,13 @@ def _collect(row: Sample, found: Found) -> None:
         return
     query = next((m.content for m in reversed(row.messages) if m.role == "user"), "")
     brought = [c.after for c in row.changes if c.before is None and isinstance(c.after, dict)]
-    ours = [tool for tool in map(msgspec.to_builtins, row.tools) if tool not in brought]
-    known = {one for tool in ours for one in parameter_hashes(tool)}
-    for change in row.changes:
-        new = change.after
-        if change.before is None and isinstance(new, dict):
-            shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
-            own = tuple(one for one in parameter_hashes(new) if one not in known)
-            at = row.gold_tool_index
-            gold = dumps(row.tools[at]) if at is not None and 0 <= at < len(row.tools) else ""
-            found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, gold, own), row.id)
+    registry = dumps([tool for tool in map(msgspec.to_builtins, row.tools) if tool not in brought])
+    together = tuple(sorted(map(dumps, brought)))
+    at = row.gold_tool_index
+    gold = dumps(row.tools[at]) if at is not None and 0 <= at < len(row.tools) else ""
+    for new in brought:
+        shown = str(new["name"]), str(new["description"]), dumps(new["parameters"])
+        found.new_tools.setdefault(NewTool(query, *shown, row.clean_id, gold, registry, together), row.id)
 
 
 def _decode(raw: dict[str, Any]) -> tuple[Sample, bool]:

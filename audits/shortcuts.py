@@ -24,6 +24,9 @@ from .report import Check, Failure, Shortcut, check, not_run
 SOLVED = Fraction(9, 10)
 """Above this share a type counts as solved."""
 
+SOLVED_AMONG_SIBLINGS = Fraction(1, 2)
+"""So does one with new tools beside each original: chance is a sixth, half is far above it."""
+
 COLUMNS = ["clean_id", "tools", "golden_answers", "gold_tool_index"]
 """What is read of a row: no message is among it."""
 
@@ -102,7 +105,10 @@ def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:
 def solved_by(one: Shortcut) -> str:
     """By what a type is solved, in words; "" for one that is not."""
     scores = {**one.right, "the classifier": one.classifier}
-    above = {name: n for name, n in scores.items() if one.rows and Fraction(n, one.rows) > SOLVED}
+    limit = SOLVED
+    if taxonomy.known(one.type_code) and taxonomy.get(one.type_code).channel == "siblings":
+        limit = SOLVED_AMONG_SIBLINGS
+    above = {name: n for name, n in scores.items() if one.rows and Fraction(n, one.rows) > limit}
     if not above:
         return ""
     name = max(above, key=lambda name: above[name])

@@ -124,16 +124,17 @@ def redundant_tools_are_new(row: Sample, clean: Sample) -> Verdict:
 def redundant_tools_have_their_registrys_style(row: Sample, clean: Sample) -> Verdict:
     """A key or a type that a registry's own tools never have gives its new tools away without any reading."""
     ours = [tool for tool in clean.tools if tool.name not in CONTROL_TOOLS]
-    marks = set[str]().union(*map(_marks, ours))
-    longest = max((len(tool.properties) for tool in ours), default=0)
+    marks = set[str]().union(*map(_marks, ours)) | _ANYWHERE
     for new in added_tools(row, clean) or []:
-        if len(new.properties) > longest:
-            return "a new tool has more parameters than any tool of its registry"
         if foreign := sorted(_marks(new) - marks):
             return f"a new tool has {foreign[0]}, which no tool of its registry has"
         if not any(list(new.parameters) == list(tool.parameters) for tool in ours):
             return "a new tool's schema has other keys than those of its registry"
     return HOLDS
+
+
+_ANYWHERE = frozenset(("the key 'type'", "the key 'description'", "the type 'string'"))
+"""What a new tool may have in every registry: a type, words, and texts where there is no better word."""
 
 
 def _marks(tool: Tool) -> set[str]:

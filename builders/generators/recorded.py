@@ -8,7 +8,7 @@ edits of the text they are made in. It is tracked: models wrote it once, no buil
     ["text", "query_paraphrase", "5f0c…", "Which …?"]                       an answer
     ["edits", "realistic_typos", "77ab…", [[1, "in", "ni"], [17, "t", ""]]]  offset, old, new
     ["score", "query_paraphrase", "5f0c…", "9d1e…", 4, "…"]                  a judgment, by hash of the answer
-    ["serves", "31ab…", false, "…", ["8e02…"]]             whether a new tool serves a sample, by hash of both
+    ["serves", "31ab…", false, "…"]                        whether a new tool serves a sample, by hash of both
     ["sample", "c04d…"]                                    a sample that new tools were written for
 
     ["refused", "language_es", "1f3c…", "not_judged"]      why there is no text: not written, or not judged
@@ -33,7 +33,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Json, clean_id_hash, dumps, parameter_hash, parameter_hashes, tool_hash
+from robustbench_tc.schema import Json, clean_id_hash, dumps, tool_hash
 
 from ..perturb.abstention_recorded import Edit, apply_edits
 from ..perturb.base import Text, TextRequest
@@ -75,7 +75,6 @@ class _Serves(msgspec.Struct, frozen=True, array_like=True, tag="serves"):
     key: str
     serves: bool
     reason: str
-    parameters: tuple[str, ...]
 
 
 class _Sample(msgspec.Struct, frozen=True, array_like=True, tag="sample"):
@@ -106,8 +105,6 @@ class Served(msgspec.Struct, frozen=True):
     reason: str
     judge: str
     """`recorded` or `hand-written`."""
-    parameters: frozenset[str] = frozenset()
-    """`parameter_hash` of each parameter that the judge was shown."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -337,9 +334,7 @@ def load_served(path: Path | None = None) -> dict[str, Served]:
 
 def _packed_served(lines: Iterable[Line]) -> dict[str, Served]:
     return {
-        line.key: Served(line.serves, line.reason, "recorded", frozenset(line.parameters))
-        for line in lines
-        if isinstance(line, _Serves)
+        line.key: Served(line.serves, line.reason, "recorded") for line in lines if isinstance(line, _Serves)
     }
 
 
@@ -348,20 +343,15 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
     path = folder / "redundant_judgments.jsonl"
     if not path.is_file():
         return
-    written: dict[tuple[str, str], set[str]] = {}
-    for answer in _read(folder / "generations.jsonl", Answer):
-        for tool in answer.output if writes_tools(answer.kind) else ():
-            # without a description too: the registry's parameters may have none
-            shown = {
-                *parameter_hashes(tool),
-                *(parameter_hash(n, "") for n in tool["parameters"]["properties"]),
-            }
-            written.setdefault((tool["name"], tool["description"]), set()).update(shown)
+    written = {
+        (tool["name"], tool["description"])
+        for answer in _read(folder / "generations.jsonl", Answer)
+        for tool in (answer.output if writes_tools(answer.kind) else ())
+    }
     for number, line in _lines(path, _ServedLine):
-        shown_then = written.get((line.tool, line.description))
-        if shown_then is None:
+        if (line.tool, line.description) not in written:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
-        said = Served(line.serves, line.reason, judge, frozenset(shown_then))
+        said = Served(line.serves, line.reason, judge)
         yield tool_hash(line.clean_id, line.tool, line.description), said
 
 
@@ -399,7 +389,7 @@ def pack(folder: Path) -> bytes:
     lines += _packed_translations(folder)
     lines += [_Sample(key) for key in _samples(folder)]
     for key, found in _served(folder, "recorded"):
-        lines.append(_Serves(key, found.serves, found.reason, tuple(sorted(found.parameters))))
+        lines.append(_Serves(key, found.serves, found.reason))
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
 
 

@@ -18,7 +18,7 @@ from .abstention_recorded import Judged, names_hash, recorded
 from .base import Case, Context, NotApplicable, Perturbation, register
 from .query import called_in_history
 from .registry import insert, plain
-from .style import near_duplicates, styled
+from .style import in_form_of, near_duplicates
 
 NOTHING: tuple[GoldenAnswer, ...] = ((),)
 """The one accepted answer of a row in which no call is right."""
@@ -206,9 +206,8 @@ class NearMiss(NoCall):
     what_is_modified = "As gold_removed, and a tool that looks like the gold and does another job enters."
     how_made = (
         "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "
-        "`redundant`) enters at a seeded place, in the schema style of the registry. A judge found that "
-        "calling "
-        "it could not serve the request."
+        "`redundant`) enters at a seeded place, in the form of the registry (its keys, type words and share "
+        "of required parameters). A judge found that calling it could not serve the request."
     )
     may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
     rows = Rows(paper=76, bundled=36, full=71)
@@ -267,13 +266,15 @@ class NearMiss(NoCall):
 
 
 def _siblings(sample: Sample) -> list[Tool]:
-    """The tools that may enter, styled. Raises NotApplicable(`no_sibling`)."""
+    """The tools that may enter, in the form of the registry. Raises NotApplicable(`no_sibling`)."""
     ours = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]
     beside = {tool.name: tool for tool in reversed(ours)}
     found = [
-        styled([(one.tool, beside[one.gold])], ours)[0]
+        formed
         for one in recorded().siblings.get(clean_id_hash(sample.clean_id), ())
-        if one.gold in beside and not any(near_duplicates(one.tool, tool) for tool in sample.tools)
+        if one.gold in beside
+        and not any(near_duplicates(one.tool, tool) for tool in sample.tools)
+        and (formed := in_form_of(ours, one.tool, beside[one.gold])) is not None
     ]
     if not found:
         raise NotApplicable("no_sibling")

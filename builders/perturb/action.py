@@ -40,7 +40,7 @@ from .registry import (
     plain,
     surplus,
 )
-from .style import near_duplicates, styled
+from .style import in_form_of, near_duplicates
 
 
 class Registry(Perturbation):
@@ -280,7 +280,8 @@ class Redundant(Registry):
     how_made = (
         "Up to two new tools per tool of the registry (control tools excepted), written by a model:"
         " related, of another purpose, named by the same convention, and none meant to answer the "
-        "query."
+        "query. The registry gives the keys of the schema, the words for types and the share of required "
+        "parameters; texts and parameters stay as they were written."
     )
     method = "llm"
     applies_to = "every source"
@@ -300,15 +301,18 @@ class Redundant(Registry):
                 ],
             },
             reads="""
-            + tool: find_wine(near: What to look for) Finds a wine.
-            + tool: cancel_table(near: Where, seats: How many) Cancels a table.
-            + tool: rate_menu(near: What to look for) Rates a menu.
+            + tool: find_wine(near) Finds a wine.
+            + tool: cancel_table(near) Cancels a table.
+            + tool: rate_menu(near) Rates a menu.
             + flag: fewer_redundant_tools
             """,
         ),
     )
     flags = MappingProxyType(
-        {"fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool"}
+        {
+            "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool, "
+            "had no form of the registry, or could serve"
+        }
     )
     caught_by = "redundant_tools_are_new"
 
@@ -338,38 +342,40 @@ class Redundant(Registry):
 
         Raises NotApplicable(`no_new_tool`) where none is left.
         """
-        known = list(sample.tools)
-        offered = set[str]()  # the first tool of a name is the one that its judgment is about
-        pairs: list[tuple[Tool, Tool]] = []
-        generators = set()
-        short = False
-        imitated = [tool for tool in sample.tools if tool.name not in CONTROL_TOOLS]
-        for request, beside in zip(self.requests(sample), imitated, strict=True):
-            text = context.text(request)
-            fresh: list[Tool] = []
-            for tool in msgspec.convert(text.value, list[Tool]):
-                again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
-                offered.add(tool.name)
-                if len(fresh) < self.PER_TOOL and not again:
-                    known.append(tool)
-                    fresh.append(tool)
-            short = short or len(fresh) < self.PER_TOOL
-            if fresh:
-                generators.add(text.generator)
-            pairs += [(tool, beside) for tool in fresh]
-        if not pairs:
+        texts = [context.text(request) for request in self.requests(sample)]
+        new = self.new_tools(sample.tools, [msgspec.convert(text.value, list[Tool]) for text in texts])
+        if not new:
             raise NotApplicable("no_new_tool")
-        new = styled(pairs, imitated)
+        short = len(new) < self.PER_TOOL * len(texts)
         tools = insert(sample.tools, new, rng)
         index = sample.gold_tool_index
         return self.row(
             sample,
             added(tools, new),
-            generator="+".join(sorted(generators)),
+            generator="+".join(sorted({text.generator for text in texts})),
             flags=("fewer_redundant_tools",) if short else (),
             tools=tools,
             gold_tool_index=None if index is None else index_of(tools, sample.tools[index]),
         )
+
+    def new_tools(self, registry: Sequence[Tool], written: Sequence[Sequence[Tool]]) -> list[Tool]:
+        """Of the tools that were written for each tool of the registry (control tools excepted), in its form,
+        those that enter: PER_TOOL at most, none that is all but the same as another."""
+        imitated = [tool for tool in registry if tool.name not in CONTROL_TOOLS]
+        known = list(registry)
+        offered = set[str]()  # the first tool of a name is the one that its judgment is about
+        new: list[Tool] = []
+        for beside, tools in zip(imitated, written, strict=True):
+            fresh: list[Tool] = []
+            for tool in tools:
+                again = tool.name in offered or any(near_duplicates(tool, one) for one in known)
+                offered.add(tool.name)
+                formed = None if again else in_form_of(imitated, tool, beside)
+                if len(fresh) < self.PER_TOOL and formed is not None:
+                    known.append(tool)
+                    fresh.append(formed)
+            new += fresh
+        return new
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """New tools only, with free names, at most PER_TOOL per tool, and the index on the gold tool."""

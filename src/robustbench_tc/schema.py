@@ -374,29 +374,8 @@ def clean_id_hash(clean_id: str) -> str:
 
 
 def tool_hash(clean_id: str, name: str, description: str) -> str:
-    """32 hex digits of a sample's id and what a tool written for it does: under which it was judged.
-
-    The schema is no part of it, nor are the description's case and final full stop: they follow the registry.
-    """
-    return hashlib.sha256(_encode((clean_id, name, _said(description)))).hexdigest()[:32]
-
-
-def parameter_hash(name: str, description: str) -> str:
-    """16 hex digits of what a parameter is called and said to be, its description as in `tool_hash`."""
-    return hashlib.sha256(_encode((name, _said(description)))).hexdigest()[:16]
-
-
-def parameter_hashes(tool: Json) -> tuple[str, ...]:
-    """`parameter_hash` of each parameter of a tool, as JSON; one that is not described has the empty text."""
-    properties = tool["parameters"].get("properties")
-    return tuple(
-        parameter_hash(name, str(inner.get("description") or "") if isinstance(inner, dict) else "")
-        for name, inner in (properties.items() if isinstance(properties, dict) else ())
-    )
-
-
-def _said(description: str) -> str:
-    return " ".join(description.split()).removesuffix(".").casefold()
+    """32 hex digits of a sample's id and what a tool written for it does: under which it was judged."""
+    return hashlib.sha256(_encode((clean_id, name, description))).hexdigest()[:32]
 
 
 def written_hash(row: dict[str, Any]) -> str:

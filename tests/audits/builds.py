@@ -37,7 +37,7 @@ def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditRepo
         golds=answerable.classes,
         self_check=self_check,
         try_blind=try_blind,
-        judge=judge or recorded_judge(),
+        judge=judge or recorded_judge(build=folder),
         **options,
     )
 

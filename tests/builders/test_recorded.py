@@ -119,7 +119,8 @@ def test_whether_a_new_tool_serves_is_kept_for_the_sample_and_what_the_tool_does
         assert {served.reason for served in found.values()} == {"why", ""}
         assert found[tool_hash("a", name, description)].serves
         assert not found[tool_hash("b", name, description)].serves
-        assert found[tool_hash("b", name, "the toll of\n a pass")] == found[tool_hash("b", name, description)]
+        for said in ("the toll of a pass.", "The toll of a pass", "The toll of  a pass."):
+            assert said == description or tool_hash("b", name, said) not in found
         assert tool_hash("a", name, "The toll of two passes.") not in found
         assert tool_hash("c", name, description) not in found
     assert b"open" not in gzip.decompress((tmp_path / "packed.gz").read_bytes()).splitlines()[-1]

@@ -1,10 +1,19 @@
 """The judges that an audit names: recorded ones, a model behind an endpoint, one after the other."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from ..errors import UserError
+from ..schema import Tool
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..audits.judge import Judge, Recorded
+    from ..builders.generators.recorded import Book
 
 
 def make_judge(spec: str, store: Path, max_requests: int | None, folder: Path) -> "Judge":
@@ -13,8 +22,9 @@ def make_judge(spec: str, store: Path, max_requests: int | None, folder: Path) -
 
     name, _, path = spec.partition(":")
     if name == "recorded":
-        return Chain(recorded_judge(), recorded_judge(Path(path))) if path else replayed_judge(folder)
-    return Chain(recorded_judge(), live_judge(spec, store, max_requests))
+        first = recorded_judge(build=folder)
+        return Chain(first, recorded_judge(Path(path), folder)) if path else replayed_judge(folder)
+    return Chain(recorded_judge(build=folder), live_judge(spec, store, max_requests))
 
 
 def second_opinion(spec: str, store: Path, max_requests: int | None) -> "Judge":
@@ -42,19 +52,51 @@ def replayed_judge(folder: Path) -> "Judge":
     from ..io.audit_files import JUDGMENTS
 
     stored = folder / JUDGMENTS
-    return Chain(recorded_judge(), Stored(stored)) if stored.is_file() else recorded_judge()
+    first = recorded_judge(build=folder)
+    return Chain(first, Stored(stored)) if stored.is_file() else first
 
 
-def recorded_judge(path: Path | None = None) -> "Recorded":
-    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys."""
+def _kept_answers(build: Path) -> "Sequence[Book] | None":
+    """What the build kept; nothing of a file that cannot be read, which provenance names."""
+    from ..builders.generations import NAME
+    from ..builders.generators.recorded import from_path
+
+    try:
+        return from_path(build / NAME) if (build / NAME).is_file() else None
+    except UserError:
+        return ()
+
+
+def recorded_judge(path: Path | None = None, build: Path | None = None) -> "Recorded":
+    """The judgments that ship with the package, or those of a folder or file, found by the builder's keys.
+
+    `build`: the answers that it kept have to be those that were judged.
+    """
     from ..audits.judge import Answer, Judgment, Recorded
     from ..audits.rows import NewTool, Pair
-    from ..builders.generators.recorded import judgment_address, load_judgments, load_served
+    from ..builders.generators.recorded import (
+        from_path,
+        judgment_address,
+        load_judgments,
+        load_served,
+        shipped,
+    )
+    from ..builders.generators.siblings import sets_of_new_tools
     from ..builders.perturb.base import TextRequest
 
     known, served = load_judgments(path), load_served(path)
     pinned = path is None  # a file's judgments are its writer's word, whatever they are called in it
     name = "recorded" if path is None else f"file {path.name}"
+
+    orders = [shipped(), shipped(bundled=True)]
+    if path is not None:
+        orders = [from_path(path)] if served else []
+
+    kept = None if build is None else _kept_answers(build)
+
+    @lru_cache(1)  # the new tools of a row come one after the other
+    def made(clean_id: str, registry: str) -> set[tuple[str, ...]]:
+        return sets_of_new_tools(clean_id, msgspec.json.decode(registry, type=list[Tool]), orders, kept)
 
     def find(pair: Pair) -> Judgment | None:
         request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
@@ -65,8 +107,9 @@ def recorded_judge(path: Path | None = None) -> "Recorded":
 
     def find_answer(tool: NewTool) -> Answer | None:
         found = served.get(tool.hash)
-        if found is None or not found.parameters.issuperset(tool.own):
-            return None  # no judge was shown such a tool, or such a parameter of it
+        ours = tool.definition in tool.together
+        if found is None or not ours or tool.together not in made(tool.clean_id, tool.registry):
+            return None  # no judge was shown such a tool, or these tools together
         return Answer(found.serves, found.reason, found.judge if pinned else name, pinned)
 
     return Recorded(find, name, find_answer)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import (
@@ -22,7 +23,7 @@ from robustbench_tc.builders.perturb import (
 from robustbench_tc.builders.perturb.offers import abbreviate, annotation, free_name
 from robustbench_tc.builders.perturb.query import wish_span
 from robustbench_tc.builders.perturb.registry import accepts
-from robustbench_tc.builders.perturb.style import like, near_duplicates, styled
+from robustbench_tc.builders.perturb.style import in_form_of, near_duplicates
 from robustbench_tc.builders.sources import BUNDLED, read, read as read_samples
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Sample, Tool
 from robustbench_tc.seeding import rng
@@ -200,76 +201,71 @@ TOLL = tool(
 )
 
 
-def form(one: Tool) -> tuple[Any, ...]:
-    kinds = [tuple((k, v) for k, v in p.items() if k != "description") for p in one.properties.values()]
-    keys = [tuple(p) for p in one.properties.values()]
-    return tuple(one.parameters), tuple(kinds), tuple(keys), len(one.required)
+def test_the_registry_gives_its_form_and_no_parameter() -> None:
+    new = in_form_of([LIST], TOLL, LIST)
+    assert new == tool(
+        "BridgeToll",
+        "the toll of a bridge",
+        {
+            "axles": {"type": "string", "description": "number of axles"},
+            "bridge": text("name of the bridge"),
+            "harbour": text("Where the bridge is"),
+        },
+    )
+    assert "required" not in new.parameters
 
 
-def test_a_new_tool_takes_the_form_of_a_tool_of_the_registry() -> None:
-    (new,) = styled([(TOLL, LIST)], [LIST])
-    assert form(new) == form(LIST) and "required" not in new.parameters
-    assert new.name == "BridgeToll" and new.description == "The toll of a bridge."
-    assert new.properties["bridge"] == text("Name of the bridge.")
-    assert new.properties["harbour"] == text("The harbour."), "described as in the registry"
+def test_a_number_takes_the_word_for_numbers_of_the_registry() -> None:
+    count = tool("Count", "Counts.", {"km": {"type": "number"}}, required=[])
+    new = in_form_of([count], TOLL, count)
+    assert new is not None and new.properties["axles"]["type"] == "number"
+    assert new.properties["bridge"]["type"] == "string" and new.required == ()
 
 
-def test_forms_are_those_of_the_registry_each_twice_at_most() -> None:
-    registry = [LIST, PLAIN]
-    new = [(tool(f"t{i}", "Does.", {"a": text("An a."), "b": text("A b.")}), LIST) for i in range(4)]
-    assert sorted(map(str, map(form, styled(new, registry)))) == sorted(map(str, map(form, registry * 2)))
-    assert styled(new, registry) == styled(new, registry)
-
-
-def test_what_the_form_lacks_comes_from_the_tool_it_stands_beside() -> None:
-    (new,) = styled([(PLAIN, LIST)], [LIST])
-    assert new.properties == LIST.properties
-    (short,) = styled([(LIST, PLAIN)], [PLAIN])
-    assert not short.properties and short.parameters == {"type": "object", "properties": {}}
-
-
-def test_a_parameter_with_more_than_a_type_is_borrowed_whole() -> None:
-    unit = {"type": "string", "description": "The unit.", "enum": ["m", "ft"], "default": "m"}
-    model = tool("Depth", "Tells the depth.", {"place": text("The place."), "unit": unit}, required=["place"])
-    (new,) = styled([(TOLL, model)], [model])
-    assert form(new) == form(model) and new.properties["unit"] == unit and new.required == ("bridge",)
+def test_an_array_is_written_with_the_keys_of_the_registry() -> None:
+    days = {"type": "array", "items": {"type": "number"}, "description": "The days."}
+    new = in_form_of([tool("A", "a", {"days": days})], tool("B", "b", {"x": {"type": "array"}}), PLAIN)
+    assert new is not None and new.properties["x"] == {"type": "array", "items": {"type": "number"}}
 
 
 @pytest.mark.parametrize(
-    ("own", "slot", "wanted"),
-    [
-        ({"axles": {"type": "integer"}}, {"place": {"type": "string"}}, {"axles": {"type": "string"}}),
-        ({"km": {"type": "number"}}, {"count": {"type": "integer"}}, {"km": {"type": "integer"}}),
-        ({"name": {"type": "string"}}, {"count": {"type": "integer"}}, {"count": {"type": "integer"}}),
-        ({"open": {"type": "boolean"}}, {"count": {"type": "integer"}}, {"count": {"type": "integer"}}),
-        (
-            {"unit": {"type": "string", "enum": ["m", "ft"]}},
-            {"place": {"type": "string"}},
-            {"place": {"type": "string"}},
+    "inner", [{"type": "string", "enum": ["m"]}, {"type": "array", "items": {"type": "string"}}]
+)
+def test_a_tool_that_could_only_be_reshaped_is_left_out(inner: dict[str, Any]) -> None:
+    assert in_form_of([LIST], tool("New", "Does.", {"x": inner}), LIST) is None
+
+
+WRITTEN = st.builds(
+    lambda name, said, inner, needs: tool(
+        name, said, inner, required=[one for one, need in zip(inner, needs, strict=False) if need]
+    ),
+    st.text("abc", min_size=1),
+    st.text("ab. "),
+    st.dictionaries(
+        st.text("abcde", min_size=1, max_size=2),
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(("string", "integer", "number", "boolean", "array")),
+                "description": st.text("xY."),
+            }
         ),
-    ],
-    ids=["number-as-text", "number-as-number", "text-as-number", "boolean-as-number", "choice-as-text"],
+        max_size=5,
+    ),
+    st.lists(st.booleans(), min_size=5, max_size=5),
 )
-def test_a_parameter_takes_a_type_in_which_it_can_be_said_and_no_other(
-    own: dict[str, Any], slot: dict[str, Any], wanted: dict[str, Any]
-) -> None:
-    """Where it cannot be said, the model's own parameter stands in its place."""
-    (new,) = styled([(tool("New", "Does.", own), PLAIN)], [tool("Model", "Does.", slot)])
-    assert new.properties == wanted
 
 
-@pytest.mark.parametrize(
-    ("said", "model", "wanted"),
-    [
-        ("lists it", "Finds it.", "Lists it."),
-        ("Lists it.", "finds it", "lists it"),
-        ("GPS position.", "finds it", "GPS position"),
-        ("Is it?", "Finds it.", "Is it?"),
-        ("Lists it.", "", "Lists it."),
-    ],
-)
-def test_habits_of_a_description(said: str, model: str, wanted: str) -> None:
-    assert like(said, model) == wanted
+@given(st.lists(WRITTEN, min_size=1, max_size=3), WRITTEN)
+def test_nothing_is_copied_padded_or_cut(registry: list[Tool], written: Tool) -> None:
+    new, beside = in_form_of(registry, written, registry[0]), registry[0]
+    assert new is not None and (new.name, new.description) == (written.name, written.description)
+    assert list(new.properties) == list(written.properties)
+    words = {inner["type"] for one in registry for inner in one.properties.values()} | {"string"}
+    for name, inner in new.properties.items():
+        assert inner["description"] == written.properties[name]["description"] and inner["type"] in words
+    for share in (0, 1):  # none required stays none, all stays all
+        if beside.properties and len(beside.required) == share * len(beside.properties):
+            assert len(new.required) == share * len(new.properties)
 
 
 DUPLICATES = [

@@ -28,23 +28,28 @@ _BEHIND = re.compile(rf"[ \t]*(?:#+|//|--(?!>)|/\*|<!--)?[ \t]*(?:→|->|=>|⇒|
 
 _COMMENT = re.compile(r"[ \t]*(?:#+|//|--|/\*|<!--)[ \t]*")
 _NEXT_LINE = re.compile(
-    rf"\s*(?:#+ ?)?(?:\w{{1,12}}[:=] ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))",
+    rf"\s*(?:reply|answer|result|response|output)[:=] ?(?:none|null|nothing)\b|\s*(?:\w[\w ]{{0,20}}[:=][^\n]{{0,24}}\n){{0,3}}\s*(?:#+ ?)?(?:\w{{1,12}}[:=] ?)?(?:→|->|=>|⇒|➜|\w*error:|traceback|{_STATUS}(?=[^\n.]{{0,48}}$))",
     re.MULTILINE,
 )
+_STATUS_ABOVE = re.compile(
+    rf"(?:^|\n)\W*(?:\w{{1,12}} )?(?:status|state|outcome)\W{{1,4}}{_STATUS}\W*\n[^\n]*\Z"
+)
 _LOGGED = re.compile(
-    r"[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]"
+    r"\s*(?:#(?!#)|//|<!--|/\*|~~|:\w{1,24}:)\s*\Z|[\s>*•\-\d.)]{0,12}\[[ xX✓✔✗✘]\]|[\s>*•\-\d.)]{0,12}\[?(?:[A-Z][a-z]{2} [ \d]?\d )?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?[\]. ]"
     r"|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|FAIL(?:ED|URE)?|TIMEOUT|TIMED OUT|CANCELLED)\b|[45]\d\d\b"
     r"|[✗✘❌✓✔✅⏱⌛⚠])"
 )
 """The beginning of a line of a log: a time, a level, a status."""
 
 _PROMPT = re.compile(r"\s*(?:>>>|\$|In \[\d+\]:)\s*")
-_ITEM = re.compile(r"[ \t>]*(?:[-*•▪‣+–—|]|\(?\d{1,3}[.):]|\w{1,12} #?\d{1,3}:)[^\n]{0,40}")
+_ITEM = re.compile(r"[ \t>]*(?:[-*•▪‣+–—|]|\(?(?:\d{1,3}|[a-z])[.):]|\w{1,12} #?\d{1,3}:)[^\n]{0,40}")
 _SET_OFF = re.compile(r"[ \t]*+(?:[-–—]{1,3}(?!>)|#|//|\(|（|\[|【|<!--|/\*|--)")
 _THOUGHT_LINE = re.compile(
     r"(?:\n|\A)(?P<line>[ \t*_]{0,4}(?i:thought)[ \t]?\d{0,3}[*_]{0,3}[:：][^\n]*)\n\s*\Z"
 )
 _FULL_STOP = re.compile(r"[ \t]*+[.。।!！؟…]+[\"'”’)*`]*+[ \t]*+")
+_GOES_ON = re.compile(r"[`\s]*\n[ \t]*[a-z]{2,16} ")
+"""A sentence that goes on below a call."""
 _QUESTIONS = ("?", "？", "؟")
 _SENTENCES = 3
 
@@ -116,28 +121,32 @@ def cue(text: str, group: Group, limit: int) -> str | None:
         return None
     if lead.line.lstrip().startswith("|") or "|" in tail.line:
         return "table"
-    if lead.fence in ("diff", "patch"):
+    if lead.fence in ("diff", "patch", "@@"):
         return "diff"
     cues = cues_for(lead.clause + lead.heading + tail.text)
     if _has_outcome(text, group, lead, tail, cues):
         return "outcome"
-    announced = _announces(lead.clause, cues) if lead.inline or tail.line else False
+    inline = lead.inline or (not (lead.colon or lead.ended) and _GOES_ON.match(text, group.end) is not None)
+    announced = _announces(lead.clause, cues) if inline or tail.line else False
     if tail.line and (reason := _text_behind(tail.line, announced)) is not None:
         return reason
-    if lead.inline and not lead.colon and not announced:
+    if lead.clause and inline and not lead.colon and not announced:
         return "inline"
     if lead.line.lstrip().startswith(">") and not lead.colon:
         return "block quotation"
     names = [finding.call.name.lower() for one in group.members for finding in one.findings]
+    call = text[group.start : group.end].lower()
     question = tail.line.startswith(_QUESTIONS)
-    return _governed(lead, cues, names, question=question) or _said_after(tail, cues)
+    return _governed(lead, cues, names, call, question=question) or _said_after(tail, cues)
 
 
 def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled) -> bool:
     """Whether the lines of a group say what came of its calls, outside their brackets: a status in front of one
     or behind it, whatever an arrow points at, a line of a log, or what a console printed."""
-    if _LOGGED.match(lead.line) or (
-        _PROMPT.fullmatch(lead.line) and tail.text.partition("\n")[2].strip("` \t\n")
+    if (
+        _LOGGED.match(lead.line)
+        or (_PROMPT.fullmatch(lead.line) and tail.text.partition("\n")[2].strip("` \t\n"))
+        or _STATUS_ABOVE.search(text[max(0, group.start - 120) : group.start].lower())
     ):
         return True
     for member in group.members:
@@ -186,69 +195,58 @@ def _is_subject(name: str, clause: str, cues: Compiled) -> bool:
     return at >= 0 and cues.does.match(clause[at + len(name) :].lstrip("`*\"'()")) is not None
 
 
-def _governed(lead: Lead, cues: Compiled, names: Sequence[str] = (), *, question: bool = False) -> str | None:
+def _governed(
+    lead: Lead, cues: Compiled, names: Sequence[str] = (), call: str = "", *, question: bool = False
+) -> str | None:
     """The cue of the last clause in front, or of its heading, that has the call as its object. `names` are those
-    of the called tools; `question`: a question mark stands right behind the call."""
+    of the called tools, `call` what is written; `question`: a question mark stands right behind it."""
     if lead.heading and cues.announced.search(lead.heading) is None:
-        of_headings = (cues.label, cues.example, cues.described, cues.deferred)
-        if any(pattern.search(lead.heading) for pattern in of_headings):
+        of_headings = (cues.example, cues.described, cues.deferred)
+        if any(one.search(lead.heading) for one in of_headings) or _is_label(lead.heading + ":", call, cues):
             return "heading"
     if not lead.clause:
         return None
-    if lead.ended:
-        return _governed_by_sentence(lead.clause, names, cues)
     so, turn = _last(cues.so, lead.clause), _last(cues.turn, lead.clause)
     clause = lead.clause[max(so, turn, 0) :].strip()
     announced = _last(cues.announced, clause)
-    if cues.asked.search(clause) or ((announced < 0 or question) and cues.asked.search(clause + "?")):
+    if cues.asked.search(clause) or (
+        ((announced < 0 and not lead.ended) or question) and cues.asked.search(clause + "?")
+    ):
         return "asked"
-    if cues.deferred.search(clause):
-        return "deferred"
-    caused = _last(cues.cause, clause)
-    if caused > 0:
-        clause = clause[caused:]
-        announced = _last(cues.announced, clause)
-    for name, pattern in (("refused", cues.refused), ("supposed", cues.supposed), ("example", cues.example)):
-        last = _last(pattern, clause)
-        if last >= 0 and last >= announced:
-            return name
-    if announced >= 0:
-        return None
-    if so <= turn and (cues.reported.search(clause) or (lead.colon and cues.past.search(clause))):
-        return "reported"
-    if cues.label.search(clause):
-        return "label"
-    if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
-        return "described"
-    return None
-
-
-def _governed_by_sentence(clause: str, names: Sequence[str], cues: Compiled) -> str | None:
-    """The cue of a sentence that ended before the call: it must point at the call, be about the tool, or end in a
-    verb that has nothing else for its object."""
-    if cues.asked.search(clause):
-        return "asked"
-    announced = _last(cues.announced, clause)
+    # A sentence that ended before the call must point at it, or end in a verb that has no other object.
     lacks_object = len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
-    if lacks_object or cues.this_call.search(clause):
-        for name, pattern in (
-            ("refused", cues.refused),
-            ("supposed", cues.supposed),
-            ("deferred", cues.deferred),
-        ):
-            last = _last(pattern, clause)
-            if last >= 0 and last >= announced:
-                return name
+    if not lead.ended or cues.this_call.search(clause) or lacks_object:
+        if cues.deferred.search(clause) or cues.deferred.match(lead.clause, max(so, 0)):
+            return "deferred"
+        clause = clause[max(_last(cues.cause, clause), 0) :]
+        announced = _last(cues.announced, clause)
+        if announced >= 0 and (aside := cues.aside.search(clause, announced)) is not None:
+            clause = clause[: aside.start()]
+        if announced <= max(_last(one, clause) for one in (cues.refused, cues.negated, cues.supposed)) >= 0:
+            return "refused"
         # "This request timed out." speaks of the call before.
-        if announced < 0 and cues.reported.search(clause) and not cues.outcome.search(clause):
+        told = cues.reported.search(clause) or (lead.colon and cues.past.search(clause))
+        if announced < 0 and so <= turn and told and not (lead.ended and cues.outcome.search(clause)):
             return "reported"
     if announced >= 0:
-        return None
-    if _FULL_STOP.search(clause) is None and (cues.label.search(clause) or cues.example.search(clause)):
+        return "example" * (not lead.ended and _last(cues.example, clause) >= announced) or None
+    if _FULL_STOP.search(clause) is None and (
+        cues.example.search(clause) or _is_label(clause + (":" * lead.colon or "." * lead.ended), call, cues)
+    ):
         return "label"
     if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
         return "described"
     return None
+
+
+def _is_label(clause: str, call: str, cues: Compiled) -> bool:
+    """Whether a clause without a verb names a call of the past, or something that is no call and not in this one."""
+    label = clause.replace("_", " ")
+    if cues.label.search(label.rstrip(":.")) is not None:
+        return True
+    return cues.named.search(label) is not None and not any(
+        len(word) > 3 and word in call for word in label.rstrip(":.").split()
+    )
 
 
 def _said_after(tail: Tail, cues: Compiled) -> str | None:

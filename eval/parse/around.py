@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from .found import Found
@@ -16,7 +17,13 @@ _MARKS = "\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\ufeff"
 _LAYOUT = " \t\r\n`*_\"'“”‘’«[({<•→➜➡=-" + _MARKS
 _CLOSING_SIGNS = " \t`*_;,)]}\"'”’»।" + _MARKS
 _FENCE_LINE = re.compile(r"[ \t>]*(?:```|~~~)[\w+-]{0,20}[ \t]*")
-_FENCE_OPENS = re.compile(r"^[ \t>]*(?:```|~~~)([\w+-]{0,20})", re.MULTILINE)
+_FENCE_OPENS = re.compile(r"^(?:[ \t>]*(?:```|~~~)|(?=diff --git )|(?=@@ ))([\w+-]{0,20}|@@)", re.MULTILINE)
+_GOES_ON = re.compile(
+    r"\b(?:with|using|by|via|to|for|of|as|is|was)\Z|\b(?:following|below)\b|以下|下面|siguiente",
+    re.IGNORECASE,
+)
+"""A sentence that is not over, or points at what comes: as if it ended in a colon."""
+_LISTED = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?\d{1,3}[.)])[ \t]|[ \t]*\Z")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _QUOTATION = re.compile(
     r"(?=[\"“«「'])(?:\"[^\"]{1,500}\"|“[^”]{1,500}”|«[^»]{1,500}»|「[^」]{1,500}」|(?<!\w)'[^'\n]{8,500}'(?!\w))"
@@ -26,6 +33,8 @@ _QUOTATION = re.compile(
 _BULLET_LINE = re.compile(
     r"[ \t>]*(?:[-*•▪‣+–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)]|#{1,6})[ \t]*(?:\[[ xX]?\][ \t]*)?"
 )
+_ITEMS = re.compile(r"(?:\n[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t][^\n]*)+(?=\n[^\n]*\Z)")
+"""The items of a list above the item that ends a text."""
 _TAG_BEFORE = re.compile(r"(?:<[^<>\n]{1,64}>|\[[A-Za-z_]{3,24}\])\s*\Z")
 _WORD_BETWEEN_TOKENS = re.compile(r"(?<=>)\s?(?:function|tools)\s?\Z")
 _TAGS_BEHIND = re.compile(r"(?:\s*<[^<>\n]{1,64}>|\s*\[/?[A-Za-z_]{3,24}\])*+")
@@ -41,12 +50,14 @@ _CODE_LEAD = re.compile(
     r"|(?:\A|(?<=[\s`;]))(?:await|return|yield) \Z|print ?\( ?\Z"
 )
 _END = re.compile(
-    r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n(?=[ \t]*[A-Z])|\n[ \t]*\n|\n[ \t]*(?=[-*•#>|]"
-    r"|\d{1,3}[.)]))[\"'”’)\]*`]*\s*"
+    r"(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？；]|[;:：](?=\s)|\n(?=[ \t]*[A-Z])|\n[ \t]*\n| [–—](?= )|\n[ \t]*(?=[-*•#>|]"
+    r"|\d{1,3}[.)])|\n(?=[ \t]*[\w -]{1,24}\Z))[\"'”’)\]*`]*\s*"
 )
-_SENTENCE_END = re.compile(r"[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？]|\n")
+_SENTENCE = re.compile(r"(?s:.+?)(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？]|\n|\Z)")
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|p\. ?ej|etc|vs|mr|dr)\.", re.IGNORECASE)
-_HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t]+([^\n]{1,120})|\*\*([^\n*]{1,120})\*\*:?)[ \t]*")
+_HEADING = re.compile(
+    r"[ \t]*(?:#(?:#{1,5}[ \t]+|[ \t]+(?![a-z]))([^\n]{1,120})|\*\*([^\n*]{1,120})\*\*:?)[ \t]*"
+)
 _UNDERLINE = re.compile(r"[=-]{3,80}[ \t]*")
 
 
@@ -119,6 +130,8 @@ def lead_of(text: str, start: int) -> Lead:
     base = max(0, start - NEAR)
     before = _without_code(text[base:start])
     line = before[before.rfind("\n") + 1 :]
+    if _LISTED.match(line):
+        before = _ITEMS.sub("", before)
     fences = _FENCE_OPENS.findall(before)
     inline = any(sign.isalnum() for sign in _stripped(line))
     front = _QUOTATION.sub("_", _stripped(before))
@@ -132,6 +145,7 @@ def lead_of(text: str, start: int) -> Lead:
         ends.pop()
     clause = (body[ends[-1] :] if ends else body)[-_LONGEST:]
     clause = _TAGS_IN_FRONT.sub("", clause).lstrip("*_# ")
+    colon = colon or _GOES_ON.search(clause) is not None
     ended = (ended or parted) and not colon
     return Lead(
         clause.lower(),
@@ -168,7 +182,7 @@ def _stripped(before: str) -> str:
 
 
 def _heading(front: str) -> str:
-    lines = front.rstrip().rsplit("\n", 2)[-2:]
+    lines = [line for line in front.rstrip().split("\n")[-12:] if not _LISTED.match(line)][-2:] or [""]
     match = _HEADING.fullmatch(lines[-1])
     if match is not None:
         return match[1] or match[2]
@@ -191,15 +205,5 @@ def tail_of(text: str, end: int, limit: int) -> Tail:
 def sentences_of(text: str, most: int) -> list[str]:
     """The first sentences of a text; a line break ends one too."""
     body = _ABBREVIATED.sub(_without_dots, text)
-    found: list[str] = []
-    at = 0
-    for end in _SENTENCE_END.finditer(body):
-        piece = body[at : end.end()].strip()
-        at = end.end()
-        if any(sign.isalnum() for sign in piece):
-            found.append(piece[:_LONGEST])
-            if len(found) == most:
-                return found
-    if any(sign.isalnum() for sign in body[at:]):
-        found.append(body[at:].strip()[:_LONGEST])
-    return found
+    pieces = (sentence[0].strip()[:_LONGEST] for sentence in _SENTENCE.finditer(body))
+    return list(islice((piece for piece in pieces if any(sign.isalnum() for sign in piece)), most))

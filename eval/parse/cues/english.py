@@ -20,7 +20,7 @@ _PREPARED = (
     r"|shorten|merg|compos|form|mapp|design|produc|deriv|turn|spell|assembl|put together|switch|worked out))"
 )
 """What one does to a call, or thinks, before one makes it."""
-_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost)"
+_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost|saw|heard|hung)"
 _NOT = (
     r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|am|are|is|was|wo|have|has)(?: ?not|n['’]t)"
     r"|['’]m not|better not|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
@@ -40,8 +40,8 @@ _BACK = (
     r"|returns?|ready|reachable|resolved|over|ended|ends?|possible|stable|fixed|lifted|comes?)\b"
 )
 _WHILE = (
-    r"(?:later|tomorrow|(?:an)?other time|next time|eventually|in (?:some|an?|one|two|\d+)(?: few| short)?"
-    r" (?:moment|while|minute|hour|day|week)s?|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
+    r"(?:later|tomorrow|(?:an)?other time|next time|eventually|at \d+|in \w+ ?(?:few |short )?"
+    r"(?:moment|while|min(?:ute)?|h(?:our)?|day|week)s?|after (?:a|some) (?:while|time|pause|break)|in (?:the )?future)"
 )
 _TROUBLE = r"(?:incident|error|time-?out|failure|exception|problem|issue|trouble|crash|outage)s?"
 _NAMES = (
@@ -50,6 +50,32 @@ _NAMES = (
 _SERVICE = r"(?:service|server|endpoint|tool|api)"
 _DO = r"(?:return|take|accept|retrieve|expect|provide|allow|support|receive|compute|calculate|send|list|show)"
 """What tools do."""
+_THING = (
+    r"(?:(?:(?:function|tool|api)[ -]?)?calls?|requests?|attempt|invocations?|execution|tools?|functions?|commands?"
+    r"|quer(?:y|ies)|(?:re)?try|match|choice|actions?|answer|response|output|code|json|python|version|correction|(?:re)?submission|solution"
+    r"|step|arguments|parameters|repeat|number|go|(?:re)?run|round|take|decision|fix|replacement|appel|aufruf|chamada|chiamata"
+    r"|llamadas?|solicitud|fun[ckz]\w+|herramienta|antwort|r[eé]po\w+)"
+)
+"""Nouns for what a reply makes."""
+_IDLE = (
+    r"(?:a?wait|park|keep(?! \w+ing)|hold|stor(?:e|ing)|noted|noting|leav|skip|postpon|defer|queu|shelv|suspend|refrain"
+    r"|stop|abandon|drop(?!ped)|declin|spar|sav(?:e|ing) (?:this|it)|put(?:ting)? (?:\w+ ){0,2}(?:aside|off|away|on hold)"
+    r"|forbid|rul(?:es|ing) out)"
+)
+"""Verbs of what is not done now."""
+_ORDER = rf"{_VERB}e?(?= (?:the|this|it|these|them|an?|again|once|with|now|for|my)\b| ?$)"
+"""A verb without a subject."""
+_OF = r"(?:of|to|for|in|on|with|by|from|at|about|under|before|behind|while)"
+_BEGINS = (
+    rf"(?:again|now|next|then|first|second|third|finally|so|and|or|(?:the )?same|ok(?:ay)?|sure|assistant|to \w+ (?:it|this|that|the)|with the (?:same|\w*correct\w*)"
+    rf"|in (?:progress|order|json|python|code)|(?:this|one|another|second|third|next|last) (?:more )?(?:time|shot)"
+    rf"|(?!{_IDLE}|pend|miss|hang|remain|outstand|regard|concern|fail|stall|upcom|expir)\w+ing|{_PREPARED}i?ed)"
+)
+"""How a phrase begins that has no subject and makes a call."""
+_VERBAL = (
+    r"(?:\b(?:is|are|be|was|were|am|will|would|shall|should|must|can|could|may|might|needs?|needed|have|has|had|do|does"
+    r"|did|i|we|you|it|let|here|me|us|they|there|that|which|what)\b|['’](?:s|ll|re|ve|m|d)\b)"
+)
 _MORE = r"(?![^?]*\b(?:else|also|another|more|other|further)\b)"
 
 CUES = Cues(
@@ -61,6 +87,7 @@ CUES = Cues(
         r"|(?:need|must|should|can)\b(?! ?not|['’]t))|\bmy (?:call|answer|response|next)\b"
         r"|\b(?:i|we) (?:(?:now|then|first|next|thus|again|also|simply|just|instead) )?"
         rf"(?:{_MAKE}|look|get|ask|apply|start|begin|go)\b"
+        rf"|^(?:(?:now|then|again|please),? )?{_ORDER}"
         rf"|(?:^|[,.;:!—–-] ?|\b(?:so|and|now|then|but|okay) )(?:now |then |again )?{_DOING}\b"
         r"|\b(?:re)?try(?:ing)? (?:(?:it|this|that|the \w+) )?again\b"
         r"|\b(?:another|second|new|next|third) (?:try|attempt|call)\b|\bonce (?:more|again)\b|\bretry(?:ing)?\b(?! limit)"
@@ -73,16 +100,24 @@ CUES = Cues(
         r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
     ),
     past=(
-        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?!{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke)\b"
+        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?<!being )(?!{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke)\b"
         r"(?!.*\b(?:is|are|will|would|needs?|must|should|can|requires?)\b)"
     ),
     refused=(
         rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\b(?:not to {_MAKE}|done {_DOING})\b"
         r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|pointless"
-        r"|useless|futile|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
+        r"|useless|futile|it (?:is|seems|would be) (?:un|ir|im)\w+ to|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
         r"|\b(?:no|need|lack(?:ing)?)(?: the)? (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
-        r"\b(?:to|for)\b|\byou cancel\w+"
+        r"\b(?:to|for)\b|\byou cancel\w+|^\W*not (?!sure|only)\w"
     ),
+    negated=(
+        r"\b(?:(?:not|never|nothing|nobody|none|without|cannot|no(?! (?:worr|problem|doubt|matter)\w*))\b|\w+n['’]t\b|['’]t\b"
+        rf"|{_IDLE}|against\b|rather than|instead of"
+        rf"|(?<!\w){_DOING} [^,;:]*\b(?:is|was|would be|makes|seems)\b(?! (?:the|worth|in order|best|needed|required))"
+        r"|still (?!need|ha(?:ve|s) to|must|want|should|require))"
+        r"(?:(?!\b(?:i|we|let)\b)[^,;:—–])*"
+    ),
+    aside=r"[, ](?:that|which|who|whose|since|because|as|although|though|despite|where|so that)\b",
     supposed=(
         r"\b(?:could|might)\b|\b(?:would|i['’]d)(?:['’]ve| have| normally| usually| otherwise)\b"
         r"|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
@@ -91,30 +126,41 @@ CUES = Cues(
         rf"\b(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )(?:once|when(?:ever)?|after|if|as soon as|until"
         rf"|till|should|in case|unless|the moment|provided(?: that)?|assuming(?: that)?) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
         rf"|ha(?:s|ve) (?:been )?){{0,6}}?{_BACK}|\bif (?:you|needed|necessary|required|desired)\b"
-        r"|\b(?:once|as soon as|until) (?:the|there|it|this|that|then|things|everything)\b"
-        rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|retry|try|run|be|used|do|for(?= later)|one)"
-        rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
-        r"|\b(?<!so )(?<!that )you(?:['’]ll| will| would| are)? (?:can|could|may|might|should"
-        r"|must|welcome|free|(?:need|have) to)\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
+        rf"|\b(?:(?:when(?:ever)?|after|if|in case|before) (?!i\b|we\b)|(?:once|as soon as|until|till|unless) (?!more|again))"
+        r"(?:(?!was\b|were\b|did\b|had\b|fails\b)[\w'’-]+ ){0,6}?(?:is|are|has|have|comes|\w+['’]s)\b|\bat that (?:point|time)\b"
+        r"|\b(?:once|as soon as|until) (?!more|again)\w"
+        rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|(?:re)?(?:try|run|send)|be|used|do|for(?= later)|one)"
+        rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^(?:at|from) (?!once|last|first|your)\w+ (?:on )?(?:i|we) (?:will|shall)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
+        r"|\b(?<!so )(?<!that )you(?:['’]ll| (?:can|could|may|might|should|must|will|are (?:welcome|free)|(?:need|have) to))\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
-        r"|\bon your (?:side|end|own|machine|system)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
-        r"|^(?:contact|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
+        r"|\bon your (?:side|end|own|machine|system)\b|, (?:copy|paste|click|forward|contact|ask)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
+        r"|^(?:contact|ping|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
         r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
         r"|leave|wait(?! for)|(?:recommend|suggest|advise) (?:that|you|to|\w+ing))\b"
-        r"|\b(?:users?|anyone|one|someone|admin\w*|support) (?:can|could|may|should|must)\b"
+        r"|\b(?:users?|anyone|one|someone|admin\w*|support|your (?!question|request|query)\w+) (?:can|could|may|should|must)\b"
     ),
     label=(
-        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
+        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|reference|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
         rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|messages?|work|parameters|arguments)"
         rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
         rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
         r"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
         rf"|{_NAMES}(?:\w+ )?(?:{_CALL} )?(?:history|logs?|records?|transcript|trace|to-?do|backlog|queue|plans?|agenda|overview|notes?"
         r"|attempts|retries|roadmap|(?:next )?steps(?: taken)?)\b(?! (?:call|is to (?:call|use)))"
+        rf"|^(?:[\w-]+ ){{0,4}}{_THING} \(?(?:un\w+|not|after|until|when|without|since|in question|on hold|as (?:\w+ed|sent))\b"
         r"|\bfor (?:the|your|my|our) (?:record|reference|information|notes|files|log)s?\b|\bfyi\b"
         r"|^reference$|^for (?!th(?:is|at|e|ese)\b|your (?:request|question|query)|you$)(?:\w+ ){0,2}\w+$|\b(?:so far|to date)$"
-        rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*\b{_TROUBLE}\b|\b(?:retries|attempts) exhausted\b"
+        rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*{_TROUBLE}\b|\b(?:retries|attempts) exhausted\b"
+    ),
+    named=(
+        rf"^(?!(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
+        rf"(?!(?:[\w'’-]+[ ,]+){{0,3}}?(?:this|it|these|following|below)\b)(?!.*{_VERBAL})(?!(?:{_BEGINS})\b|{_ORDER})(?=[\x00-\u024f]*$)(?:[\w().,/#'’-]+ ?){{1,6}}[:.]$"
+        rf"|^(?=.*{_VERBAL}|(?:\S+ ){{0,8}}?{_OF} )(?!.*\b(?:i|we|let|here)\b)(?!(?:{_BEGINS})\b|{_ORDER})"
+        rf"(?!(?:(?!{_OF}\b)[\w'’-]+[ ,]+){{0,4}}?(?:this|it|these|following|below|{_THING})\b)"
+        rf"(?!.*\b(?:this|these|it|following|{_THING}) (?:must|should|needs?|has|is|are|will|would)\b).*:$"
+        rf"|^(?:here|this|that)(?:['’]s| is| are) (?:an?|the|my|our|your) (?!(?:(?!{_OF}\b)[\w'’-]+ ){{0,4}}?(?:{_THING}"
+        r"|one|second|best|only|right|way)\b).*:$"
     ),
     example=(
         rf"\b(?:e\.?g|for (?:example|instance))\b\.?$|^(?:e\.?g|for (?:example|instance))\b|\bsomething like\b|\bsuch as$"
@@ -122,14 +168,14 @@ CUES = Cues(
         rf" (?:\w+ )?(?:{_CALL}|usage)\b|^(?:an? |some )?(?:examples?|sample|template)$"
     ),
     asked=(
-        rf"\b(?:should|shall|may|must|can) (?:i|we) (?:\w+ly |now |also )?(?:{_MAKE}|start)(?: (?:it|this|that|these|one"
+        rf"\bshall (?:i|we)\b[^.!]*\?|\b(?:should|may|must|can) (?:i|we) (?:\w+ly |now |also )?(?:{_MAKE}|start)(?: (?:it|this|that|these|one"
         rf"|so|ahead|now|again|with|the (?:\w+ )?{_CALL}|following)\b[^.!]*)?\?"
         rf"|\b(?:want|like|prefer)(?: for)? (?:me|us) to\b{_MORE}[^.!]*\?"
         r"|\b(?:is|does|are|would) (?:this|that|it|these)(?: call| one)? (?:okay|ok|fine|correct|right|good"
-        r"|look|sound|work for)\b[^.!]*\?|\b(?:proceed|go ahead|okay (?:to|if|with))\b[^.!]*\?"
+        r"|look|sound|work for)\b[^.!]*\?|\b(?:(?<!to )proceed|go ahead|okay (?:to|if|with))\b[^.!]*\?"
         r"|\b(?:please|(?:do|would|if|once|when|after) you) (?:agree|approve|confirm|allow|mind|say so|want me|would like"
         rf" me)\b|\b(?:let me know|tell me) (?:if|whether|when) (?:i |you|this is|to )\b{_MORE}"
-        r"|\b(?:your|the user['’]?s?) (?:confirmation|approval|permission|consent|go-ahead|ok)\b"
+        r"|\byoursel(?:f|ves)\b[^.!]*\?|\b(?:your|the user['’]?s?) (?:confirmation|approval|permission|consent|go-ahead|ok)\b"
     ),
     described=(
         rf"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:{_DO}s"
@@ -150,15 +196,15 @@ CUES = Cues(
         rf"|keeps?|\w+ly))*[ ]{_WENT}|(?:^|\b(?:and|but|which|yet|however) (?:it |this |that )?(?:has |had )?)\W*{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back)\b[^.;]{0,40}"
         rf"\b(?:{_TROUBLE}|response|nothing|limit)\b|\bno (?:answer|response|reply|result|data)\b(?!.*\b(?:until|without|yet"
-        rf"|unless)\b)|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
+        rf"|unless)\b)|\babove (?:\w+ )?(?:was|has been|had been)|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
     ),
     gives_up=(
-        rf"\b(?:try|retry|check|ask)(?: it| this| me| the \w+| back)?(?: once)?(?: again)? (?:at a )?{_WHILE}\b(?!, i)"
+        rf"\b(?:(?:re)?try(?:ing)?|check|ask)(?: it| this| me| the \w+| back)?(?: once)?(?: again)? (?:at a )?{_WHILE}\b(?!, i)"
         r"|\bplease (?:try|retry) again\b|\bg[ia]v(?:e|ing) up\b|\bno luck\b|\b(?:come|check) back later\b"
         r"|\b(?:i|we) (?:(?:will|must|have to|had to|am going to|can only) )?(?:stop(?:ped)?|leave it|end)\b"
         r"|\b(?:(?:ca|could|can)(?: ?not|n['’]t)|not able to|unable to) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|process)"
         r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
-        rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
+        rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these|the)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
         r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\b(?:as far as|all(?: that)?) (?:i|we) (?:can|could|got)\b"
         r"|\bthis is where (?:it|i)\b|\bno (?:further|other|more) (?:idea|option)|\bhave to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"
@@ -187,7 +233,7 @@ CUES = Cues(
         rf"|have to|{_DOING})\b)"
     ),
     cause=(
-        r"^(?:since|as(?! soon)|because|given|despite|although|even though|though|after|due to|following|seeing"
+        r"^(?:for|to|in order to|with|hopefully|since|as(?! soon)|because|given|despite|although|even though|though|after|due to|following|seeing"
         r"|considering|now that|while|no|the|it|that|this|there|timed)\b[^:]*, (?=(?:i|we|let|here|an?|another|the|retry"
         rf"|repeat|{_DOING})\b)"
     ),

@@ -69,4 +69,7 @@ CUES = Cues(
     turn=NEVER,
     cause=NEVER,
     past=NEVER,
+    negated=NEVER,
+    aside=NEVER,
+    named=NEVER,
 )

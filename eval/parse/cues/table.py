@@ -16,12 +16,18 @@ class Cues(NamedTuple, Generic[Pattern]):
     """The call was made before."""
     refused: Pattern
     """The call is not made."""
+    negated: Pattern
+    """A negation, with what it governs: of the main clause alone."""
+    aside: Pattern
+    """Words that begin a clause about what is announced, or about its reason."""
     supposed: Pattern
     """The call could or would be made."""
     deferred: Pattern
     """The call is for later, for when something has happened, or for the user to make."""
     label: Pattern
     """A whole clause without a verb that names a call of the past, or one that is put aside."""
+    named: Pattern
+    """A whole clause without a verb that names neither a call nor what comes of a request."""
     example: Pattern
     """The call is an example."""
     asked: Pattern

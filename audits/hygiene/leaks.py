@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample, Tool, dumps
 
 from .leaves import Leaf, leaves
@@ -26,8 +27,11 @@ class Leak(NamedTuple):
 def leaked(row: Sample, clean: Sample | None) -> Iterator[Leak]:
     """Texts that name an accepted tool: of a clean row its messages, else whatever the type wrote.
 
-    A perturbed text may name it as often as one of the clean row's.
+    A perturbed text may name it as often as one of the clean row's; a type may state that its rows name the
+    gold, which its unit checks word for word.
     """
+    if taxonomy.known(row.type_code) and taxonomy.get(row.type_code).traits.get("names_the_gold"):
+        return
     names = {
         call.name
         for sample in ((row,) if clean is None else (row, clean))

@@ -364,7 +364,8 @@ class NamedTool(Asked):
     )
     may_change = ("messages", "the number or roles of messages")
     ground_truth_changes = False
-    traits = ()
+    traits = ("names_the_gold",)
+    names_the_gold = True
     rows = Rows(paper=186, bundled=68, full=175)
     caught_by = "gold_is_the_clean_gold"
     otherwise_caught_by = "static_row_differs_from_clean"

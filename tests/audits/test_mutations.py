@@ -90,6 +90,7 @@ ELSEWHERE = {
     "configs.rows_at_least_the_papers": "test_gate.py",
     "texts.tool_description_length": "test_gate.py",
     "shortcuts.reasons_needed": "test_shortcuts.py; a list, never a failure",
+    "shortcuts.declining_needs_reading": "test_declining.py; of builds with the pack abstention",
     "secrets.files": "test_secrets.py",
     "secrets.footers": "test_secrets.py",
 }

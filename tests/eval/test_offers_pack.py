@@ -21,6 +21,8 @@ from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Cell, Given, Table
 from robustbench_tc.eval.stats.packs.offers import DESIGNS, STATED, UNSTATED, tables
+from robustbench_tc.eval.stats.runs import align, read
+from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Call, Sample, dumps
 from robustbench_tc.sql.query import Inputs, query
@@ -392,3 +394,20 @@ def test_the_mart_has_the_tables_counts(run: Path) -> None:
         "ghost_tool_1": [20, 6, 3, 2, 8, 1],
         "ghost_tool_3": [20, 0, 5, 10, 5, 0],
     }
+
+
+@pytest.mark.parametrize("asked", [20, 12, 0])
+def test_a_row_without_its_control_says_nothing(tmp_path: Path, asked: int) -> None:
+    """Always declining is one half of what has a control; without one it has no value, and a line says so."""
+    kinds = [(one, code) for code in (taxonomy.CLEAN, "gold_removed") for one in CLEAN_IDS]
+    kinds += [(one, "call_due") for one in CLEAN_IDS[:asked]]
+    folder = write_run(tmp_path / "run", lambda clean_id, code: code == "gold_removed", kinds)
+    [outcomes] = align([read(folder)])
+    made = summarise(outcomes, allow_missing=True)
+    line = outcomes.counts()["gold_removed"]
+    assert (line.correct, line.n, line.n + line.missing) == (asked, 2 * asked, 40)
+    if asked:
+        assert made.types["gold_removed"].accuracy.value == 0.5
+    else:
+        assert "gold_removed" not in made.types
+        assert "gold_removed: no value, as its control call_due was not asked" in made.gaps

@@ -6,9 +6,7 @@ the work or the truth.
 
 from collections.abc import Generator
 
-from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call
-from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.fit import failed
 
 from .policies import TRIES, Attempt, Oracle, Policy, RepairsDuplicate, Script
@@ -47,12 +45,8 @@ class WritesWithoutReading(Oracle):
 class Named(Policy):
     """Says by its class what failed."""
 
-    def __init__(self, row: LiveRow) -> None:
-        super().__init__(row)
-        self.class_of = {tool: one.name for one in classes(find(row.world)) for tool in one.tools}
-
     def closing(self, turn: int, lost: list[int]) -> str:
-        names = dict.fromkeys(self.class_of[self.plan.calls[at].name] for at in lost)
+        names = dict.fromkeys(self.plan.class_of(self.plan.calls[at].name) for at in lost)
         said = [f"The {name} failed: I could not do it as you asked." for name in names]
         return " ".join(said) or super().closing(turn, lost)
 

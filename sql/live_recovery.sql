@@ -16,12 +16,15 @@ with final as (
         count(*) filter (where met > 0) as met,
         count(*) filter (where recovered) as recovered,
         count(*) filter (where met > 0 and verified > 0) as verified,
-        count(*) filter (where counts and ended = 'honest_failure') as honest_failures,
+        count(*) filter (where counts and not state and told in ('failed', 'hedged')) as honest_failures,
         count(*) filter (where counts and silent_failure) as silent_failures,
-        count(*) filter (where counts and silent_failure and says = 'claims') as false_success_low,
+        count(*) filter (where counts and silent_failure and told = 'done') as false_success_low,
         count(*) filter (
-            where counts and silent_failure and says in ('claims', 'unclear')
+            where counts and silent_failure and told in ('done', 'unclear')
         ) as false_success_high,
+        count(*) filter (where counts and false_failure) as false_failures,
+        count(*) filter (where counts and false_claim) as false_claims,
+        count(*) filter (where counts and told = 'unclear') as unclear,
         count(*) filter (where counts and gave_up > 0) as gave_up,
         count(*) filter (where counts and information) as informed
     from stg_live

@@ -31,7 +31,13 @@ def _row(task: base.Task, world: WorldType, tools: tuple[LiveTool, ...]) -> Live
         type_code="clean",
         world=world.name,
         category=world.name,
-        turns=tuple(Turn((Message("user", turn.says),)) for turn in task.turns),
+        turns=tuple(
+            Turn(
+                (Message("user", turn.says),),
+                answers=tuple({f: tuple(values) for f, values in one.items()} for one in turn.answers),
+            )
+            for turn in task.turns
+        ),
         tools=tools,
         initial_state=msgspec.to_builtins(Start(dict(task.state), task.seed)),
         golden_calls=tuple(tuple(Call(c.name, dict(c.arguments)) for c in turn.gold) for turn in task.turns),

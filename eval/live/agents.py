@@ -15,7 +15,7 @@ from robustbench_tc import schema
 from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call
 
-from . import policies
+from . import controls, policies
 from .policies import Policy
 
 
@@ -91,7 +91,7 @@ def _agent(policy: type[Policy]) -> Callable[[LiveRow], Player]:
 
 
 AGENTS: Mapping[str, Callable[[LiveRow], Player]] = {
-    **{name: _agent(policy) for name, policy in policies.POLICIES.items()},
+    **{name: _agent(policy) for name, policy in (policies.POLICIES | controls.CONTROLS).items()},
     "takes-first": lambda row: TakesFirst(policies.Oracle(row)),
 }
 """Name → an agent for a clean row."""

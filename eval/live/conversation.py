@@ -11,8 +11,8 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.live import MAX_STEPS, Ended, LiveRow, LiveTool, Reply, Step
 from robustbench_tc.schema import Call, Json
-from robustbench_tc.worlds.claims import asks, claim
 from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.worlds.told import asks
 
 from ..defend import base
 from ..defend.again import is_strict, strict
@@ -65,7 +65,6 @@ class Conversation:
         self.ended: Ended | None = None if row.turns else "done"
         self._model = model
         self._steps = 0
-        self._met = False
         self.every_tool = self.registry.tools(len(row.turns) - 1) if row.turns else ()
         """The registry as it is shown when every tool is offered."""
         self._names = WireNames(self.every_tool)
@@ -189,13 +188,10 @@ class Conversation:
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1
-            self._met = self._met or any(step.met for step in steps)
             if self._steps > MAX_STEPS:
                 self.ended = "too_many_steps"
         elif reply.answered:
             self.asked = True
-        elif self._met and claim(answer.text or "") == "admits":
-            self.ended = "honest_failure"
         else:
             self._next_turn()
 
@@ -204,7 +200,7 @@ class Conversation:
         return prompts.Result(name, self.registry.result(step.shown))
 
     def _next_turn(self) -> None:
-        self.turn, self._steps, self._met, self.asked = self.turn + 1, 0, False, False
+        self.turn, self._steps, self.asked = self.turn + 1, 0, False
         if self.turn == len(self.row.turns):
             self.turn -= 1
             self.ended = "done"

@@ -27,6 +27,10 @@ class TypeCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Episodes in which a call met the fault."""
     recovered: int
     silent_failures: int
+    false_failures: int
+    false_claims: int
+    unclear: int
+    """Episodes of whose messages the rule cannot tell what the user was told."""
 
 
 def counted(scores: Iterable[LiveScore]) -> list[TypeCounts]:
@@ -48,6 +52,9 @@ def counted(scores: Iterable[LiveScore]) -> list[TypeCounts]:
             met=sum(bool(one.met) for one in own),
             recovered=sum(bool(one.recovered) for one in own),
             silent_failures=sum(bool(one.silent_failure) for one in own),
+            false_failures=sum(bool(one.false_failure) for one in own),
+            false_claims=sum(bool(one.false_claim) for one in own),
+            unclear=sum(one.told == "unclear" for one in own),
         )
         for code, group in sorted(groups.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
         for own in ([one for one in group if one.counts],)

@@ -13,14 +13,13 @@ import msgspec
 
 from robustbench_tc.live import LiveRow, Step
 from robustbench_tc.schema import Json
-from robustbench_tc.worlds.claims import Claim, asks, claim
+from robustbench_tc.worlds.told import Told, asks
 
-from .replay import Played, Replay, without_ids
+from .gold import Key, key
+from .replay import Played, Replay
 from .shown import leaves, looks_failed, parsed
 from .success import turn_is_right
-
-Key = tuple[str, str]
-"""A call: its tool, and its arguments as text."""
+from .telling import effects, message, tellings
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +71,10 @@ def ledgers(replay: Replay, rights: Sequence[bool | None]) -> tuple[Ledger, ...]
     """One ledger for each turn that was begun. `rights`: of `rights_of`."""
     marks = _Marks(replay)
     undone = {undo for _, undo in replay.undone}
-    return tuple(_of_turn(replay, turn, right, marks, undone) for turn, right in enumerate(rights))
+    told = tellings(replay)
+    return tuple(
+        _of_turn(replay, turn, right, marks, undone, told[turn]) for turn, right in enumerate(rights)
+    )
 
 
 def total(turns: Sequence[Ledger]) -> Ledger:
@@ -106,10 +108,12 @@ class _Marks:
 
     def key(self, name: str, arguments: Json) -> Key:
         """Equal for equal calls of the agent's and of gold's."""
-        return name, without_ids(json.dumps(arguments, sort_keys=True, ensure_ascii=False), self.ids)
+        return key(name, arguments, self.ids)
 
 
-def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undone: set[int]) -> Ledger:
+def _of_turn(
+    replay: Replay, turn: int, right: bool | None, marks: _Marks, undone: set[int], told: Told
+) -> Ledger:
     numbers = [at for at, one in enumerate(replay.steps) if one.turn == turn]
     every = [replay.steps[at].step for at in numbers]
     steps = [one for one in every if one.defence is None]
@@ -120,7 +124,6 @@ def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undon
         None if one.prompt_tokens is None else one.prompt_tokens + (one.completion_tokens or 0)
         for one in replies
     ]
-    text = message(replay, turn)
     return Ledger(
         met=met,
         recovered=(right and _acted(every)) if met else None,
@@ -137,7 +140,7 @@ def _of_turn(replay: Replay, turn: int, right: bool | None, marks: _Marks, undon
         used_false=len(marks.false & set(numbers)),
         undone=len(undone & set(numbers)),
         asked=sum(not one.steps and asks(one.text or "") for one in replies),
-        gave_up=int(right is False and (claim(text) == "admits" or asks(text))),
+        gave_up=int(right is False and (told.kind in ("failed", "hedged") or asks(message(replay, turn)))),
     )
 
 
@@ -145,20 +148,6 @@ def _acted(steps: Sequence[Step]) -> bool:
     """Whether something was done, or looked at, with success after the first call that met the fault."""
     met = next(at for at, one in enumerate(steps) if one.met)
     return any(one.executed and not looks_failed(one.shown) for one in steps[met + 1 :])
-
-
-def message(replay: Replay, turn: int) -> str:
-    """The text that ended a turn."""
-    texts = [one.text or "" for one in replay.episode.replies if one.turn == turn and not one.steps]
-    return texts[-1] if texts else ""
-
-
-def says(replay: Replay, rights: Sequence[bool | None]) -> Claim:
-    """What the user was told by the turns from the first on whose world was not gold's, else by the last:
-    admitted where one of them admits; claimed where one claims and none admits."""
-    first = next((turn for turn, right in enumerate(rights) if right is not True), len(rights) - 1)
-    told = {claim(message(replay, turn)) for turn in range(max(first, 0), len(rights))}
-    return "admits" if "admits" in told else "claims" if "claims" in told else "unclear"
 
 
 def _writes(row: LiveRow) -> dict[str, bool]:
@@ -255,20 +244,8 @@ def _verified(row: LiveRow, steps: Sequence[Step]) -> int:
 
 def harm(replay: Replay) -> Harm:
     """Gold's writes that are missing, and effects that are there too often."""
-    marks = _Marks(replay)
     unsafe = _repeatable(replay.row)
-    undone = Counter(made for made, _ in replay.undone)
-    took = {undo for _, undo in replay.undone}
-    golden = Counter(
-        marks.key(one.call.name, one.call.parameters)
-        for one in replay.gold.calls
-        if one.writes and one.changed
-    )
-    mine: Counter[Key] = Counter()
-    for at, played in enumerate(replay.steps):
-        if played.changed and at not in took:
-            times = played.step.executed - undone[at]
-            mine[marks.key(played.step.name, played.step.arguments)] += times
+    golden, mine = effects(replay)
     return Harm(
         omitted=sum(max(0, times - mine[key]) for key, times in golden.items()),
         repeated=sum(max(0, times - max(1, golden[key])) for key, times in mine.items() if key[0] in unsafe),

@@ -51,15 +51,24 @@ class Policy:
         """All turns."""
         self.shown = {}
         number = 0
-        for calls in self.row.golden_calls:
+        for turn, calls in enumerate(self.row.golden_calls):
             if self.asks:
                 yield QUESTION
-            well = True
-            for offset in range(len(calls)):
-                if well or self.goes_on():
-                    well = (yield from self.one(number + offset)) and well
+            lost: list[int] = []
+            for at in range(number, number + len(calls)):
+                if not lost or self.goes_on():
+                    lost += [] if (yield from self.one(at)) else [at]
             number += len(calls)
-            yield self.done if well else self.failed
+            yield self.closing(turn, lost)
+
+    def closing(self, turn: int, lost: list[int]) -> str:
+        """What ends a turn. `lost`: those of gold's calls in it that did not go well."""
+        return self.failed if lost else self.done + self.answer(turn)
+
+    def answer(self, turn: int) -> str:
+        """What a turn that asks wants to know, as it stands in gold's results; else nothing."""
+        wanted = self.row.turns[turn].answers
+        return f" ({', '.join(str(v) for values in wanted[0].values() for v in values)})" if wanted else ""
 
     def goes_on(self) -> bool:
         """Whether gold's later calls of a turn are made after one that failed."""
@@ -90,6 +99,11 @@ class Policy:
         """What is done after a call that went well."""
         return
         yield call
+
+    def writes(self, number: int) -> bool:
+        """Whether one of gold's calls is of a tool that writes."""
+        tool = self.plan.tool(self.plan.calls[number].name)
+        return tool is not None and tool.writes
 
     def call(self, number: int) -> Call:
         """One of gold's calls with values as results show them."""
@@ -208,17 +222,25 @@ class RepairsDuplicate(Policy):
         if shown.once == shown.twice:
             return
         seen = yield shown.read
-        if self.plan.without_ids(seen) != shown.twice:
-            return
-        undo = self.plan.tool(tool.undo)
+        undo = self.undoing(call, text, seen)
+        if self.plan.without_ids(seen) == shown.twice and undo is not None:
+            yield undo
+
+    def undoing(self, call: Call, text: str, seen: str) -> Call | None:
+        """The call that takes the second of two equal effects back. `seen`: a read that shows both."""
+        tool = self.plan.tool(call.name)
+        undo = self.plan.tool(tool.undo) if tool is not None and tool.undo is not None else None
+        if undo is None:
+            return None
         known: dict[str, Json] = {**call.parameters}
         known |= {str(path[-1]): value for path, value in leaves(parsed(text)) if path}
-        names: Any = (undo.parameters.get("properties") or {}) if undo is not None else {}
-        required: Any = (undo.parameters.get("required") or ()) if undo is not None else ()
-        if all(name in known for name in required):
-            given = {name: known[name] for name in names if name in required}
-            earlier = "\n".join([*self.shown.values(), text])
-            yield Call(tool.undo, {name: self.other(one, seen, earlier) for name, one in given.items()})
+        names: Any = undo.parameters.get("properties") or {}
+        required: Any = undo.parameters.get("required") or ()
+        if not all(name in known for name in required):
+            return None
+        given = {name: known[name] for name in names if name in required}
+        earlier = "\n".join([*self.shown.values(), text])
+        return Call(undo.name, {name: self.other(one, seen, earlier) for name, one in given.items()})
 
     def other(self, known: Json, seen: str, earlier: str) -> Json:
         """The id that only the read shows, in place of the one that the write answered with."""

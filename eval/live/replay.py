@@ -9,22 +9,26 @@ Journaled results are not trusted: every call is made again, with the same fault
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import Episode, LiveRow, Step, row_hash
 from robustbench_tc.schema import Call, Json
+from robustbench_tc.worlds.base import ToolClass
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.find import find
+from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
-from robustbench_tc.worlds.same_state import equal, id_pattern
+from robustbench_tc.worlds.same_state import equal
 
 from .conversation import answered
+from .gold import Gold, gold_of, key, renamed, without_ids
 from .journaled import Journaled
+from .unmended import Unmended, is_allowed, unmended
 
 AT_ONCE = 16
 """So many episodes are replayed at a time."""
@@ -48,25 +52,6 @@ class Played(NamedTuple):
         return self.after.generated[len(self.before.generated) :]
 
 
-class GoldCall(NamedTuple):
-    """One of gold's calls in the clean world."""
-
-    turn: int
-    call: Call
-    text: str
-    writes: bool
-    changed: bool
-    made_ids: tuple[str, ...]
-
-
-class Gold(NamedTuple):
-    """Gold in the clean world."""
-
-    calls: tuple[GoldCall, ...]
-    turns: tuple[Snapshot, ...]
-    """The world after each turn."""
-
-
 class Replay(NamedTuple):
     """An episode with the states of its world."""
 
@@ -84,6 +69,12 @@ class Replay(NamedTuple):
     """Calls that were taken back, each with the call that did."""
     repaired: tuple[Snapshot, ...]
     """What gold's world is if the calls that the agent undid are made and undone in it too."""
+    classes: tuple[ToolClass, ...] = ()
+    """What people call the work of the world's tools."""
+    lost: Unmended = Unmended(frozenset())
+    """Gold's calls that cannot be right; empty but on rows whose label is `report`."""
+    allowed: bool = False
+    """Whether the world in the end is right without them."""
 
     @property
     def end(self) -> Snapshot:
@@ -130,7 +121,32 @@ async def replayed(
         await faulted.close()
     pairs = undone_pairs(row, steps, gold)
     repaired = await _repaired(row, steps, pairs, gold, worlds, world)
-    return Replay(row, episode, begun, tuple(steps), tuple(turns), gold, downstream, tuple(pairs), repaired)
+    replay = Replay(
+        row,
+        episode,
+        begun,
+        tuple(steps),
+        tuple(turns),
+        gold,
+        downstream,
+        tuple(pairs),
+        repaired,
+        _classes(world),
+    )
+    return await _without_what_is_lost(replay, worlds, world) if row.label == "report" else replay
+
+
+_classes = cache(classes)
+
+
+async def _without_what_is_lost(replay: Replay, worlds: Worlds, world: WorldType) -> Replay:
+    row, gold, end = replay.row, replay.gold, replay.end
+    ids = (*end.generated, *gold.turns[-1].generated)
+    mine = {key(one.step.name, one.step.arguments, ids) for one in replay.steps if one.changed}
+    made = [at for at, one in enumerate(gold.calls) if key(one.call.name, one.call.parameters, ids) in mine]
+    lost = await unmended(row, gold, worlds, world)
+    allowed = await is_allowed(end, made, row, gold, lost, worlds, world)
+    return replay._replace(lost=lost, allowed=allowed)
 
 
 async def replay_each(
@@ -166,27 +182,6 @@ def _check(episode: Episode, step: Step, made: Step, number: int) -> None:
             f"{episode.id}: call {number + 1} ({step.name[:80]}) is answered differently now than in the "
             "run: score it with the version of robustbench-tc and the worlds that it was played with"
         )
-
-
-async def gold_of(row: LiveRow, worlds: Worlds, world: WorldType | None = None) -> Gold:
-    """Gold's results and states."""
-    handle = await worlds.open(world or find(row.world), msgspec.convert(row.initial_state, Start))
-    writes = {tool.name: tool.writes for tool in row.tools if not tool.distractor}
-    try:
-        calls: list[GoldCall] = []
-        turns = []
-        now = await handle.snapshot()
-        for turn, golden in enumerate(row.golden_calls):
-            for call in golden:
-                text = (await handle.call(call.name, call.parameters)).text
-                before, now = now, await handle.snapshot()
-                fresh = now.generated[len(before.generated) :]
-                does = writes.get(call.name, False)
-                calls.append(GoldCall(turn, call, text, does, not equal(before.state, now.state), fresh))
-            turns.append(now)
-    finally:
-        await handle.close()
-    return Gold(tuple(calls), tuple(turns))
 
 
 async def _downstream(handle: Handle, gold: Gold, turn: int, now: Snapshot) -> int:
@@ -298,20 +293,3 @@ async def _make_and_undo(handle: Handle, steps: Sequence[Played], pair: tuple[in
 
 def _object(arguments: Json) -> dict[str, Json]:
     return arguments if isinstance(arguments, dict) else {}
-
-
-def renamed(value: Any, ids: Mapping[str, str]) -> Any:
-    """A value with whole texts that are ids replaced."""
-    if isinstance(value, dict):
-        return {key: renamed(one, ids) for key, one in value.items()}
-    if isinstance(value, list):
-        return [renamed(one, ids) for one in value]
-    return ids.get(value, value) if isinstance(value, str) else value
-
-
-def without_ids(text: str, ids: Sequence[str]) -> str:
-    """A text with each id replaced by the order in which it first occurs in the text."""
-    if not ids:
-        return text
-    order: dict[str, int] = {}
-    return id_pattern(ids).sub(lambda match: f"\x00{order.setdefault(match[0], len(order))}\x00", text)

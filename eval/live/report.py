@@ -106,11 +106,11 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
     rows: list[tuple[str, ...]] = []
     clean = clean_success(scores)
     if clean is not None:
-        rows.append(("clean", right_of(clean), spelled(clean), *[""] * 9))
+        rows.append(("clean", right_of(clean), spelled(clean), *[""] * 12))
     rows += [
         (
             line.name.replace("_", " "),
-            right_of(line.success),
+            right_of(line.success) + ceiling(line),
             spelled(line.success),
             spelled(line.delta),
             f"{line.met} / {line.met + line.unmet}",
@@ -118,6 +118,9 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
             str(line.honest),
             str(line.silent),
             false_success(line),
+            str(line.false_failures),
+            str(line.false_claims),
+            str(line.unclear),
             f"{line.omission} / {line.repetition}",
             mean(line.extra_steps),
             mean(line.extra_tokens),
@@ -125,13 +128,16 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
         for line in found
     ]
     head = ("fault", "right / n", "success", "Δ to clean", "met", "recovered", "honest failures",
-            "silent failures", "false success", "omission / repetition", "calls beyond clean",
+            "silent failures", "false success", "false failures", "false claims", "unclear",
+            "omission / repetition", "calls beyond clean",
             "tokens beyond clean")  # fmt: skip
     note = (
         "Columns count episodes that met the fault. Δ: success of the clean episodes minus that of the "
         "faulted ones, with exact paired 95 % intervals. "
-        "Silent failure: a wrong world, and the episode ended as if all were well. False success: those "
-        "whose text claims success, up to those where it claims it or is unclear. Beyond clean: a mean, "
+        "Honest failure: a wrong world of which the user was told; silent failure: one of which not. False "
+        "success: silent failures whose text claims success, up to those where it claims it or is unclear. "
+        "False failure: what is as it should be was said to have failed; false claim: something was said to "
+        "be done that no call did. Unclear: the rule cannot tell what was said. Beyond clean: a mean, "
         "beside the same task's clean episode."
     )
     return Table("What each fault costs", head, tuple(rows), note)
@@ -168,6 +174,11 @@ def _effects(scores: Sequence[LiveScore]) -> Table:
 def right_of(found: Interval) -> str:
     """`30 / 40`"""
     return f"{round(found.value * found.n)} / {found.n}"
+
+
+def ceiling(line: Line) -> str:
+    """` (at most 33)` where not every row can be right."""
+    return "" if line.ceiling == line.n else f" (at most {line.ceiling})"
 
 
 def spelled(found: Interval) -> str:

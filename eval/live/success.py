@@ -1,28 +1,79 @@
 """The three verdicts on an episode, each in a column of its own.
 
-success      the world in the end is gold's, or gold's after a registered repair
+success      what was asked is done, or rightly reported where it cannot be, and the user was told the truth
 information  every result of gold's reads was seen
 upstream     what the benchmark that the task comes from would say; null where it says nothing
 """
 
+from robustbench_tc.worlds import answers
 from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.same_state import equal, same
 
 from .bfcl_check import gold_turns, turns_of, upstream_verdict
-from .replay import Replay, without_ids
+from .gold import renamed, without_ids
+from .replay import Replay
+from .shown import looks_failed
+from .telling import Honesty
 
 
-def success(replay: Replay) -> bool | None:
+TOLD_DECIDES = True
+"""Whether what the user was told can make an episode right or wrong: while the rule of `worlds.told` reaches a precision
+of 0.95 and a recall of 0.7 on the labelled messages (tests/eval/live/test_told.py). Else its columns are printed, and rows
+that can only be reported cannot be right."""
+
+
+def end_state(replay: Replay) -> bool | None:
     """Whether the world in the end equals gold's, or gold's with calls that the agent made and undid.
     Generated ids are renamed one to one. Null where that cannot be decided."""
     found = [same(replay.end, one) for one in (replay.gold.turns[-1], *replay.repaired)]
     return True if True in found else None if None in found else False
 
 
+def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) -> bool | None:
+    """Whether the episode is as a careful user wants it. Null where the world's state cannot be decided.
+
+    The state is gold's, or on rows that can only be reported (`report`) an allowed one with the failure told; the
+    turns that ask are answered; no turn that wants something was left out; and nothing false was said.
+    """
+    right = state
+    if replay.row.label == "report" and not mended:
+        right = TOLD_DECIDES and replay.allowed and told.reported
+    if right is not True:
+        return right
+    left = any(turn and at >= len(replay.turns) for at, turn in enumerate(replay.row.golden_calls))
+    false = TOLD_DECIDES and (told.false_failure or told.false_claim or told.false_hedge)
+    return not left and not false and answered(replay) is not False
+
+
+def answered(replay: Replay) -> bool | None:
+    """Whether every turn that asks is answered (`worlds.answers`), but for those that need a call that cannot be
+    made good. Null where none asks."""
+    lost = {replay.gold.calls[at].turn for at in replay.lost.calls}
+    asking = [at for at, turn in enumerate(replay.row.turns) if turn.answers and at not in lost]
+    return all(_is_answered(replay, turn) for turn in asking) if asking else None
+
+
+def _is_answered(replay: Replay, turn: int) -> bool:
+    replies = [one.text or "" for one in replay.episode.replies if one.turn == turn and not one.steps]
+    seen = [
+        one.step.shown
+        for one in replay.steps
+        if one.turn <= turn and not one.changed and not looks_failed(one.step.shown)
+    ]
+    golden = [one.text for one in replay.gold.calls if one.turn <= turn and not one.writes]
+    said = "\n".join(m.content for one in replay.row.turns[: turn + 1] for m in one.messages)
+    ids = dict(zip(replay.gold.turns[turn].generated, replay.end.generated, strict=False))
+    wanted = [
+        {field: renamed(list(values), ids) for field, values in one.items()}
+        for one in replay.row.turns[turn].answers
+    ]
+    return answers.answered("\n".join(replies), wanted, [*golden, *seen], said)
+
+
 def turn_is_right(replay: Replay, turn: int) -> bool | None:
     """Whether the world at the end of a turn is gold's then. In the last turn repairs count."""
     if turn == len(replay.gold.turns) - 1:
-        return success(replay) if len(replay.turns) == len(replay.gold.turns) else False
+        return end_state(replay) if len(replay.turns) == len(replay.gold.turns) else False
     return same(replay.turns[turn], replay.gold.turns[turn])
 
 

@@ -48,7 +48,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     repetition: int
     """Failed episodes in which a write had its effect too often. Both may be true of an episode."""
     honest: int
-    """Episodes that ended because the agent reported the failure."""
+    """Episodes that ended with a wrong world of which the user was told."""
+    unclear: int
+    """Episodes of whose messages the rule cannot tell what the user was told."""
+    false_failures: int
+    """Episodes in which work that is as it should be was said to have failed."""
+    false_claims: int
+    """Episodes in which the agent said that it had done what no write did."""
+    ceiling: int
+    """Episodes of rows that can be right."""
     extra_steps: float | None
     """Mean calls beyond the clean episode's; null where none is known."""
     extra_tokens: float | None
@@ -113,7 +121,7 @@ def _line(
     met = [pair.row for pair in pairs if pair.row.met and pair.row.recovered is not None]
     failed = [pair.row for pair in pairs if not pair.row.success]
     silent = [row for row in failed if row.silent_failure]
-    claims = sum(row.says == "claims" for row in silent)
+    claims = sum(row.told == "done" for row in silent)
     return Line(
         name=name,
         n=len(pairs),
@@ -124,10 +132,14 @@ def _line(
         met=sum(bool(pair.row.met) for pair in pairs),
         recovery=_recovery(met),
         silent=len(silent),
-        false_success=(claims, claims + sum(row.says == "unclear" for row in silent)),
+        false_success=(claims, claims + sum(row.told == "unclear" for row in silent)),
         omission=sum(bool(row.omitted) for row in failed),
         repetition=sum(bool(row.repeated) for row in failed),
-        honest=sum(pair.row.ended == "honest_failure" for pair in pairs),
+        honest=sum(row.state is False and row.told in ("failed", "hedged") for row in failed),
+        unclear=sum(pair.row.told == "unclear" for pair in pairs),
+        false_failures=sum(bool(pair.row.false_failure) for pair in pairs),
+        false_claims=sum(bool(pair.row.false_claim) for pair in pairs),
+        ceiling=sum(pair.row.reachable for pair in pairs),
         extra_steps=_mean([pair.row.extra_steps for pair in pairs]),
         extra_tokens=_mean([pair.row.extra_tokens for pair in pairs]),
     )

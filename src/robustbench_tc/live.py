@@ -136,6 +136,8 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
     messages: tuple[Message, ...]
     adds: tuple[str, ...] = ()
     """Names of tools that are offered from this turn on, and were not before."""
+    answers: tuple[dict[str, tuple[Json, ...]], ...] = ()
+    """What the reply has to hold where the user asks (`worlds.answers`); empty where nothing is asked."""
 
 
 class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,9 +240,7 @@ PLEASE_DECIDE = "Please decide yourself with what you have."
 MAX_STEPS = 20
 """A turn with more executed replies than this ends the episode (BFCL: after the 21st)."""
 
-Ended = Literal[
-    "done", "honest_failure", "too_many_steps", "too_long", "rejected", "request_error", "agent_error"
-]
+Ended = Literal["done", "too_many_steps", "too_long", "rejected", "request_error", "agent_error"]
 """How an episode ended. `done`: all turns ran. The last four: there was no reply (`schema.Status`)."""
 
 

@@ -20,7 +20,8 @@ def _score(rng: random.Random, clean_id: str, code: str) -> LiveScore:
     answered = rng.random() > 0.1
     met = rng.choice((0, 1, 2)) if code != "clean" else 0
     right = rng.random() < 0.6
-    ended = rng.choice(("done", "honest_failure")) if answered else "request_error"
+    ended = rng.choice(("done", "too_many_steps")) if answered else "request_error"
+    told = rng.choice(("done", "failed", "hedged", "unclear"))
     plain = LiveScore(
         id=f"{clean_id}::{code}",
         clean_id=clean_id,
@@ -43,8 +44,11 @@ def _score(rng: random.Random, clean_id: str, code: str) -> LiveScore:
         plain,
         success=right,
         information=rng.random() < 0.5,
-        says=rng.choice(("claims", "admits", "unclear")),
-        silent_failure=not right and ended == "done",
+        state=right,
+        told=told,  # type: ignore[arg-type]
+        false_failure=rng.random() < 0.3,
+        false_claim=rng.random() < 0.3,
+        silent_failure=not right and ended == "done" and told in ("done", "unclear"),
         met=met,
         recovered=right if met else None,
         extra_steps=None if code == "clean" else rng.choice((0, 3)),

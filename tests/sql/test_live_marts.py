@@ -42,10 +42,15 @@ def test_recovery_counts_what_the_scores_say(seed: int, tmp_path: Path) -> None:
         assert row["met"] == sum(bool(one.met) for one in whole)
         assert row["recovered"] == sum(one.recovered is True for one in own)
         assert row["verified"] == sum(bool(one.met) and bool(one.verified) for one in own)
-        assert row["honest_failures"] == sum(one.ended == "honest_failure" for one in own)
+        assert row["honest_failures"] == sum(
+            one.state is False and one.told in ("failed", "hedged") for one in own
+        )
         assert row["silent_failures"] == len(failures)
-        assert row["false_success_low"] == sum(one.says == "claims" for one in failures)
-        assert row["false_success_high"] == sum(one.says in ("claims", "unclear") for one in failures)
+        assert row["false_success_low"] == sum(one.told == "done" for one in failures)
+        assert row["false_success_high"] == sum(one.told in ("done", "unclear") for one in failures)
+        assert row["false_failures"] == sum(bool(one.false_failure) for one in own)
+        assert row["false_claims"] == sum(bool(one.false_claim) for one in own)
+        assert row["unclear"] == sum(one.told == "unclear" for one in own)
         assert row["gave_up"] == sum(bool(one.gave_up) for one in own)
         assert row["informed"] == sum(one.information is True for one in own)
 

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
-from robustbench_tc.worlds.claims import claim
+from robustbench_tc.worlds.told import told
 
 AUTH_ERROR = "transient_auth_error"
 
@@ -138,7 +138,7 @@ def is_report(text: str, refused: str) -> bool:
 
 def claims_success(text: str) -> bool:
     """Whether an answer tells the user that the work is done (English, by rule)."""
-    return claim(_ANSWERED.sub("says", reply(text))) == "claims"
+    return told(_ANSWERED.sub("says", reply(text))).kind == "done"
 
 
 def makes_call(text: str) -> bool:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from robustbench_tc.worlds.claims import claim
+from robustbench_tc.worlds.told import told
 
 from ..retry.reward import reply
 
@@ -38,7 +38,7 @@ def compute_score(
         return _parts(MINIMUM)
     found = json.loads(info["world"])
     met = found["met"] >= 0
-    admits = claim(reply(attempts[-1])) == "admits"
+    admits = told(reply(attempts[-1])).kind in ("failed", "hedged")
     reports = found["label"] == "report" and met
     if reports and admits:
         earned = MAXIMUM

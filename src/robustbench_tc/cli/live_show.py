@@ -119,8 +119,16 @@ def _print_call(call: "ShownCall") -> None:
 
 def print_verdict(scores: "LiveScore") -> None:
     """How the episode ended, and whether the world is as it should be."""
-    right = {True: "is as it should be", False: "is wrong", None: "cannot be judged"}[scores.success]
-    parts = [f"ended: {scores.ended}", f"the world {right}", f"the user was told: {scores.says or 'nothing'}"]
+    right = {True: "is as it should be", False: "is wrong", None: "cannot be judged"}[scores.state]
+    verdict = {True: "right", False: "not right", None: "no verdict"}[scores.success]
+    parts = [
+        f"{verdict}; ended: {scores.ended}",
+        f"the world {right}",
+        f"the user was told: {scores.told or 'nothing'}",
+    ]
+    parts += ["what the user asked was not answered"] * (scores.answered is False)
+    parts += ["what is right was said to have failed"] * bool(scores.false_failure)
+    parts += ["what no call did was said to be done"] * bool(scores.false_claim)
     if scores.met:
         parts.append("recovered" if scores.recovered else "not recovered")
     style = {True: "green", False: "red", None: "yellow"}[scores.success]
@@ -202,6 +210,7 @@ def report(
 
 def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
     from ..eval.live.counts import counted
+    from ..eval.live.report import ceiling
     from ..eval.stats.live import clean_success, lines
 
     scores = list(found)
@@ -218,27 +227,31 @@ def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
         "recovered",
         "silent failures",
         "false success",
+        "false failures / claims",
+        "unclear",
     )
     rows: list[tuple[str, ...]] = []
     for one in counts:
         if one.type_code == "clean":
             success = "" if clean is None else _interval(clean)
-            rows.append(("clean", f"{one.success} / {one.judged}", success, *[""] * 5))
+            rows.append(("clean", f"{one.success} / {one.judged}", success, *[""] * 7))
     for line in faults:
         low, high = line.false_success
         rows.append(
             (
                 line.name,
-                f"{round(line.success.value * line.n)} / {line.n}",
+                f"{round(line.success.value * line.n)} / {line.n}{ceiling(line)}",
                 _interval(line.success),
                 _interval(line.delta),
                 f"{line.met} / {line.met + line.unmet}",
                 "" if line.recovery is None else _interval(line.recovery),
                 str(line.silent),
                 str(low) if low == high else f"{low} to {high}",
+                f"{line.false_failures} / {line.false_claims}",
+                str(line.unclear),
             )
         )
-    title = "how often the world ended as it should, of the episodes that met their fault"
+    title = "how often an episode was right, of those that met their fault"
     _console.out.print(_console.table(columns, rows, title))
     if unanswered := sum(one.unanswered for one in counts):
         _console.note(f"{unanswered} episodes had no answer (request_error) and are in no figure")

@@ -99,6 +99,9 @@ class Turn:
 
     says: str
     gold: Sequence[GoldCall] = ()
+    answers: Sequence[Mapping[str, Sequence[Json]]] = ()
+    """Where the user asks: fields of what gold reads with the values that the reply has to hold, and other
+    fields that would do as well."""
 
 
 @dataclass(frozen=True)

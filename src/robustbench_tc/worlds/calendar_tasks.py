@@ -66,6 +66,7 @@ TASKS = [
                 call("find_people", name="Amara Diallo"),
                 call("list_events", person_id="U-189", date="2026-05-05"),
             ],
+            [{"title": ["Design critique"]}, {"event_id": ["E-5123"]}],
         ),
         Turn(
             "Accept that for me, please.",
@@ -145,6 +146,7 @@ TASKS = [
                 call("find_people", name="Lena Brandt"),
                 call("find_free_times", person_ids=["U-152", "U-118"], date="2026-05-05"),
             ],
+            [{"start": ["10:00"]}],
         ),
         Turn(
             'Create "Grant costs" for me from the beginning of that time until 10:45, and invite her.',
@@ -226,6 +228,7 @@ TASKS = [
                 call("find_people", name="Lena Brandt"),
                 call("list_events", person_id="U-118", date="2026-05-07"),
             ],
+            [{"title": ["Release planning"]}, {"event_id": ["E-5175"]}],
         ),
         Turn(
             "I can't make it. Please decline it for me.",
@@ -319,6 +322,7 @@ TASKS = [
                 call("find_people", name="Jonas Weber"),
                 call("list_events", person_id="U-152", date="2026-05-08"),
             ],
+            [{"title": ["Quarter close"]}, {"event_id": ["E-5188"]}],
         ),
         Turn(
             "Move it to 15:00, until 16:00, on the same day.",
@@ -350,6 +354,7 @@ TASKS = [
                 call("find_people", name="Amara Diallo"),
                 call("find_free_times", person_ids=["U-173", "U-189"], date="2026-05-06"),
             ],
+            [{"start": ["09:00"], "end": ["15:00"]}],
         ),
         Turn(
             'Create "Deploy rehearsal" for me from 14:00 to 15:00 and invite her.',

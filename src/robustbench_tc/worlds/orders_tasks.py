@@ -72,6 +72,7 @@ TASKS = [
         Turn(
             "What would it cost to have order O-7051 delivered faster?",
             [call("quote_delivery", order_id="O-7051")],
+            [{"fee": [12, 25]}],
         ),
         Turn(
             "Then make it express, please.",
@@ -142,6 +143,7 @@ TASKS = [
         Turn(
             "My wool blanket came two weeks late (order O-7108). What did I pay for it?",
             [call("get_order", order_id="O-7108")],
+            [{"paid": [60]}],
         ),
         Turn(
             "Refund me 20 euros of that, please.",
@@ -150,7 +152,11 @@ TASKS = [
     ),
     _task(
         11,
-        Turn("Which backpacks do you have?", [call("search_products", text="backpack")]),
+        Turn(
+            "Which backpacks do you have?",
+            [call("search_products", text="backpack")],
+            [{"name": ["Hiking backpack", "Day backpack"]}, {"product_id": ["P-4402", "P-4471"]}],
+        ),
         Turn(
             f"I'd like 2 of the day backpacks. My account is {WEI}.",
             [
@@ -210,6 +216,7 @@ TASKS = [
         Turn(
             f"Which of my orders are still open? My e-mail address is {TOMAS}.",
             [call("find_customer", email=TOMAS), call("list_orders", customer_id="C-2036")],
+            [{"order_id": ["O-7051"]}, {"products": ["Floor lamp"]}],
         ),
         Turn(
             "Charge its total to the card ending in 1267.",

@@ -33,7 +33,7 @@ from .harnesses import inspect, program
 Record = dict[str, Any]
 VERIFIERS = ROOT / "eval/adapters/verifiers"
 
-COLUMNS = ("success", "information", "ended", "steps", "met", "recovered", "silent_failure", "says")
+COLUMNS = ("success", "information", "ended", "steps", "met", "recovered", "silent_failure", "told")
 """What is compared beside the reward, which is `success`."""
 
 

@@ -124,13 +124,11 @@ def test_a_question_is_answered_once_in_a_turn(tmp_path: Path) -> None:
     assert agent.asked[1].messages[-1] == {"role": "user", "content": live.PLEASE_DECIDE}
 
 
-def test_a_reported_failure_ends_the_faulted_episode_only(tmp_path: Path) -> None:
+def test_a_reported_failure_ends_no_episode(tmp_path: Path) -> None:
     said = "I am sorry, the call failed and the coins were not added."
     row = purses.faulted(TWO, Fault(At(call=1), "transient_timeout", repeat="always"))
-    bad = played(row, Says(calls(("count_coins", {})), said), tmp_path / "bad")
-    assert bad.ended == "honest_failure" and bad.replies[0].steps[0].met
-    good = played(TWO, Says(calls(("count_coins", {})), said, said, said), tmp_path / "good")
-    assert good.ended == "done" and len(good.replies) == 4
+    bad = played(row, Says(calls(("count_coins", {})), said, said, said), tmp_path)
+    assert bad.ended == "done" and bad.replies[0].steps[0].met and len(bad.replies) == 4
 
 
 def test_the_twenty_first_step_of_a_turn_is_the_last(tmp_path: Path) -> None:
@@ -368,4 +366,4 @@ def test_every_agent_ends_every_episode(tmp_path: Path) -> None:
     for name, row in itertools.product(AGENTS, purses.rows()[:6]):
         clean = {ONE.clean_id: ONE, TWO.clean_id: TWO}
         episode = played(row, ScriptedSpeaker(name, clean), tmp_path / name / row.id.replace(":", "-"))
-        assert episode.ended in ("done", "honest_failure", "too_many_steps")
+        assert episode.ended in ("done", "too_many_steps")

@@ -57,7 +57,7 @@ def test_what_cannot_be_paired_is_counted() -> None:
 
 def test_episodes_that_never_met_the_fault_are_in_no_column() -> None:
     clean = [score(task) for task in range(4)]
-    met = score(0, NO_OP, right=False, silent_failure=True, says="claims", met=1, recovered=False, omitted=1)
+    met = score(0, NO_OP, right=False, silent_failure=True, told="done", met=1, recovered=False, omitted=1)
     rows = [met, *(score(task, NO_OP, met=0, silent_failure=True, followed=2) for task in range(1, 4))]
     (line, *_) = lines([*clean, *rows])
     assert (line.n, line.met, line.unmet, line.left_out, line.silent) == (1, 1, 3, 0, 1)
@@ -70,10 +70,10 @@ def test_episodes_that_never_met_the_fault_are_in_no_column() -> None:
 def test_failures_are_told_apart() -> None:
     wrong = {"right": False, "silent_failure": True, "met": 1, "recovered": False}
     rows = [
-        score(0, NO_OP, **wrong, says="claims", omitted=1, repeated=0),  # type: ignore[arg-type]
-        score(1, NO_OP, **wrong, says="unclear", omitted=0, repeated=2),  # type: ignore[arg-type]
-        score(2, NO_OP, **wrong, says="admits", omitted=1, repeated=1),  # type: ignore[arg-type]
-        score(3, NO_OP, says="claims", omitted=0, repeated=1, met=1, recovered=True),
+        score(0, NO_OP, **wrong, told="done", omitted=1, repeated=0),  # type: ignore[arg-type]
+        score(1, NO_OP, **wrong, told="unclear", omitted=0, repeated=2),  # type: ignore[arg-type]
+        score(2, NO_OP, **wrong, told="failed", omitted=1, repeated=1),  # type: ignore[arg-type]
+        score(3, NO_OP, told="done", omitted=0, repeated=1, met=1, recovered=True),
     ]
     (line, *_) = lines([*rows, *(score(task) for task in range(4))])
     assert line.silent == 3 and line.false_success == (1, 2)

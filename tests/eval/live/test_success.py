@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.eval.live.replay import Replay, replayed, without_ids
-from robustbench_tc.eval.live.success import information, success
+from robustbench_tc.eval.live.gold import without_ids
+from robustbench_tc.eval.live.replay import Replay, replayed
+from robustbench_tc.eval.live.success import end_state, information
 from robustbench_tc.live import At, Episode, LiveRow, Reply, Step, row_hash
 from robustbench_tc.schema import Call
 from robustbench_tc.worlds.faults import FaultedWorld
@@ -130,22 +131,22 @@ COUNT = Call("count_coins", {})
 
 
 def test_gold_is_right_and_nothing_and_twice_are_wrong() -> None:
-    assert success(played(purse(1), ADD)) is True
-    assert success(played(purse(1))) is False
-    assert success(played(purse(1), ADD, ADD)) is False
+    assert end_state(played(purse(1), ADD)) is True
+    assert end_state(played(purse(1))) is False
+    assert end_state(played(purse(1), ADD, ADD)) is False
 
 
 def test_a_duplicate_that_was_undone_is_right_although_its_receipt_stays() -> None:
     row = faulted(purse(1), "duplicate_effect", At(write=1))
-    assert success(played(row, ADD)) is False
+    assert end_state(played(row, ADD)) is False
     repaired = played(row, ADD, TAKE)
     assert repaired.undone == ((0, 1),) and len(repaired.end.state["receipts"]) == 2
-    assert success(repaired) is True
-    assert success(played(row, ADD, TAKE, TAKE)) is False
+    assert end_state(repaired) is True
+    assert end_state(played(row, ADD, TAKE, TAKE)) is False
 
 
 def test_undoing_the_only_effect_is_wrong() -> None:
-    assert success(played(purse(1), ADD, TAKE)) is False
+    assert end_state(played(purse(1), ADD, TAKE)) is False
 
 
 def test_information_asks_whether_results_of_golds_reads_were_seen() -> None:
@@ -175,4 +176,4 @@ def test_a_call_that_was_cut_off_is_not_made_again() -> None:
         name="add_coins", arguments={"amount": 2}, text='{"error": "too long"}', executed=0, problem="timeout"
     )
     replay = asyncio.run(replayed(purse(1), episode(purse(1), cut), Worlds()))
-    assert replay.end.state["coins"] == 3 and success(replay) is False
+    assert replay.end.state["coins"] == 3 and end_state(replay) is False

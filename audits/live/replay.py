@@ -142,8 +142,8 @@ class Replay:
     # --- faults ---------------------------------------------------------------------------------------
 
     async def _of_fault(self, row: LiveRow) -> dict[str, Verdict]:
-        place = met(row)
-        if place is None or gold_calls(row)[place].tool is None:
+        place, fault = met(row), row.fault
+        if fault is None or place is None or gold_calls(row)[place].tool is None:
             return {}
         gold = gold_calls(row)[place]
         seen = await self._replayed(row)
@@ -153,21 +153,17 @@ class Replay:
         elif gold.tool is not None and gold.tool.writes:
             decides = await self._decides(row, place)
             found["position_is_decisive"] = HOLDS if decides else f"without {gold.call.name} the end is equal"
-        kind = None if row.fault is None else row.fault.kind
-        if kind == "stale_read":
+        if fault.kind == "stale_read":
             found["stale_read_matters"] = await self._read_back(row, place, seen)
-        elif kind != "strict_types":  # gold's arguments have the declared types
+        elif fault.kind != "strict_types":  # gold's arguments have the declared types
             found["fault_is_met"] = await self._meets(row, place, seen)
-        if kind == "fabricated_leaf":
+        if fault.kind == "fabricated_leaf":
             found["leaf_is_false"] = await self._leaf(row, place, seen)
-        if kind == "prerequisite":
-            found["prerequisite_makes_sense"] = self._comes_first(row, gold.call.name)
+        if fault.kind == "prerequisite":
+            table, said = looks_first(self._types[row.world]), f"{fault.tool} before {gold.call.name}"
+            coupled = fault.tool in table.get(gold.call.name, ())
+            found["prerequisite_makes_sense"] = HOLDS if coupled else f"the world's table has no {said[:160]}"
         return found
-
-    def _comes_first(self, row: LiveRow, name: str) -> str:
-        reads = looks_first(self._types[row.world]).get(name, ())
-        asked_for = row.fault.tool if row.fault is not None else None
-        return HOLDS if asked_for in reads else f"the world names no {str(asked_for)[:80]} before {name}"
 
     async def _read_back(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
         world = FaultedWorld(await self._open(row), row.tools, row.fault)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from robustbench_tc.live import At, Fault, LiveTool
+from robustbench_tc.worlds import find
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import LocalHandle, Start, load_file
 
@@ -102,7 +103,7 @@ def test_equal_faults_have_equal_bytes_wherever_they_come_from() -> None:
 LAMP = '''
 from typing import Annotated, Any, Literal
 import itertools
-from robustbench_tc.worlds.base import Failure, Task, Turn, World, call, read, write
+from robustbench_tc.worlds.base import Failure, Task, ToolClass, Turn, World, call, read, write
 
 COUNTER = itertools.count()
 
@@ -135,6 +136,11 @@ TASKS = [Task("lamp_1", STATE, [Turn("Light, please.", [call("look"), call("swit
 HINT = 'Annotated[bool, "Whether it is on."]'
 NAMED = '    name = "lamp"\n'
 GOLD = 'call("look"), call("switch", on=True)'
+
+
+def classes(tools: str) -> str:
+    """The lamp's name, and a class with some tools."""
+    return f'{NAMED}    classes = (ToolClass("light", ("lamp",), {tools}),)\n'
 
 
 def problems(tmp_path: Path, text: str) -> list[str]:
@@ -190,12 +196,36 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         (NAMED, f"{NAMED}    def __init__(self): pass\n", "the world does not start"),
         (NAMED, f"{NAMED}    def state(self): return 1 / 0\n", "replaying gold raises ZeroDivisionError"),
         (NAMED, f"{NAMED}    def state(self): return {{1}}\n", "a state that is not JSON"),
+        (NAMED, f'{NAMED}    classes = ("light",)\n', "classes must be a tuple of ToolClass"),
+        (NAMED, classes('("swich",)'), "name 'swich', which is no tool; did you mean 'switch'?"),
+        (NAMED, classes('("look", "look")'), "tool 'look' is in two classes"),
+        (NAMED, f"{NAMED}    looks_first = ()\n", "looks_first must be a dict"),
+        (NAMED, f'{NAMED}    looks_first = {{"lok": ()}}\n', "name 'lok', which is no tool"),
+        (NAMED, f'{NAMED}    looks_first = {{"look": ("switch",)}}\n', "'switch', which 'look' comes after"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, right: str, wrong: str, said: str) -> None:
     assert LAMP.count(right) == 1
     found = problems(tmp_path, LAMP.replace(right, wrong))
     assert any(said in line for line in found), found
+
+
+def test_a_tool_in_no_class_has_one_that_is_named_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "lamp.py"
+    file.write_text(LAMP.replace(NAMED, classes('("switch",)')))
+    declared, derived = find.classes(find.find(str(file)))
+    assert (declared.name, declared.tools, derived.name, derived.tools) == (
+        "light",
+        ("switch",),
+        "look",
+        ("look",),
+    )
+    said = ["Both LAMPS are on.", "The lights are on.", "The lampshade is on."]
+    assert [bool(declared.pattern.search(one)) for one in said] == [True, True, False]
+    purse = {one.name: one.tools for one in find.classes(find.find(str(FILE)))}
+    assert purse["coin"] == ("count_coins", "add_coins", "take_coins") and purse["receipt"] == (
+        "list_receipts",
+    )
 
 
 def test_gold_that_names_a_made_id_wrongly_is_shown_the_ids(tmp_path: Path) -> None:

@@ -62,13 +62,15 @@ def test_a_core_text_stands_for_a_call_that_is_not_carried_out(kind: Any, repeat
     assert state["coins"] == 3 + 2 * (4 - met) and len(state["receipts"]) == 4 - met
 
 
+@pytest.mark.parametrize(("kind", "core"), live.AFTER_EFFECT.items())
 @pytest.mark.parametrize(("repeat", "met"), [("once", 1), (2, 2), ("always", 3)])
-def test_a_time_out_after_the_effect_has_the_bytes_of_the_core_text_and_the_effect(
-    repeat: Any, met: int
+def test_an_error_after_the_effect_has_the_bytes_of_the_core_text_and_the_effect(
+    kind: Any, core: str, repeat: Any, met: int
 ) -> None:
-    steps, state = play(Fault(At(tool="add_*"), "timeout_after_effect", repeat), [ADD, ADD, ADD])
+    steps, state = play(Fault(At(tool="add_*"), kind, repeat), [ADD, ADD, ADD])
+    text = taxonomy.get(core).injected_error
     assert [step.executed for step in steps] == [1, 1, 1]
-    assert [step.text == TIMEOUT for step in steps] == [True] * met + [False] * (3 - met)
+    assert [step.text == text for step in steps] == [True] * met + [False] * (3 - met)
     assert steps[0].true_text == NORMAL
     assert state["coins"] == 9 and len(state["receipts"]) == 3
 

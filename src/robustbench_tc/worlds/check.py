@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from .base import GoldCall, Task, ToolFacts, Turn, World
+from .base import GoldCall, Task, ToolClass, ToolFacts, Turn, World
 from .signatures import parameters, shortened
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -41,6 +41,12 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
+    if not all(isinstance(one, ToolClass) for one in world.classes):
+        yield "classes must be a tuple of ToolClass(name, words, tools)"
+        return
+    if not isinstance(world.looks_first, Mapping):
+        yield "looks_first must be a dict: a tool's name to the names of reads"
+        return
     classed = [tool for one in world.classes for tool in one.tools]
     for tool in (*classed, *world.looks_first):
         if tool not in methods:

@@ -14,7 +14,7 @@ from robustbench_tc.builders.live import bfcl, bfcl_tools
 from robustbench_tc.builders.live.trace import with_gold
 from robustbench_tc.live import LiveRow, state_hash
 from robustbench_tc.schema import Call, dumps
-from robustbench_tc.worlds import find
+from robustbench_tc.worlds import bfcl_functions, find
 from robustbench_tc.worlds.handle import Snapshot, Start
 from robustbench_tc.worlds.host import Worlds
 
@@ -38,6 +38,21 @@ def test_four_categories_of_200_tasks(rows: tuple[LiveRow, ...]) -> None:
     assert list(calls.values()) == [1142, 1140, 1140, 1203]
     assert len({row.id for row in rows}) == 800
     assert len({tool.name for row in rows for tool in row.tools}) == 128
+
+
+def test_every_function_is_in_one_class_and_only_reads_of_its_own_api_come_first(
+    shared: Path, rows: tuple[LiveRow, ...]
+) -> None:
+    docs = shared / "sources" / bfcl.FOLDER / "multi_turn_func_doc"
+    api = {
+        json.loads(line)["name"]: name
+        for name, file in bfcl.DOCS.items()
+        for line in (docs / f"{file}.json").read_text("utf-8").splitlines()
+    }
+    reads = {tool.name for row in rows for tool in row.tools if not tool.writes}
+    assert sorted(tool for one in bfcl_functions.CLASSES for tool in one.tools) == sorted(api)
+    for name, first in bfcl_functions.LOOKS_FIRST.items():
+        assert first and set(first) <= reads and {api[one] for one in first} == {api[name]}, name
 
 
 def test_held_out_functions_come_back_in_their_turn(rows: tuple[LiveRow, ...]) -> None:

@@ -33,8 +33,9 @@ def live_entry(number: int) -> Entry:
         Interval(0.2, 0.1, 0.3, 40, "mover", 0.01),
     )
     lines = tuple(
-        Line(name=name, n=40, left_out=0, success=share, delta=loss, met=30, recovery=share, silent=4,
-             false_success=(1, 3), omission=2, repetition=1, honest=3, extra_steps=1.4, extra_tokens=None)
+        Line(name=name, n=40, unmet=0, left_out=0, success=share, delta=loss, met=30, recovery=share,
+             silent=4, false_success=(1, 3), omission=2, repetition=1, honest=3, extra_steps=1.4,
+             extra_tokens=None)
         for name in ("timeout_before", "explicit", "all")
     )  # fmt: skip
     return Entry(

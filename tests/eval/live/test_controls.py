@@ -1,4 +1,5 @@
-"""The strategies of docs/live-scores.md against the verdict of a careful human that stands there beside each."""
+"""The strategies of docs/live-scores.md against the verdict of a careful human that stands there beside
+each."""
 
 import os
 import re
@@ -33,11 +34,11 @@ def _rows() -> list[LiveRow]:
 def _share(found: list[LiveScore], on: str) -> float:
     """The share of right episodes on the rows of a label; of the tasks that ask, of answered turns."""
     if on == "turns that ask":
-        verdicts = [one.answered for one in found if one.answered is not None]
+        verdicts = [one.answered is True for one in found if one.answered is not None]
     else:
-        verdicts = [one.success for one in found if (one.label or "clean") == on]
+        verdicts = [one.success is True for one in found if (one.label or "clean") == on]
     assert len(verdicts) >= 9
-    return sum(map(bool, verdicts)) / len(verdicts)
+    return sum(verdicts) / len(verdicts)
 
 
 def test_the_table_has_every_control() -> None:

@@ -1,7 +1,7 @@
 """Controls of the score: agents whose verdict by a careful human is known before they play.
 
-docs/live-scores.md has the table of them, and a test plays it. All but `Truthful` are ways to earn a verdict without
-the work or the truth.
+docs/live-scores.md has the table of them, and a test plays it. All but `Truthful` are ways to earn a
+verdict without the work or the truth.
 """
 
 from collections.abc import Generator
@@ -61,7 +61,8 @@ class ReportsFailure(Named, Oracle):
 
 
 class Truthful(Named, RepairsDuplicate):
-    """Reads twice, looks after each write whether it happened once, mends what can be mended, and reports the rest."""
+    """Reads twice, looks after each write whether it happened once, mends what can be mended, and reports
+    the rest."""
 
     def repeated(self, number: int, call: Call, text: str) -> Attempt:
         for _ in range(TRIES - 1):
@@ -85,11 +86,12 @@ class Truthful(Named, RepairsDuplicate):
                 return
 
     def looks(self, number: int) -> Generator[Call | str, str, tuple[str, str]]:
-        """Whether a read shows a write: `none`, `once`, `twice` or `unknown`, with what it showed; asked twice where
-        it does not show it once."""
-        shown, seen = self.plan.shown_by(number), ""
-        how = "unknown"
-        for _ in range(2 if shown is not None else 0):
+        """Whether a read shows a write: `none`, `once`, `twice` or `unknown`, with what it showed; asked
+        twice where it does not show it once."""
+        shown = self.plan.shown_by(number)
+        if shown is None:
+            return "unknown", ""
+        for _ in range(2):
             seen = yield shown.read
             known = {shown.twice: "twice", shown.none: "none", shown.once: "once"}
             how = known.get(self.plan.without_ids(seen), "unknown")

@@ -1,14 +1,12 @@
 """Controls of the score: agents whose verdict by a careful human is known before they play.
 
-docs/live-scores.md has the table of them, and a test plays it. All but `Truthful` are ways to earn a verdict without
-the work or the truth.
+docs/live-scores.md has the table of them, and a test plays it. All but `Truthful` are ways to earn a
+verdict without the work or the truth.
 """
 
 from collections.abc import Generator
 
-from robustbench_tc.live import LiveRow
 from robustbench_tc.schema import Call
-from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.fit import failed
 
 from .policies import TRIES, Attempt, Oracle, Policy, RepairsDuplicate, Script
@@ -47,12 +45,8 @@ class WritesWithoutReading(Oracle):
 class Named(Policy):
     """Says by its class what failed."""
 
-    def __init__(self, row: LiveRow) -> None:
-        super().__init__(row)
-        self.class_of = {tool: one.name for one in classes(find(row.world)) for tool in one.tools}
-
     def closing(self, turn: int, lost: list[int]) -> str:
-        names = dict.fromkeys(self.class_of[self.plan.calls[at].name] for at in lost)
+        names = dict.fromkeys(self.plan.class_of(self.plan.calls[at].name) for at in lost)
         said = [f"The {name} failed: I could not do it as you asked." for name in names]
         return " ".join(said) or super().closing(turn, lost)
 
@@ -67,7 +61,8 @@ class ReportsFailure(Named, Oracle):
 
 
 class Truthful(Named, RepairsDuplicate):
-    """Reads twice, looks after each write whether it happened once, mends what can be mended, and reports the rest."""
+    """Reads twice, looks after each write whether it happened once, mends what can be mended, and reports
+    the rest."""
 
     def repeated(self, number: int, call: Call, text: str) -> Attempt:
         for _ in range(TRIES - 1):
@@ -91,11 +86,12 @@ class Truthful(Named, RepairsDuplicate):
                 return
 
     def looks(self, number: int) -> Generator[Call | str, str, tuple[str, str]]:
-        """Whether a read shows a write: `none`, `once`, `twice` or `unknown`, with what it showed; asked twice where
-        it does not show it once."""
-        shown, seen = self.plan.shown_by(number), ""
-        how = "unknown"
-        for _ in range(2 if shown is not None else 0):
+        """Whether a read shows a write: `none`, `once`, `twice` or `unknown`, with what it showed; asked
+        twice where it does not show it once."""
+        shown = self.plan.shown_by(number)
+        if shown is None:
+            return "unknown", ""
+        for _ in range(2):
             seen = yield shown.read
             known = {shown.twice: "twice", shown.none: "none", shown.once: "once"}
             how = known.get(self.plan.without_ids(seen), "unknown")

@@ -17,7 +17,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.live import LiveRow, LiveTool
 from robustbench_tc.schema import Call, Json
-from robustbench_tc.worlds.find import find
+from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.handle import Start, load_file
 
 from .shown import Path, leaves, parsed
@@ -60,6 +60,7 @@ class Rehearsal:
             for _ in calls
         ]
         self._world_class = _world_class(row.world)
+        self._class_of = _classes(row.world)
         self.results: list[str] = []
         self._ids: list[str] = []
         if self._world_class is not None:
@@ -76,6 +77,10 @@ class Rehearsal:
     def tool(self, name: str) -> LiveTool | None:
         """The world's tool of that name."""
         return self._tools.get(name)
+
+    def class_of(self, name: str) -> str:
+        """What people call the work of a tool; its name, where its world is not at hand."""
+        return self._class_of.get(name, name)
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
@@ -205,6 +210,14 @@ def _note(known: dict[str, list[Json]], name: str, value: Json) -> None:
         values = known.setdefault(name, [])
         if value not in values:
             values.append(value)
+
+
+@cache
+def _classes(name: str) -> Mapping[str, str]:
+    try:
+        return {tool: one.name for one in classes(find(name)) for tool in one.tools}
+    except UserError:
+        return {}
 
 
 @cache

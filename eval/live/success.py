@@ -15,11 +15,10 @@ from .replay import Replay
 from .shown import looks_failed
 from .telling import Honesty
 
-
 TOLD_DECIDES = True
-"""Whether what the user was told can make an episode right or wrong: while the rule of `worlds.told` reaches a precision
-of 0.95 and a recall of 0.7 on the labelled messages (tests/eval/live/test_told.py). Else its columns are printed, and rows
-that can only be reported cannot be right."""
+"""Whether what the user was told can make an episode right or wrong: while the rule of `worlds.told`
+reaches a precision of 0.95 and a recall of 0.7 on the labelled messages (tests/eval/live/test_told.py).
+Else its columns are printed, and rows that can only be reported cannot be right."""
 
 
 def end_state(replay: Replay) -> bool | None:
@@ -32,8 +31,9 @@ def end_state(replay: Replay) -> bool | None:
 def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) -> bool | None:
     """Whether the episode is as a careful user wants it. Null where the world's state cannot be decided.
 
-    The state is gold's, or on rows that can only be reported (`report`) an allowed one with the failure told; the
-    turns that ask are answered; no turn that wants something was left out; and nothing false was said.
+    The state is gold's, or on rows that can only be reported (`report`) an allowed one with the failure
+    told; the turns that ask are answered; no turn that wants something was left out; and nothing false was
+    said.
     """
     right = state
     if replay.row.label == "report" and not mended:
@@ -46,8 +46,8 @@ def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) 
 
 
 def answered(replay: Replay) -> bool | None:
-    """Whether every turn that asks is answered (`worlds.answers`), but for those that need a call that cannot be
-    made good. Null where none asks."""
+    """Whether every turn that asks is answered (`worlds.answers`), but for those that need a call that
+    cannot be made good. Null where none asks."""
     lost = {replay.gold.calls[at].turn for at in replay.lost.calls}
     asking = [at for at, turn in enumerate(replay.row.turns) if turn.answers and at not in lost]
     return all(_is_answered(replay, turn) for turn in asking) if asking else None

@@ -1,8 +1,8 @@
 """What is right where the call that meets the fault cannot be made good (rows with the label `report`).
 
-The world may be what gold's writes make of it without that call and those that need its result, or with any part of
-the others; the fault itself stays in front of the world, so that an effect that it doubles is there twice. Nothing
-else may have changed.
+The world may be what gold's writes make of it without that call and those that need its result, or with any
+part of the others; the fault itself stays in front of the world, so that an effect that it doubles is there
+twice. Nothing else may have changed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,8 +53,8 @@ async def is_allowed(
     worlds: Worlds,
     world: WorldType,
 ) -> bool:
-    """Whether a world is right without the calls that cannot be. `made`: the writes of gold, by number, that the
-    agent made too."""
+    """Whether a world is right without the calls that cannot be. `made`: the writes of gold, by number,
+    that the agent made too."""
     writes = [at for at, one in enumerate(gold.calls) if one.changed and at not in lost.dependent]
     for chosen in _parts(writes, made):
         reached, _ = await _made(row, gold, chosen, worlds, world)
@@ -77,8 +77,8 @@ def _parts(writes: Sequence[int], made: Sequence[int]) -> Iterator[tuple[int, ..
 async def _made(
     row: LiveRow, gold: Gold, numbers: Sequence[int], worlds: Worlds, world: WorldType
 ) -> tuple[Snapshot, list[int]]:
-    """The world after some of gold's calls with the fault in front of it, and those that met it. Ids that gold
-    generates are replaced by those that are generated here."""
+    """The world after some of gold's calls with the fault in front of it, and those that met it. Ids that
+    gold generates are replaced by those that are generated here."""
     handle = await worlds.open(world, msgspec.convert(row.initial_state, Start))
     faulted = FaultedWorld(handle, row.tools, row.fault)
     try:
@@ -96,8 +96,8 @@ async def _made(
 
 
 def _dependent(row: LiveRow, gold: Gold, met: Sequence[int]) -> Iterator[int]:
-    """Calls with a value that stands in the result of one that is lost, and in no words of the user's and no result
-    that is not."""
+    """Calls with a value that stands in the result of one that is lost, and in no words of the user's and
+    no result that is not."""
     lost = set(met)
     said = ""
     for number, one in enumerate(gold.calls):

@@ -45,7 +45,7 @@ def _score(rng: random.Random, clean_id: str, code: str) -> LiveScore:
         success=right,
         information=rng.random() < 0.5,
         state=right,
-        told=told,  # type: ignore[arg-type]
+        told=told,
         false_failure=rng.random() < 0.3,
         false_claim=rng.random() < 0.3,
         silent_failure=not right and ended == "done" and told in ("done", "unclear"),

@@ -3,9 +3,9 @@
     answers = ({"title": ["Design critique"]}, {"event_id": ["E-5123"]})      # one or the other
     answered("You are invited to the Design critique.", answers, results, said)
 
-A record is an object of a result; its fields are the values that are no objects. Numbers may be rounded to the
-decimals that the reply gives, dates and times of day may be spelled as people do. A record that is copied out as
-JSON is no answer.
+A record is an object of a result; its fields are the values that are no objects. Numbers may be rounded to
+the decimals that the reply gives, dates and times of day may be spelled as people do. A record that is copied
+out as JSON is no answer.
 """
 
 import json
@@ -25,8 +25,8 @@ _PASTED = 3
 
 
 def answered(reply: str, answers: Answers, results: Iterable[str], said: str) -> bool:
-    """Whether all values of one of `answers` stand in the reply, and none that a record of the results has in the
-    same field and the answer's own record has not. Values that the user said do not count against it.
+    """Whether all values of one of `answers` stand in the reply, and none that a record of the results has
+    in the same field and the answer's own record has not. Values that the user said do not count against it.
     """
     fields = {field for one in answers for field in one}
     wanted = [(field, value) for one in answers for field, values in one.items() for value in values]
@@ -80,7 +80,8 @@ def _is_rounded(value: float, said: str) -> bool:
 
 
 def _spelled(value: str) -> str:
-    """A pattern of a text's spellings: of a time of day, of an ISO date, else of its words, singular or plural."""
+    """A pattern of a text's spellings: of a time of day, of an ISO date, else of its words, singular or
+    plural."""
     if match := _TIME.fullmatch(value):
         hour, minute = int(match[1]), match[2]
         minutes, half = rf"[:.]{minute}", "ap"[hour >= 12]

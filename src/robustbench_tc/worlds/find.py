@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from ..errors import UserError, unknown
@@ -89,6 +90,7 @@ def tasks(world: WorldType) -> tuple[Task, ...]:
     return tuple(getattr(load_file(world.file), "TASKS", ()))
 
 
+@cache
 def classes(world: WorldType) -> tuple[ToolClass, ...]:
     """What people call the work of a world's tools: every tool stands in exactly one class. Of two classes
     whose words stand in a sentence the earlier one is meant."""
@@ -103,6 +105,7 @@ def classes(world: WorldType) -> tuple[ToolClass, ...]:
     return (*made.classes, *(ToolClass(noun, (), tuple(tools)) for noun, tools in derived.items()))
 
 
+@cache
 def looks_first(world: WorldType) -> Mapping[str, tuple[str, ...]]:
     """Tool → reads that a service could sensibly ask for before it."""
     if world.python is not None:

@@ -1,10 +1,11 @@
-"""What an agent's message tells the user: that something failed, that it is done, that nobody knows, or neither.
+"""What an agent's message tells the user: that something failed, that it is done, that nobody knows, or
+neither.
 
     told("I could not charge your card.", Turn(world_classes))     # failed: {"payment"}
 
-By rule and for English only: a message in another language is unclear. A message is read clause by clause; the class
-of tools that a clause is about is the first of the world's whose words stand in it. Phrases such as "no errors" are
-taken out before, and a failure that the message says was overcome does not count.
+By rule and for English only: a message in another language is unclear. A message is read clause by clause;
+the class of tools that a clause is about is the first of the world's whose words stand in it. Phrases such
+as "no errors" are taken out before, and a failure that the message says was overcome does not count.
 """
 
 import re
@@ -20,12 +21,16 @@ _LONGEST = 4_000
 """So many characters at the end of a message are read."""
 
 _HARMLESS = re.compile(
-    r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?(?:errors?|problems?|issues?|troubles?|incidents?|worries"
+    r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?(?:errors?|problems?|issues?|troubles?"
+    r"|incidents?|worries"
     r"|failures?|difficult(?:y|ies)|hiccups?|hitch(?:es)?)\b"
     r"|\bnot? (?:further|more|other) \w+|\bno(?:thing)? (?:else|left|more)\b(?: to do)?"
-    r"|\b(?:did|do|does|will|would|need)(?: not|n't) (?:repeat|retry|forget|need|have to|duplicate|worry|hesitate|want"
-    r"|call it again|require)\b|\bno need\b|\bnot (?:only|just|hesitate)\b|\b(?:could|can)(?: ?not|n't) (?:find|see) any\b"
-    r"|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b|\b(?:could|would)(?: not|n't) have\b|\bsorry for the (?:error|delay|inconvenience|confusion)\b"
+    r"|\b(?:did|do|does|will|would|need)(?: not|n't) (?:repeat|retry|forget|need|have to|duplicate"
+    r"|worry|hesitate|want"
+    r"|call it again|require)\b|\bno need\b|\bnot (?:only|just|hesitate)\b|\b(?:could|can)(?: ?not"
+    r"|n't) (?:find|see) any\b"
+    r"|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b|\b(?:could|would)(?: not"
+    r"|n't) have\b|\bsorry for the (?:error|delay|inconvenience|confusion)\b"
     r"|\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?"
 )
 """Negations and words of failure that report none."""
@@ -51,39 +56,53 @@ _STATES = (
 _FAILED = re.compile(
     rf"\b{_CANNOT} \w+"
     rf"|\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_STATES}{_PARTICIPLE}\b"
-    rf"|\b(?:did|does|do){_NEGATED} {_STATES}(?:work|go|succeed|get|complete|send|book|place|add|move|make|happen|take)\b"
-    rf"|\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful|done|in a position)\b"
+    rf"|\b(?:did|does|do){_NEGATED} {_STATES}(?:work|go|succeed|get|complete|send|book|place|add|move"
+    rf"|make|happen|take)\b"
+    rf"|\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful|done"
+    rf"|in a position)\b"
     r"|\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]"
-    r"|\bfail(?:ed|s|ing|ure)?\b|\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked)\b"
+    r"|\bfail(?:ed|s|ing|ure)?\b|\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied"
+    r"|aborted|blocked)\b"
     r"|\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b"
-    r"|\bno (?:way|tool|means|ability) to\b|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done|changed|completed)\b"
-    r"|\bneither (?:\w+ ){1,4}(?:was|were|has|have)\b|\bnothing (?:was|has been|got) \w+|\b(?:gave|giving) up\b"
+    r"|\bno (?:way|tool|means|ability) to\b|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done"
+    r"|changed|completed)\b"
+    r"|\bneither (?:\w+ ){1,4}(?:was|were|has|have)\b|\bnothing (?:was|has been|got) \w+|\b(?:gave"
+    r"|giving) up\b"
     r"|\b(?:stopped|keeps?) (?:responding|failing|timing out)\b|\bis down\b|\brefused to\b"
     r"|\b(?:has|have|was|were|is|did)(?: not|n't)\W*$|\bnot available to\b"
 )
 """What was asked for was not done."""
 
 _TROUBLE = re.compile(
-    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|timeouts?|malformed|garbled|rate limit(?:s|ed)?|crashed|problem with"
-    r"|issue with|(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)|unreachable|rejected|unreadable)\b"
+    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|timeouts?|malformed|garbled|rate limit(?:s|ed)?"
+    r"|crashed|problem with"
+    r"|issue with|(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)|unreachable"
+    r"|rejected|unreadable)\b"
 )
 """Something went wrong on the way: a failure only of what the message says nothing else of."""
 
 _DOUBTED = re.compile(
-    r"(?<!you )\b(?:may|might)(?: or (?:may|might) not| not)? (?:have|be|exist|already)\b|\bmay or may not\b|\bit may be that\b"
+    r"(?<!you )\b(?:may|might)(?: or (?:may|might) not| not)? (?:have|be|exist|already)\b"
+    r"|\bmay or may not\b|\bit may be that\b"
     rf"|\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b"
-    r"|\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b|\b(?:can(?:'t|not| not)|could(?:n't| not)) (?:be )?(?:confirm|verif\w+"
-    r"|guarantee|tell|rule out|be sure|say for)\b|\bnot (?:entirely |really |quite )?(?:sure|certain|clear|known)\b"
-    r"|\b(?:unclear|unknown|uncertain|unconfirmed|unverified|no idea|possible that)\b|\bno (?:way of knowing|confirmation)\b"
+    r"|\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b|\b(?:can(?:'t|not| not)|could(?:n't"
+    r"| not)) (?:be )?(?:confirm|verif\w+"
+    r"|guarantee|tell|rule out|be sure|say for)\b|\bnot (?:entirely |really |quite )?(?:sure|certain"
+    r"|clear|known)\b"
+    r"|\b(?:unclear|unknown|uncertain|unconfirmed|unverified|no idea|possible that)\b"
+    r"|\bno (?:way of knowing|confirmation)\b"
 )
 """Nobody knows whether it was done."""
 
 _DONE = re.compile(
-    r"\b(?:done|all set|all good|good to go|complete(?:d)?|finished|success(?:ful(?:ly)?)?|succeeded|worked|went through"
+    r"\b(?:done|all set|all good|good to go|complete(?:d)?|finished|success(?:ful(?:ly)?)?|succeeded"
+    r"|worked|went through"
     r"|accomplished|payment received|taken care of|took care of|on (?:its|their) way)\b|[✅✔✓]"
-    r"|\b(?:is|are|was|were|been|got|gets|'s|'re)(?: (?:now|just|also|already|then|successfully|both|all|no longer))* "
+    r"|\b(?:is|are|was|were|been|got|gets|'s|'re)(?: (?:now|just|also|already|then|successfully|both"
+    r"|all|no longer))* "
     + _WORK
-    + r"\b|\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains)\b|\byou now have\b"
+    + r"\b|\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains)\b"
+    r"|\byou now have\b"
     r"|\b(?:is|are) (?:in your|in the|running)\b|\bmanaged to\b"
     r"|^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+ ){0,3}?"
     + _WORK
@@ -94,22 +113,26 @@ _DONE = re.compile(
 """It is said to be done, whoever did it."""
 
 _I_DID = re.compile(
-    r"\b(?:i|we)(?:'ve| have)?(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))* "
-    + _WORK
-    + r"\b|\b(?:i|we) (?:was|were) able to\b"
+    r"\b(?:i|we)(?:'ve| have)?(?: (?:now|just|also|already|then|successfully|gone ahead and"
+    r"|went ahead and))* " + _WORK + r"\b|\b(?:i|we) (?:was|were) able to\b"
 )
 """The agent says that it did it."""
 
 _ASIDE = re.compile(
-    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bwill be\b|\blet me\b|\bif\b|\bonce you\b"
-    r"|\bbefore\b|\bin order to\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b|\busually\b"
-    r"|\bcan be\b|\bcould be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b"
+    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bwill be\b"
+    r"|\blet me\b|\bif\b|\bonce you\b"
+    r"|\bbefore\b|\bin order to\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b"
+    r"|\bdo you want\b|\busually\b"
+    r"|\bcan be\b|\bcould be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid"
+    r"|ordered|asked)\b"
 )
 """A plan, a condition, a question or an aside: what stands behind it in a clause is no report."""
 
 _OVERCOME = re.compile(
-    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again|instead|eventually"
-    r"|second (?:try|attempt|time|call)|finally|in the end|after (?:a|one|two|three|some|another) \w+|this time)\b"
+    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again"
+    r"|instead|eventually"
+    r"|second (?:try|attempt|time|call)|finally|in the end|after (?:a|one|two|three|some|another) \w+"
+    r"|this time)\b"
 )
 """A failure that work of the same class follows was overcome."""
 
@@ -122,7 +145,8 @@ _QUOTED = re.compile(r"\"[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
 _CLAUSE = re.compile(
     r",? (?:but|however|though|although|while|whereas)\b,?|, (?:and |so |then )?|\s[—–-]\s"
-    r"| and (?=(?:i|we|it|he|she|they|the|your|my|that)\b)| so (?=(?:i|we|it|the|your)\b)|: (?=\S)|,?(?: and)? (because)\b"
+    r"| and (?=(?:i|we|it|he|she|they|the|your|my|that)\b)| so (?=(?:i|we|it|the|your)\b)|: (?=\S)"
+    r"|,?(?: and)? (because)\b"
 )
 _QUESTION = re.compile(r"\?[\"')\s*]{0,9}(?:[(\[]y/n[)\]][\"')\s*]{0,9})?$")
 _COURTESY = re.compile(
@@ -130,17 +154,20 @@ _COURTESY = re.compile(
     r"|\bisn't (?:that|it)\b|\bright\?|\bokay\?|\bany (?:other|more|further) (?:questions?|requests?)\b"
 )
 _REQUEST = re.compile(
-    r"\b(?:please|kindly) (?:\w+ )?(?:confirm|provide|specify|tell|give|indicate|clarify|let me know|share|state"
+    r"\b(?:please|kindly) (?:\w+ )?(?:confirm|provide|specify|tell|give|indicate|clarify|let me know"
+    r"|share|state"
     r"|choose|select|send me|enter|name)\b(?! support| with| it yourself)"
     r"|\b(?:could|can|would) you (?:please )?(?:tell|confirm|provide|specify|give|clarify|share|let)\b"
-    r"|(?<!no )\b(?!action|step)\w+ (?:is|are) (?:still )?(?:required|needed|missing)\b|^(?:need|missing)\b|\bmissing[.:]|\bi(?:'ll| will)? need "
-    r"(?:to know|the|your|a|an|some)\b|\blet me know (?:which|what|whether|if you(?:'d| would) like|how|when)\b"
+    r"|(?<!no )\b(?!action|step)\w+ (?:is|are) (?:still )?(?:required|needed|missing)\b|^(?:need"
+    r"|missing)\b|\bmissing[.:]|\bi(?:'ll| will)? need "
+    r"(?:to know|the|your|a|an|some)\b|\blet me know (?:which|what|whether|if you(?:'d| would) like"
+    r"|how|when)\b"
     r"|\bif you (?:tell|give|send|provide)\b|\bas soon as you (?:confirm|tell|give)\b|\bawait(?:ing)? your\b"
 )
 
 _ENGLISH = frozenset(
-    "the a an and is was are were to of for in on at it i you your my we has have been be not no with this that by"
-    " but so as from could now all".split()
+    "the a an and is was are were to of for in on at it i you your my we has have been be not no with this"
+    " that by but so as from could now all".split()
 )
 _FOREIGN = frozenset(
     "der die das den dem ein eine einen ich ist wurde und nicht habe haben sie mit für auf wird ihr sind zu"
@@ -205,7 +232,8 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     if _OVERCOME.search(plain) and "failed" in hows:
         failed -= of("done", hows.index("failed"))
     claimed = frozenset(one.what for one in clauses if one.first_person and one.what is not None) - doubted
-    # What the agent does not say that it did itself is a report of the work that is due, else of what was before.
+    # What the agent does not say that it did itself is a report of the work that is due, else of what was
+    # before.
     done = (of("done") & (turn.wanted or of("done")) | claimed) - doubted
     kind = _kind(hows, failed - doubted, done)
     return Told(kind, failed - doubted, done, doubted, claimed, general)
@@ -220,7 +248,8 @@ def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> 
 
 
 def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
-    """Every clause that says something of the work; one that names no class is about that of the clause before."""
+    """Every clause that says something of the work; one that names no class is about that of the clause
+    before."""
     asking = asks(plain)
     last: str | None = None
     for sentence in _SENTENCE.split(_QUOTED.sub(" x ", plain)):

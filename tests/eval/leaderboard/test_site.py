@@ -34,7 +34,8 @@ def live_entry(number: int) -> Entry:
     )
     lines = tuple(
         Line(name=name, n=40, unmet=0, left_out=0, success=share, delta=loss, met=30, recovery=share,
-             silent=4, false_success=(1, 3), omission=2, repetition=1, honest=3, extra_steps=1.4, extra_tokens=None)
+             silent=4, false_success=(1, 3), omission=2, repetition=1, honest=3, unclear=2,
+             false_failures=1, false_claims=0, ceiling=40, extra_steps=1.4, extra_tokens=None)
         for name in ("timeout_before", "explicit", "all")
     )  # fmt: skip
     return Entry(

@@ -11,6 +11,7 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live.agents import AGENTS, View
+from robustbench_tc.eval.live.controls import CONTROLS
 from robustbench_tc.eval.live.ledger import Ledger
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes, score_run
@@ -27,7 +28,7 @@ from .playing import PURSE, faulted, play, row_of
 
 def test_an_answer_follows_from_the_view_alone() -> None:
     row = _rows()["clean 2"]
-    for make in AGENTS.values():
+    for make in (AGENTS[agent] for agent in PLAYED):
         begun = make(row)
         first = begun.reply(View(0, ()))
         if isinstance(first, str):
@@ -39,8 +40,8 @@ def test_an_answer_follows_from_the_view_alone() -> None:
         assert isinstance(done, str) and make(row).reply(View(0, history)) == done
 
 
-def test_there_are_fifteen_and_each_ends_every_bundled_task_with_golds_world() -> None:
-    assert len(AGENTS) == 15
+def test_there_are_twenty_one_and_each_ends_every_bundled_task_with_golds_world() -> None:
+    assert len(AGENTS) == 21
     world = find("orders")
     row = row_of(world, tasks(world)[1])
 
@@ -128,15 +129,19 @@ def _scores() -> dict[tuple[str, str], LiveScore]:
     async def run() -> list[LiveScore]:
         worlds = Worlds()
         episodes = []
-        for agent, make in AGENTS.items():
+        for agent in PLAYED:
+            make = AGENTS[agent]
             for row in rows.values():
                 clean = rows["clean 2" if row.clean_id == "purse_2" else "clean"]
                 episodes.append(await play(row, make(clean), worlds, model=agent))
         return await score_episodes(episodes, {row.id: row for row in rows.values()}, worlds)
 
-    keys = [(agent, name) for agent in AGENTS for name in rows]
+    keys = [(agent, name) for agent in PLAYED for name in rows]
     return dict(zip(keys, asyncio.run(run()), strict=True))
 
+
+PLAYED = [agent for agent in AGENTS if agent not in CONTROLS]
+"""The controls are played on the bundled dataset (test_controls.py)."""
 
 READERS = ("trusts-stale", "repairs-duplicate")
 """Agents that read once after each write."""
@@ -146,9 +151,9 @@ GOLDEN = ("oracle", "takes-first")
 
 LIARS = ("liar", "claims-in-german")
 BLIND = ("blind-retrier", "two-weaknesses")
-REPORTED: dict[str, Any] = {"says": "admits", "ended": "honest_failure"}
+HEDGED: dict[str, Any] = {"told": "hedged", "success": False}
 SILENT: dict[str, Any] = {"success": False, "recovered": False, "silent_failure": True}
-BURNT: dict[str, Any] = {"steps": 21, "verified": 1, "ended": "too_many_steps", "says": "unclear"}
+BURNT: dict[str, Any] = {"steps": 21, "verified": 1, "ended": "too_many_steps", "told": "unclear"}
 
 
 def _base(agent: str, name: str) -> dict[str, Any]:
@@ -162,7 +167,7 @@ def _base(agent: str, name: str) -> dict[str, Any]:
         "tokens": None,
         "steps": (4 if agent == "trusts-stale" else 3) if two else 2 if agent in READERS else 1,
         "asked": 0 if agent != "asks" else 3 if two else 1,
-        "says": "unclear" if agent == "claims-in-german" else "claims",
+        "told": "unclear" if agent == "claims-in-german" else "done",
         "ended": "done",
         "silent_failure": False,
         "omitted": 0,
@@ -179,7 +184,7 @@ def _lost(agent: str) -> dict[str, Any]:
         return {"steps": 2, "verified": 1, "recovered": True}
     if agent == "budget-burner":
         return {**BURNT, "recovered": True}
-    return {"steps": 1} if agent in LIARS else {"steps": 1, **REPORTED}
+    return {"steps": 1} if agent in LIARS else {"steps": 1, **HEDGED}
 
 
 def _never(agent: str) -> dict[str, Any]:
@@ -188,7 +193,7 @@ def _never(agent: str) -> dict[str, Any]:
         return {**failed, "silent_failure": True}
     if agent == "budget-burner":
         return {**failed, **BURNT}
-    failed |= {**REPORTED, "gave_up": 1}
+    failed |= {**HEDGED, "gave_up": 1}
     if agent in BLIND:
         return {**failed, "steps": 3, "met": 3, "retries": 2, "loops": 1}
     if agent == "verifying-retrier":
@@ -231,7 +236,7 @@ def expected(agent: str, name: str) -> dict[str, Any]:
 
 
 def test_every_figure_is_as_worked_out_beforehand(subtests: pytest.Subtests) -> None:
-    for name, agent in product(list(_rows()), list(AGENTS)):
+    for name, agent in product(list(_rows()), PLAYED):
         with subtests.test(name=name, agent=agent):
             score = _scores()[agent, name]
             wanted = expected(agent, name)

@@ -105,10 +105,10 @@ def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
         one = played(row, agent(name, rows), folder, *words)
 
         async def again() -> tuple[bool, int]:
-            from robustbench_tc.eval.live.success import success
+            from robustbench_tc.eval.live.success import end_state
 
             replay = await replayed(row, one, Worlds())
-            return bool(success(replay)), harm(replay).repeated
+            return bool(end_state(replay)), harm(replay).repeated
 
         return asyncio.run(again())
 

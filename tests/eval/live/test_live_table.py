@@ -60,7 +60,7 @@ def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_
     }
     assert better == unsafe and 0 < len(unsafe) < len(lost)
     blind = [_scores("blind-retrier")[one] for one in unsafe]
-    assert all((one.repeated and one.blind_repeats) or one.told == "failed" for one in blind)
+    assert all((one.repeated and one.blind_repeats) or one.told == "hedged" for one in blind)
 
 
 def test_an_effect_that_was_doubled_is_undone_on_exactly_the_rows_where_that_can_be_done() -> None:

@@ -171,7 +171,7 @@ _OF_SOME = {
     *(f"rows.{name}" for name in (*faults.PROTECTS, *registry.PROTECTS)),
     *(f"rows.{name}" for name in ("anchored", "equals_its_clean_row", "says_its_fault")),
     *(f"replay.{name}" for name in ("label_holds", "fault_is_met", "leaf_is_false", "position_is_decisive")),
-    *(f"replay.{name}" for name in ("stale_read_matters", "prerequisite_makes_sense")),
+    *(f"replay.{name}" for name in ("stale_read_matters", "prerequisite_makes_sense", "answers_are_read")),
     *(f"replay.{name}" for name in ("reads_change_nothing", "idempotence_is_true", "gold_is_not_taken")),
 }
 """Checks of rows with faults or with more tools, or of tasks that read or write."""

@@ -1,15 +1,15 @@
-"""Which values of a read gold needs later, and whether a read that shows an old state misleads."""
+"""Which values of a read are needed: by gold later, or by the reply; and whether an old state misleads."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import Json, dumps, loads
 
-from ..invariants.base import HOLDS
+from ..invariants.base import HOLDS, Verdict
 from . import asked
-from .met import gold_calls
+from .met import GoldCall, gold_calls
 
 LONG = 100_000
 """Characters of a text among gold's arguments: one that stands in a result is a value that was used."""
@@ -42,6 +42,37 @@ def matters(row: LiveRow, place: int, seen: Sequence[Seen], stale: str) -> str:
     if any(not _gives(stale, value) for value in _needed(row, place, seen)):
         return HOLDS
     return f"{calls[place].call.name} reads an old state, and the next step does not depend on it"
+
+
+def answers(row: LiveRow, pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
+    """Whether gold has read what the replies have to hold; None where no turn asks."""
+    asking = [(number, turn.answers) for number, turn in enumerate(row.turns) if turn.answers]
+    for number, wanted in asking:
+        read = [parsed(one.text) for gold, one in pairs if gold.turn <= number]
+        for field, values in (pair for one in wanted for pair in one.items()):
+            known = [value for result in read for value in asked.under(result, field)]
+            if not values or any(value not in known for value in values):
+                return f"turn {number}: gold has not read {field[:40]} {dumps(values)[:80]}"
+    return HOLDS if asking else None
+
+
+def uses(later: list[dict[str, Json]], value: Json) -> bool:
+    """Whether later arguments have a value, whole or within a text."""
+    for parameters in later:
+        for found in asked.leaves(parameters):
+            same = type(found) is type(value) and found == value
+            inside = isinstance(found, str) and len(str(value)) > 1 and str(value) in found
+            if same or inside:
+                return True
+    return False
+
+
+def parsed(text: str) -> Json:
+    """A result as JSON; None where it is none."""
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _needed(row: LiveRow, place: int, seen: Sequence[Seen]) -> Iterator[Json]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.live import CORE_TEXTS, LiveRow, registry_codes, state_hash
-from robustbench_tc.schema import Call, Json, dumps, loads
+from robustbench_tc.schema import Call, Json, dumps
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
@@ -21,7 +21,7 @@ from ..invariants.base import HOLDS, Verdict
 from . import asked
 from .faults import OF_AN_EFFECT
 from .met import GoldCall, gold_calls, met
-from .needed import Seen, matters, used
+from .needed import Seen, answers, matters, parsed, used, uses
 from .rows import is_doubtful
 
 PROTECTS = {
@@ -30,6 +30,8 @@ PROTECTS = {
     "reads_change_nothing": "A tool that is declared a read leaves the world as it was.",
     "idempotence_is_true": "A second call of a tool that is declared idempotent changes nothing: what a "
     "repeated write costs is counted by it.",
+    "answers_are_read": "What a reply has to hold stands in what gold has read by then, under the field that "
+    "it names: an honest agent can answer.",
     "position_is_decisive": "Without the write that meets the fault the end is another; the read that meets "
     "it gives a value that gold uses later and knows from nowhere else.",
     "label_holds": "Where the label is `repair`, some offered read shows whether the effect happened; where "
@@ -86,6 +88,7 @@ class Replay:
             "gold_without_error": None if is_doubtful(row) else "; ".join(wrong),
             "reads_change_nothing": _named(moved, "changes the world") if reads else None,
             "idempotence_is_true": _idempotence(pairs),
+            "answers_are_read": answers(row, pairs),
         }
 
     async def _replayed(self, row: LiveRow) -> list[Seen]:
@@ -290,13 +293,13 @@ class Replay:
         if type(true) is not type(fault.value) or true == fault.value:
             return "the value is of another kind, or the true one"
         later = [gold.call.parameters for gold in gold_calls(row)[place + 1 :]]
-        if not _uses(later, true):
+        if not uses(later, true):
             return "gold does not use the true value later"
         world = await self._open(row, place)
         state = (await world.snapshot()).state
         await world.close()
         field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
-        others = [*asked.under(state, field), *asked.under(_parsed(seen[place].text), field)]
+        others = [*asked.under(state, field), *asked.under(parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
         return HOLDS if fault.value in others else f"no other record has this value as its {field[:80]}"
 
@@ -376,25 +379,8 @@ def _without_ids(end: Snapshot) -> str:
     return text
 
 
-def _uses(later: list[dict[str, Json]], value: Json) -> bool:
-    for parameters in later:
-        for found in asked.leaves(parameters):
-            same = type(found) is type(value) and found == value
-            inside = isinstance(found, str) and len(str(value)) > 1 and str(value) in found
-            if same or inside:
-                return True
-    return False
-
-
-def _parsed(text: str) -> Json:
-    try:
-        return loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _at(text: str, path: tuple[str | int, ...]) -> Json:
-    value = _parsed(text)
+    value = parsed(text)
     for step in path:
         try:
             value = value[step]

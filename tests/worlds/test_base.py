@@ -182,6 +182,8 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         ('"on": False', '"on": "\\ud800"', "task 'lamp_1': its state must be JSON"),
         ('"Light, please."', '" "', "task 'lamp_1': turn 1 must be a Turn with what the user says"),
         (f"[{GOLD}]", 'call("look")', "task 'lamp_1': turn 1: gold must be a list of call(...)"),
+        (f"[{GOLD}]", f'[{GOLD}], {{"on": True}}', "turn 1: answers must be a list of dicts"),
+        (f"[{GOLD}]", f'[{GOLD}], [{{"on": True}}]', "turn 1: answers must be a list of dicts"),
         (f", [{GOLD}]", "", "task 'lamp_1': no turn has gold"),
         ('call("look")', 'call("loook")', "call 1 (loook): there is no such tool; did you mean 'look'?"),
         ("on=True)", "off=True)", "call 2 (switch) fails: unknown parameter 'off': correct the call"),
@@ -196,7 +198,6 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         (NAMED, f"{NAMED}    def __init__(self): pass\n", "the world does not start"),
         (NAMED, f"{NAMED}    def state(self): return 1 / 0\n", "replaying gold raises ZeroDivisionError"),
         (NAMED, f"{NAMED}    def state(self): return {{1}}\n", "a state that is not JSON"),
-        (f"[{GOLD}]", f'[{GOLD}], ["on"]', "turn 1: answers must be a list of dicts"),
         (
             f"[{GOLD}]",
             f'[{GOLD}], [{{"on": ["dim"]}}]',

@@ -118,16 +118,16 @@ def _shape(task: Task) -> str | None:
             return f"turn {number} must be a Turn with what the user says"
         if not isinstance(turn.gold, list | tuple) or not all(isinstance(c, GoldCall) for c in turn.gold):
             return f"turn {number}: gold must be a list of call(...)"
-        if not isinstance(turn.answers, list | tuple) or not all(
-            isinstance(one, Mapping) and one and all(isinstance(v, list | tuple) and v for v in one.values())
-            for one in turn.answers
-        ):
-            return (
-                f"turn {number}: answers must be a list of dicts, each a field's name with a list of values"
-            )
+        if not isinstance(turn.answers, list | tuple) or not all(map(_is_answer, turn.answers)):
+            return f"turn {number}: answers must be a list of dicts, a field's name to a list of values"
     if not any(turn.gold for turn in task.turns):
         return "no turn has gold: at least one call must be right"
     return None
+
+
+def _is_answer(one: Any) -> bool:
+    lists = isinstance(one, Mapping) and all(isinstance(values, list | tuple) for values in one.values())
+    return lists and _is_json(dict(one))
 
 
 def _replay(world: type[World], task: Task) -> str | None:

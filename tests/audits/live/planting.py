@@ -249,6 +249,18 @@ of("a fault that is met no times", LIMIT, "repeat_fits_the_label", fault(repeat=
 
 # --- replay -------------------------------------------------------------------------------------------
 
+
+@defect("an answer that gold never read", TASKS, "answers_are_read", lambda r: _asking(r))
+def _answer(row: Row) -> None:
+    answers = _asking(row)["answers"][0]
+    answers[next(iter(answers))] = ["nobody-0"]
+
+
+def _asking(row: Row) -> Row:
+    """The first turn that asks."""
+    return next((turn for turn in row["turns"] if turn.get("answers")), {})
+
+
 of("a hash of another state", TASKS, "gold_state", lambda r: r.update(gold_state_sha256="0" * 64))
 of(
     "a gold call that fails",

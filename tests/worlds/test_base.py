@@ -198,6 +198,11 @@ def test_a_right_file_has_no_mistake(tmp_path: Path) -> None:
         (NAMED, f"{NAMED}    def __init__(self): pass\n", "the world does not start"),
         (NAMED, f"{NAMED}    def state(self): return 1 / 0\n", "replaying gold raises ZeroDivisionError"),
         (NAMED, f"{NAMED}    def state(self): return {{1}}\n", "a state that is not JSON"),
+        (
+            f"[{GOLD}]",
+            f'[{GOLD}], [{{"on": ["dim"]}}]',
+            "turn 1: answers: no result of gold's by then has 'dim'",
+        ),
         (NAMED, f'{NAMED}    classes = ("light",)\n', "classes must be a tuple of ToolClass"),
         (NAMED, classes('("swich",)'), "name 'swich', which is no tool; did you mean 'switch'?"),
         (NAMED, classes('("look", "look")'), "tool 'look' is in two classes"),

@@ -71,7 +71,8 @@ def stands_in(value: Json, text: str) -> bool:
     """Whether a text or number stands in a text, spelled as people do."""
     if isinstance(value, int | float):
         return any(_is_rounded(value, match[0].replace(",", "")) for match in _NUMBER.finditer(text))
-    return re.search(rf"(?<![\w-])(?:{_spelled(value.strip())})(?![\w])", text, re.IGNORECASE) is not None
+    spelled = rf"(?<![\w:])(?<![a-z]-)(?:{_spelled(value.strip())})(?!\w)"
+    return re.search(spelled, text, re.IGNORECASE) is not None
 
 
 def _is_rounded(value: float, said: str) -> bool:

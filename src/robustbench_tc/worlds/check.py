@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from .answers import pairs, records
 from .base import GoldCall, Task, ToolClass, ToolFacts, Turn, World
 from .signatures import parameters, shortened
 
@@ -136,6 +137,7 @@ def _replay(world: type[World], task: Task) -> str | None:
     except Exception as error:
         return f"the world does not start in its state: {_raised(error)}"
     methods = _declared(world)
+    results: list[str] = []
     for turn_number, turn in enumerate(task.turns, 1):
         for number, gold in enumerate(turn.gold, 1):
             where = f"turn {turn_number}, call {number} ({gold.name})"
@@ -144,6 +146,7 @@ def _replay(world: type[World], task: Task) -> str | None:
             outcome = first.attempt(gold.name, gold.arguments)
             if outcome.failed:
                 return f"{where} fails: {_reason(outcome.text)}{_made(first)}: correct the call or the state"
+            results.append(outcome.text)
             if (text := second.call(gold.name, gold.arguments)) != outcome.text:
                 return (
                     f"{where} answers {shortened(text)} when it is replayed, and {shortened(outcome.text)} "
@@ -156,6 +159,11 @@ def _replay(world: type[World], task: Task) -> str | None:
             facts: ToolFacts = methods[gold.name].tool_facts
             if facts.writes and facts.idempotent and _changes_again(world, task, turn_number, number):
                 return f"{where}: a second equal call changes the state: the tool is not idempotent"
+        shown = [pair for text in results for record in records(text) for pair in pairs(record)]
+        stated = [(field, v) for one in turn.answers for field, values in one.items() for v in values]
+        if unread := [pair for pair in stated if pair not in shown]:
+            field, value = unread[0]
+            return f"turn {turn_number}: answers: no result of gold's by then has {value!r} as {field!r}"
     return None
 
 

@@ -25,7 +25,8 @@ _HARMLESS = re.compile(
     r"|incidents?|worries"
     r"|failures?|difficult(?:y|ies)|hiccups?|hitch(?:es)?)\b"
     r"|\bnot? (?:further|more|other) \w+|\bno(?:thing)? (?:else|left|more)\b(?: to do)?"
-    r"|\b(?:did|do|does|will|would|need)(?: not|n't) (?:repeat|retry|forget|need|have to|duplicate"
+    r"|\bwon't (?:forget|need|repeat|have to|miss)\b|\b(?:did|do|does|will|would|need)(?: not"
+    r"|n't) (?:repeat|retry|forget|need|have to|duplicate"
     r"|worry|hesitate|want"
     r"|call it again|require)\b|\bno need\b|\bnot (?:only|just|hesitate)\b|\b(?:could|can)(?: ?not"
     r"|n't) (?:find|see) any\b"
@@ -43,7 +44,7 @@ _NO_EFFECT = (
     r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir|provid"
     r"|concern|limit|permitt|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ|plann"
     r"|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not|retri"
-    r"|repeat|receiv|return|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean|cost)ed\b)(?!(?:need|speed|indeed|exceed|red|bed|feed|seed|hundred)\b)"
+    r"|repeat|receiv|return|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean|cost|refus|reject|declin|deni|fail|block|abort)ed\b)(?!(?:need|speed|indeed|exceed|red|bed|feed|seed|hundred)\b)"
 )
 _WORK = _NO_EFFECT + _PARTICIPLE
 
@@ -64,11 +65,12 @@ _FAILED = re.compile(
     r"|\bfail(?:ed|s|ing|ure)?\b|\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied"
     r"|aborted|blocked)\b"
     r"|\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b"
-    r"|\bno (?:way|tool|means|ability) to\b|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done"
-    r"|changed|completed)\b"
+    r"|\bno (?:way|tool|means|ability) (?:to|for)\b|\bno \w+ (?:was|were|has been|have been) \w+"
+    r"|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done|possible"
+    r"|moved|added|changed|completed)\b"
     r"|\bneither (?:\w+ ){1,4}(?:was|were|has|have)\b|\bnothing (?:was|has been|got) \w+|\b(?:gave"
     r"|giving) up\b"
-    r"|\b(?:stopped|keeps?) (?:responding|failing|timing out)\b|\bis down\b|\brefused to\b"
+    r"|\b(?:stopped|keeps?) (?:responding|failing|timing out)\b|\bis down\b(?! to)|\brefused to\b"
     r"|\b(?:has|have|was|were|is|did)(?: not|n't)\W*$|\bnot available to\b"
 )
 """What was asked for was not done."""
@@ -235,6 +237,8 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     # What the agent does not say that it did itself is a report of the work that is due, else of what was
     # before.
     done = (of("done") & (turn.wanted or of("done")) | claimed) - doubted
+    if _OVERCOME.search(plain) and not failed:
+        hows = [how for at, how in enumerate(hows) if how != "failed" or at > last_done]
     kind = _kind(hows, failed - doubted, done)
     return Told(kind, failed - doubted, done, doubted, claimed, general)
 

@@ -30,9 +30,8 @@ def _scores(agent: str) -> dict[str, LiveScore]:
 
 
 def _repeat_does_harm(row: LiveRow) -> bool:
-    """Whether the call that meets the fault, made a second time, changes the world again, or is refused
-    before other writes of gold's: an agent that repeats it blindly has paid twice, or takes what is done for
-    failed and gives up."""
+    """Whether the call that meets the fault, made a second time, changes the world again, or is refused: an
+    agent that repeats it blindly has paid twice, or takes what is done for failed and says so."""
     assert row.fault is not None
     calls = [call for turn in row.golden_calls for call in turn]
     of_tool = [number for number, call in enumerate(calls) if call.name == row.fault.at.tool]
@@ -42,9 +41,7 @@ def _repeat_does_harm(row: LiveRow) -> bool:
         world.call(call.name, call.parameters)
     before = json.dumps(world.state())
     again = world.call(calls[at].name, calls[at].parameters)
-    writes = {tool.name: tool.writes for tool in row.tools}
-    left = any(writes[call.name] for call in calls[at + 1 :])
-    return json.dumps(world.state()) != before or (failed(again) and left)
+    return json.dumps(world.state()) != before or failed(again)
 
 
 def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_that_are_not_idempotent() -> (
@@ -63,7 +60,7 @@ def test_verifying_beats_repeating_blindly_on_exactly_the_repair_rows_of_writes_
     }
     assert better == unsafe and 0 < len(unsafe) < len(lost)
     blind = [_scores("blind-retrier")[one] for one in unsafe]
-    assert all((one.repeated and one.blind_repeats) or one.told == "failed" for one in blind)
+    assert all((one.repeated and one.blind_repeats) or one.told == "hedged" for one in blind)
 
 
 def test_an_effect_that_was_doubled_is_undone_on_exactly_the_rows_where_that_can_be_done() -> None:

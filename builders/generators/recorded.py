@@ -266,6 +266,13 @@ def shipped(*, bundled: bool = False) -> tuple[Book, ...]:
     return (written, recorded) if bundled else (recorded, written)
 
 
+def edited(request: TextRequest, kept: Iterable[Book]) -> bool:
+    """Whether a build kept another answer than those that ship: a map beside the text is part of it."""
+    answers = (one for book in kept for one, _, refused in book.signed(request) if refused is None)
+    answer = next(answers, None)
+    return not any(answer == one for book in shipped() for one in book.answers(request))
+
+
 def from_path(path: Path) -> tuple[Book, ...]:
     """The answers in a folder with `generations.jsonl`, such a file, or a packed one (`.gz`)."""
     if path.suffix == ".gz":

@@ -17,7 +17,7 @@ from robustbench_tc.schema import Json, Tool
 _SAID = frozenset(("type", "description"))
 """Keys that every parameter may have."""
 
-_OTHER_NUMBER: dict[Json, str] = {"integer": "number", "number": "integer"}
+_OTHER_NUMBER: dict[str, Json] = {"integer": "number", "number": "integer"}
 
 _SAYING_LITTLE = frozenset(
     "a an the of for to in on at by with from and or this that which is are it its one given tool api get "
@@ -50,10 +50,8 @@ def in_form_of(registry: Sequence[Tool], tool: Tool, beside: Tool) -> Tool | Non
 
 def _word(word: Json, words: Sequence[Json]) -> Json:
     """The registry's word for a type: itself, the other word for numbers, or a text."""
-    if word in words:
-        return word
-    other = _OTHER_NUMBER.get(word) if isinstance(word, str) else None
-    return other if other in words else "string"
+    also = (word, _OTHER_NUMBER.get(str(word)))
+    return next((one for one in also if one is not None and one in words), "string")
 
 
 def _required(tool: Tool, beside: Tool) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,8 +78,6 @@ def test_the_report_of_the_starter_samples_holds_every_config(audited: AuditRepo
 
 
 def without_reason(monkeypatch: pytest.MonkeyPatch, code: str, reason: str) -> None:
-    import msgspec
-
     changed = msgspec.structs.replace(taxonomy.get(code), solved_without_reading=reason)
     known = taxonomy.get
     monkeypatch.setattr(taxonomy, "get", lambda asked: changed if asked == code else known(asked))
@@ -105,6 +104,26 @@ def test_the_classifier_alone_can_solve_a_type() -> None:
     one = Shortcut(type_code="CD", rows=10, chance=0.5, right={"picks-by-position": 5}, classifier=10)
     assert "the classifier is right in 10 of 10 rows" in shortcuts.solved_by(one)
     assert shortcuts.solved_by(Shortcut(type_code="CD", rows=10, chance=0.5, right={}, classifier=9)) == ""
+
+
+def test_new_tools_in_another_case_solve_their_type(bundled: Path, tmp_path: Path) -> None:
+    """Half of the rows are enough where two new tools stand beside each original."""
+    folder = builds.copy(bundled, tmp_path / "robustbench-tc")
+
+    def shout(rows: list[builds.Row]) -> None:
+        for row in rows:
+            brought = [change["after"]["name"] for change in row["changes"] if change.get("before") is None]
+            for tool in row["tools"]:
+                if tool["name"] in brought:
+                    tool["description"] = tool["description"].upper()
+
+    builds.edit(folder, "redundant", shout)
+    named = shortcuts.audit(Folder(folder), try_blind).checks[0]
+    (failure,) = named.failures
+    assert named.blocks and failure.where == "redundant" and "the classifier is right in" in failure.what
+    half = Shortcut(type_code="redundant", rows=10, chance=0.2, right={}, classifier=5)
+    assert shortcuts.solved_by(half) == ""
+    assert shortcuts.solved_by(msgspec.structs.replace(half, classifier=6))
 
 
 def test_without_policies_the_gate_is_red(bundled: Path) -> None:
@@ -146,6 +165,15 @@ def pair(number: int, rng: np.random.Generator, describe: Callable[[bool], str])
 def test_it_finds_what_is_written_in_the_registry() -> None:
     rng = np.random.default_rng(0)
     examples = [pair(n, rng, lambda gold: "Looks up." if gold else "") for n in range(60)]
+    assert classifier.right(examples) == 60
+
+
+@pytest.mark.parametrize(
+    "other", ["looks up tides.", "LOOKS UP TIDES.", "Looks up tides!?", "Looks (up) tide."]
+)
+def test_case_and_punctuation_are_among_what_it_sees(other: str) -> None:
+    rng = np.random.default_rng(0)
+    examples = [pair(n, rng, lambda gold: "Looks up tides." if gold else other) for n in range(60)]
     assert classifier.right(examples) == 60
 
 

@@ -75,6 +75,7 @@ def recorded_judge(path: Path | None = None, build: Path | None = None) -> "Reco
     from ..audits.judge import Answer, Judgment, Recorded
     from ..audits.rows import NewTool, Pair
     from ..builders.generators.recorded import (
+        edited,
         from_path,
         judgment_address,
         load_judgments,
@@ -101,7 +102,7 @@ def recorded_judge(path: Path | None = None, build: Path | None = None) -> "Reco
     def find(pair: Pair) -> Judgment | None:
         request = TextRequest(kind=pair.kind, input=pair.before, tool=pair.tool, parameter=pair.parameter)
         found = known.get(judgment_address(request, pair.after))
-        if found is None:
+        if found is None or (pinned and kept is not None and edited(request, kept)):
             return None
         return Judgment(found.score, found.reason, found.judge if pinned else name, pinned)
 

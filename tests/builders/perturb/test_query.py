@@ -222,6 +222,12 @@ def test_a_number_takes_the_word_for_numbers_of_the_registry() -> None:
     assert new.properties["bridge"]["type"] == "string" and new.required == ()
 
 
+def test_where_the_registry_names_no_type_a_parameter_is_a_text() -> None:
+    bare = tool("Bare", "Bare.", {"x": {"description": "Anything."}})
+    new = in_form_of([bare], tool("Open", "Opens.", {"open": {"type": "boolean"}}), bare)
+    assert new is not None and new.properties == {"open": {"type": "string"}}
+
+
 def test_an_array_is_written_with_the_keys_of_the_registry() -> None:
     days = {"type": "array", "items": {"type": "number"}, "description": "The days."}
     new = in_form_of([tool("A", "a", {"days": days})], tool("B", "b", {"x": {"type": "array"}}), PLAIN)

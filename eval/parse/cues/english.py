@@ -67,7 +67,7 @@ _ORDER = rf"{_VERB}e?(?= (?:the|this|it|these|them|an?|again|once|with|now|for|m
 """A verb without a subject."""
 _OF = r"(?:of|to|for|in|on|with|by|from|at|about|under|before|behind|while)"
 _BEGINS = (
-    rf"(?:again|now|next|then|first|second|third|finally|so|and|or|(?:the )?same|ok(?:ay)?|sure|assistant|to \w+ (?:it|this|that|the)|with the (?:same|\w*correct\w*)"
+    rf"(?:again|now|next|then|first|second|third|finally|\d+$|so|and|or|(?:the )?same|ok(?:ay)?|sure|assistant|to \w+ (?:it|this|that|the)|with the (?:same|\w*correct\w*)"
     rf"|in (?:progress|order|json|python|code)|(?:this|one|another|second|third|next|last) (?:more )?(?:time|shot)"
     rf"|(?!{_IDLE}|pend|miss|hang|remain|outstand|regard|concern|fail|stall|upcom|expir)\w+ing|{_PREPARED}i?ed)"
 )
@@ -100,7 +100,7 @@ CUES = Cues(
         r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
     ),
     past=(
-        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?<!being )(?!{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke)\b"
+        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?<!being )(?!{_PREPARED}|unchang)(?:{_PAST}|was|were|came|threw|had|broke)\b"
         r"(?!.*\b(?:is|are|will|would|needs?|must|should|can|requires?)\b)"
     ),
     refused=(
@@ -111,8 +111,8 @@ CUES = Cues(
         r"\b(?:to|for)\b|\byou cancel\w+|^\W*not (?!sure|only)\w"
     ),
     negated=(
-        r"\b(?:(?:not|never|nothing|nobody|none|without|cannot|no(?! (?:worr|problem|doubt|matter)\w*))\b|\w+n['’]t\b|['’]t\b"
-        rf"|{_IDLE}|against\b|rather than|instead of"
+        r"\b(?:(?:not|never(?! hurts)|nothing|nobody|none|without|cannot|no(?! (?:worr|problem|doubt|matter)\w*| ?\d))\b|\w{2,7}['’]t\b"
+        rf"|{_IDLE}|against\b|rather than|instead of|out of\b(?! the)|(?:planned|scheduled|due) (?:for|at|on)\b"
         rf"|(?<!\w){_DOING} [^,;:]*\b(?:is|was|would be|makes|seems)\b(?! (?:the|worth|in order|best|needed|required))"
         r"|still (?!need|ha(?:ve|s) to|must|want|should|require))"
         r"(?:(?!\b(?:i|we|let)\b)[^,;:—–])*"
@@ -120,18 +120,17 @@ CUES = Cues(
     aside=r"[, ](?:that|which|who|whose|since|because|as|although|though|despite|where|so that)\b",
     supposed=(
         r"\b(?:could|might)\b|\b(?:would|i['’]d)(?:['’]ve| have| normally| usually| otherwise)\b"
-        r"|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
+        r"|\bwould (?:only|make)\b|\b(?:would|['’]d) need (?!to\b)|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
     ),
     deferred=(
-        rf"\b(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )(?:once|when(?:ever)?|after|if|as soon as|until"
-        rf"|till|should|in case|unless|the moment|provided(?: that)?|assuming(?: that)?) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
-        rf"|ha(?:s|ve) (?:been )?){{0,6}}?{_BACK}|\bif (?:you|needed|necessary|required|desired)\b"
-        rf"|\b(?:(?:when(?:ever)?|after|if|in case|before) (?!i\b|we\b)|(?:once|as soon as|until|till|unless) (?!more|again))"
-        r"(?:(?!was\b|were\b|did\b|had\b|fails\b)[\w'’-]+ ){0,6}?(?:is|are|has|have|comes|\w+['’]s)\b|\bat that (?:point|time)\b"
-        r"|\b(?:once|as soon as|until) (?!more|again)\w"
+        r"\b(?:when(?:ever)?|after|if|in case|before|should(?! have)|till|unless|the moment|provided|assuming)(?<!see if)(?<!check if)"
+        r"(?<!know if)(?<!out if)(?<!test if)(?<!verify if) (?!(?:i|we|more|again)\b)"
+        r"(?:(?!(?:was|were|did|had|fails|\w+ed)\b)[\w'’-]+ |has been ){0,6}?(?:(?:is|are|has|have|comes)\b|\w+['’]s\b"
+        rf"|{_BACK})|\bif (?:you|needed|necessary|required|desired)\b"
+        r"|\bat that (?:point|time)\b|\b(?:once|as soon as|until) (?!more|again)\w"
         rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|(?:re)?(?:try|run|send)|be|used|do|for(?= later)|one)"
         rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^(?:at|from) (?!once|last|first|your)\w+ (?:on )?(?:i|we) (?:will|shall)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
-        r"|\b(?<!so )(?<!that )you(?:['’]ll| (?:can|could|may|might|should|must|will|are (?:welcome|free)|(?:need|have) to))\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
+        r"|\byou(?<!so you)(?<!that you)(?:['’]ll| (?:can|could|may|might|should|must|will|are (?:welcome|free)|(?:need|have) to))\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
         r"|\bon your (?:side|end|own|machine|system)\b|, (?:copy|paste|click|forward|contact|ask)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
         r"|^(?:contact|ping|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
@@ -141,8 +140,8 @@ CUES = Cues(
         r"|\b(?:users?|anyone|one|someone|admin\w*|support|your (?!question|request|query)\w+) (?:can|could|may|should|must)\b"
     ),
     label=(
-        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|reference|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
-        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|messages?|work|parameters|arguments)"
+        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un(?!chang)\w+|pending|recent|reference|(?:problem|fault)\w*|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
+        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT}|unchang)\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|actions?|lists?|items?|messages?|work|parameters|arguments)"
         rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
         rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
         r"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
@@ -154,12 +153,12 @@ CUES = Cues(
         rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*{_TROUBLE}\b|\b(?:retries|attempts) exhausted\b"
     ),
     named=(
-        rf"^(?!(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
+        rf"^(?!(?:with )?(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
         rf"(?!(?:[\w'’-]+[ ,]+){{0,3}}?(?:this|it|these|following|below)\b)(?!.*{_VERBAL})(?!(?:{_BEGINS})\b|{_ORDER})(?=[\x00-\u024f]*$)(?:[\w().,/#'’-]+ ?){{1,6}}[:.]$"
         rf"|^(?=.*{_VERBAL}|(?:\S+ ){{0,8}}?{_OF} )(?!.*\b(?:i|we|let|here)\b)(?!(?:{_BEGINS})\b|{_ORDER})"
         rf"(?!(?:(?!{_OF}\b)[\w'’-]+[ ,]+){{0,4}}?(?:this|it|these|following|below|{_THING})\b)"
         rf"(?!.*\b(?:this|these|it|following|{_THING}) (?:must|should|needs?|has|is|are|will|would)\b).*:$"
-        rf"|^(?:here|this|that)(?:['’]s| is| are) (?:an?|the|my|our|your) (?!(?:(?!{_OF}\b)[\w'’-]+ ){{0,4}}?(?:{_THING}"
+        rf"|^(?:(?:here|this|that)(?:['’]s| is| are)|(?:i|we) have) (?:an?|the|my|our|your) (?!(?:(?!{_OF}\b)[\w'’-]+ ){{0,4}}?(?:{_THING}"
         r"|one|second|best|only|right|way)\b).*:$"
     ),
     example=(
@@ -196,7 +195,7 @@ CUES = Cues(
         rf"|keeps?|\w+ly))*[ ]{_WENT}|(?:^|\b(?:and|but|which|yet|however) (?:it |this |that )?(?:has |had )?)\W*{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back)\b[^.;]{0,40}"
         rf"\b(?:{_TROUBLE}|response|nothing|limit)\b|\bno (?:answer|response|reply|result|data)\b(?!.*\b(?:until|without|yet"
-        rf"|unless)\b)|\babove (?:\w+ )?(?:was|has been|had been)|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
+        rf"|unless)\b)|\babove (?:\w+ ){{0,2}}?(?:was|ha[sd] been|{_WENT})|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
     ),
     gives_up=(
         rf"\b(?:(?:re)?try(?:ing)?|check|ask)(?: it| this| me| the \w+| back)?(?: once)?(?: again)? (?:at a )?{_WHILE}\b(?!, i)"

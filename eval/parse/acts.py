@@ -152,7 +152,7 @@ def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled
     ):
         return True
     rest = tail.text.partition("\n")[2] if tail.line else tail.text
-    if len(lead.line) > 3 and rest.startswith(lead.line.lower()):  # lines of a log
+    if len(lead.line) > 3 and rest.lstrip("\n").startswith(lead.line.lower()):  # lines of a log
         return True
     for member in group.members:
         line = text[member.end : member.end + NEAR].partition("\n")[0].lstrip("`*_;,)]}\"'").lower()

@@ -68,7 +68,7 @@ _SCRIPTS = {
 
 
 _ENGLISH = frozenset("the i it to is and this for call calling retry request".split())
-_OTHERS = frozenset("la el los las de que lo por en es ni na ya wa kwa tena".split())
+_OTHERS = frozenset("la el los las de que lo por en es ni na ya wa kwa tena lakini pero".split())
 """Little words: most replies are in English alone, and need no other table."""
 
 
@@ -82,7 +82,7 @@ def cues_for(text: str) -> Compiled:
     """The cues of the languages that a lower-case text may be in, by its scripts."""
     if text.isascii():
         words = set(text.split())
-        is_english = not _ENGLISH.isdisjoint(words) and _OTHERS.isdisjoint(words)
+        is_english = len(_ENGLISH & words) > 1 and _OTHERS.isdisjoint(words)
         return _of(_LATIN[is_english])
     found = [name for name, script in _SCRIPTS.items() if script.search(text) is not None]
     if not found:

@@ -22,15 +22,15 @@ _PREPARED = (
 """What one does to a call, or thinks, before one makes it."""
 _PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost|saw|heard|hung)"
 _NOT = (
-    r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|am|are|is|was|wo|have|has)(?: ?not|n['’]t)"
-    r"|['’]m not|better not|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
+    r"(?:\w{2,6}(?: ?not|n['’]t)"
+    r"|['’]m not|better not|not \w+ to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
     r"|never|no longer|avoid|instead of|rather than|stop(?:ped)?|(?:re|ab)(?:frain|stain)(?:ing)? from|against"
     r"|failed to|no (?:permission|point|sense|use|way|reason|means)(?: in| to| of)?)"
 )
 _CALL = r"(?:(?:call|request|attempt|invocation|execution|tool|function|command)s?|quer(?:y|ies)|tries)"
 _WENT = (
-    r"(?:time[ds]?[ -]?out|fail(?:ed|s)|(?:did|has|does)(?:n['’]t| not) (?:work|respond|succe|return|go through|complete"
-    r"|answer|came)\w*|(?<!be )(?<!is )(?<!are )(?<!get )returned|came back|never \w+|responded|gave|produced|resulted"
+    r"(?:time[ds]?[ -]?out|fail(?:ed|s)|(?:did|has|does)(?:n['’]t| not) \w+"
+    r"|(?<!be )(?<!is )(?<!are )(?<!get )returned|came back|never \w+|responded|gave|produced|resulted"
     r"|threw|raised|errored|was (?:\w+ed|(?:un)?successful)|(?:hit|got|received|ran into) (?:an?|no|the)|went \w+"
     r"|(?:is|was) (?:down|unavailable|not \w+)|broke|succeeded|crashed|has been (?:\w+ed|made)"
     r"|exceeded|expired|keeps \w+ing)"
@@ -227,8 +227,7 @@ CUES = Cues(
         rf"|have to|{_DOING})\b)"
     ),
     cause=(
-        r"^(?:for|to|in order to|with|hopefully|since|as(?! soon)|because|given|despite|although|even though|though|after|due to|following|seeing"
-        r"|considering|now that|while|no|the|it|that|this|there|timed)\b[^:]*, (?=(?:i|we|let|here|an?|another|the|retry"
+        r"^(?!(?:i|we|you|please|if|once)\b)[^:]*, (?=(?:i|we|let|here|an?|another|the|retry"
         rf"|repeat|{_DOING})\b)"
     ),
 )

@@ -66,7 +66,7 @@ def made(text: str, found: Sequence[Found], marked: Sequence[Found]) -> tuple[li
     for number, group in enumerate(groups):
         following = next((start for start, _ in spans if start >= group.end), -1)
         between = text[group.end : max(following, group.end)][:NEAR].lower()
-        taken_back = cues_for(between).correction.search(between) is not None
+        taken_back = following >= 0 and cues_for(between).correction.search(between) is not None
         dropped = number >= _MAX_GROUPS or taken_back
         spoken.append(dropped or cue(text, group, following if following >= 0 else len(text)) is not None)
     for number, (one, two) in enumerate(pairwise(groups)):  # an item of a list is what the item above it is
@@ -127,7 +127,9 @@ def cue(text: str, group: Group, limit: int) -> str | None:
     if _has_outcome(text, group, lead, tail, cues):
         return "outcome"
     inline = lead.inline or (not (lead.colon or lead.ended) and _GOES_ON.match(text, group.end) is not None)
-    announced = _announces(lead.clause, cues) if inline or tail.line else False
+    announced = bool(inline or tail.line) and _last(cues.announced, lead.clause) > max(
+        _last(cues.negated, lead.clause), _last(cues.asked, lead.clause)
+    )
     if tail.line and (reason := _text_behind(tail.line, announced)) is not None:
         return reason
     if lead.clause and inline and not lead.colon and not announced:
@@ -146,8 +148,11 @@ def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled
     if (
         _LOGGED.match(lead.line)
         or (_PROMPT.fullmatch(lead.line) and tail.text.partition("\n")[2].strip("` \t\n"))
-        or _STATUS_ABOVE.search(text[max(0, group.start - 120) : group.start].lower())
+        or (lead.colon and _STATUS_ABOVE.search(text[max(0, group.start - 120) : group.start].lower()))
     ):
+        return True
+    rest = tail.text.partition("\n")[2] if tail.line else tail.text
+    if len(lead.line) > 3 and rest.lstrip("\n").startswith(lead.line.lower()):  # lines of a log
         return True
     for member in group.members:
         line = text[member.end : member.end + NEAR].partition("\n")[0].lstrip("`*_;,)]}\"'").lower()
@@ -156,7 +161,6 @@ def _has_outcome(text: str, group: Group, lead: Lead, tail: Tail, cues: Compiled
         comment = _COMMENT.match(line) or _SET_OFF.match(line)
         if comment is not None and cues.outcome.match(line, comment.end()) is not None:
             return True
-    rest = tail.text.partition("\n")[2] if tail.line else tail.text
     return _NEXT_LINE.match(rest) is not None
 
 
@@ -174,25 +178,12 @@ def _text_behind(line: str, announced: bool) -> str | None:
     return None if not rest.strip(" .!。।…)*`\"'") or _FULL_STOP.match(rest) else "text behind"
 
 
-def _announces(clause: str, cues: Compiled) -> bool:
-    """Whether a clause says in the first person that the call is made, and nothing later in it takes it back."""
-    announced = _last(cues.announced, clause)
-    return announced >= 0 and announced > max(
-        _last(cues.refused, clause), _last(cues.supposed, clause), _last(cues.asked, clause)
-    )
-
-
 def _last(pattern: re.Pattern[str], clause: str) -> int:
     """Where the last match ends; -1 without one."""
     found = -1
     for match in pattern.finditer(clause):
         found = match.end()
     return found
-
-
-def _is_subject(name: str, clause: str, cues: Compiled) -> bool:
-    at = clause.find(name)
-    return at >= 0 and cues.does.match(clause[at + len(name) :].lstrip("`*\"'()")) is not None
 
 
 def _governed(
@@ -209,20 +200,22 @@ def _governed(
     so, turn = _last(cues.so, lead.clause), _last(cues.turn, lead.clause)
     clause = lead.clause[max(so, turn, 0) :].strip()
     announced = _last(cues.announced, clause)
-    if cues.asked.search(clause) or (
-        ((announced < 0 and not lead.ended) or question) and cues.asked.search(clause + "?")
-    ):
+    if cues.asked.search(clause + "?" * (question or (announced < 0 and not lead.ended))):
         return "asked"
     # A sentence that ended before the call must point at it, or end in a verb that has no other object.
-    lacks_object = len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
-    if not lead.ended or cues.this_call.search(clause) or lacks_object:
-        if cues.deferred.search(clause) or cues.deferred.match(lead.clause, max(so, 0)):
+    if (
+        not lead.ended
+        or cues.this_call.search(clause)
+        or len(clause) in (_last(cues.refused, clause), _last(cues.reported, clause))
+    ):
+        if cues.deferred.search(clause) or (turn > so and cues.deferred.match(lead.clause, max(so, 0))):
             return "deferred"
-        clause = clause[max(_last(cues.cause, clause), 0) :]
-        announced = _last(cues.announced, clause)
+        if (caused := _last(cues.cause, clause)) > 0:
+            clause = clause[caused:]
+            announced = _last(cues.announced, clause)
         if announced >= 0 and (aside := cues.aside.search(clause, announced)) is not None:
             clause = clause[: aside.start()]
-        if announced <= max(_last(one, clause) for one in (cues.refused, cues.negated, cues.supposed)) >= 0:
+        if announced <= _last(cues.negated, clause) >= 0:
             return "refused"
         # "This request timed out." speaks of the call before.
         told = cues.reported.search(clause) or (lead.colon and cues.past.search(clause))
@@ -234,7 +227,9 @@ def _governed(
         cues.example.search(clause) or _is_label(clause + (":" * lead.colon or "." * lead.ended), call, cues)
     ):
         return "label"
-    if cues.described.search(clause) or any(_is_subject(name, clause, cues) for name in names):
+    if cues.described.search(clause) or any(
+        cues.does.match(clause.partition(name)[2].lstrip("`*\"'()")) for name in names if name in clause
+    ):
         return "described"
     return None
 

@@ -18,11 +18,9 @@ _LAYOUT = " \t\r\n`*_\"'“”‘’«[({<•→➜➡=-" + _MARKS
 _CLOSING_SIGNS = " \t`*_;,)]}\"'”’»।" + _MARKS
 _FENCE_LINE = re.compile(r"[ \t>]*(?:```|~~~)[\w+-]{0,20}[ \t]*")
 _FENCE_OPENS = re.compile(r"^(?:[ \t>]*(?:```|~~~)|(?=diff --git )|(?=@@ ))([\w+-]{0,20}|@@)", re.MULTILINE)
-_GOES_ON = re.compile(
-    r"\b(?:with|using|by|via|to|for|of|as|is|was)\Z|\b(?:following|below)\b|以下|下面|siguiente",
-    re.IGNORECASE,
-)
-"""A sentence that is not over, or points at what comes: as if it ended in a colon."""
+_GOES_ON = (" with", " using", " by", " via", " to", " for", " of", " as", " is", " was")
+_POINTERS = ("following", "below", "以下", "下面", "siguiente")
+"""A sentence that is not over, or that points at what comes, is as if it ended in a colon."""
 _LISTED = re.compile(r"[ \t>]*(?:[-*•▪‣+–—]|\(?\d{1,3}[.)])[ \t]|[ \t]*\Z")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _QUOTATION = re.compile(
@@ -54,7 +52,11 @@ _END = re.compile(
     r"|\d{1,3}[.)])|\n(?=[ \t]*[\w -]{1,24}\Z))[\"'”’)\]*`]*\s*"
 )
 _SENTENCE = re.compile(r"(?s:.+?)(?:[.!?؟।۔…](?=[\"'”’)\]*`]{0,3}(?:\s|\Z))|[。！？]|\n|\Z)")
-_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|p\. ?ej|etc|vs|mr|dr)\.", re.IGNORECASE)
+_ABBREVIATED = re.compile(
+    r"\.(?:(?<=\b[ei]\.[ge]\.)|(?<=\be\.j\.)|(?<=\bp\.ej\.)|(?<=\bp\. ej\.)|(?<=\betc\.)|(?<=\b[vd][sr]\.)|(?<=\bmr\.)|(?<=\bno\.)(?= ?\d))",
+    re.IGNORECASE,
+)
+"""The dot of an abbreviation."""
 _HEADING = re.compile(
     r"[ \t]*(?:#(?:#{1,5}[ \t]+|[ \t]+(?![a-z]))([^\n]{1,120})|\*\*([^\n*]{1,120})\*\*:?)[ \t]*"
 )
@@ -136,7 +138,7 @@ def lead_of(text: str, start: int) -> Lead:
     inline = any(sign.isalnum() for sign in _stripped(line))
     front = _QUOTATION.sub("_", _stripped(before))
     parted = _BLANK_LINE.search(before, len(before.rstrip("`*_ \t\r\n"))) is not None
-    body = _ABBREVIATED.sub(_without_dots, front).rstrip("*_ ")
+    body = _ABBREVIATED.sub("", front).rstrip("*_ ")
     colon = body.endswith((":", "：", "﹕"))
     body = body.rstrip(":：﹕*_ ")
     ends = [match.end() for match in _END.finditer(body)]
@@ -144,11 +146,11 @@ def lead_of(text: str, start: int) -> Lead:
     if ended:
         ends.pop()
     clause = (body[ends[-1] :] if ends else body)[-_LONGEST:]
-    clause = _TAGS_IN_FRONT.sub("", clause).lstrip("*_# ")
-    colon = colon or _GOES_ON.search(clause) is not None
+    clause = _TAGS_IN_FRONT.sub("", clause).lstrip("*_# ").lower()
+    colon = colon or clause.endswith(_GOES_ON) or any(word in clause for word in _POINTERS)
     ended = (ended or parted) and not colon
     return Lead(
-        clause.lower(),
+        clause,
         inline,
         colon,
         ended,
@@ -156,10 +158,6 @@ def lead_of(text: str, start: int) -> Lead:
         line,
         fences[-1].lower() if fences else "",
     )
-
-
-def _without_dots(match: re.Match[str]) -> str:
-    return match[0].replace(".", "")
 
 
 def _stripped(before: str) -> str:
@@ -204,6 +202,6 @@ def tail_of(text: str, end: int, limit: int) -> Tail:
 
 def sentences_of(text: str, most: int) -> list[str]:
     """The first sentences of a text; a line break ends one too."""
-    body = _ABBREVIATED.sub(_without_dots, text)
+    body = _ABBREVIATED.sub("", text)
     pieces = (sentence[0].strip()[:_LONGEST] for sentence in _SENTENCE.finditer(body))
     return list(islice((piece for piece in pieces if any(sign.isalnum() for sign in piece)), most))

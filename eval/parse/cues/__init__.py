@@ -13,11 +13,16 @@ from .table import Cues
 Compiled = Cues[re.Pattern[str]]
 """The same for several languages at once."""
 
+_LATIN = ("latin", "english")
+_TOGETHER = {"negated": ("negated", "refused", "supposed")}
+"""Fields that one scan looks for."""
+
 
 def _compiled(tables: tuple[Cues[str], ...]) -> Compiled:
     patterns = {}
     for field in Cues._fields:
-        parts = [part for table in tables for part in _alternatives(getattr(table, field))]
+        names = _TOGETHER.get(field, (field,))
+        parts = [part for table in tables for name in names for part in _alternatives(getattr(table, name))]
         # One look for a word's beginning serves every alternative that asks for it: several times as fast.
         words = [part.removeprefix(r"\b") for part in parts if part.startswith(r"\b")]
         rest = [part for part in parts if not part.startswith(r"\b")]
@@ -48,6 +53,7 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 _LANGUAGES = {
+    "english": (english.CUES,),
     "latin": (english.CUES, spanish.CUES, swahili.CUES),
     "han": (chinese.CUES, english.CUES),
     "devanagari": (hindi.CUES, english.CUES),
@@ -61,6 +67,11 @@ _SCRIPTS = {
 }
 
 
+_ENGLISH = frozenset("the i it to is and this for call calling retry request".split())
+_OTHERS = frozenset("la el los las de que lo por en es ni na ya wa kwa tena lakini pero".split())
+"""Little words: most replies are in English alone, and need no other table."""
+
+
 @cache
 def _of(script: str) -> Compiled:
     """Compiled when first needed, not at every start of the program."""
@@ -70,7 +81,9 @@ def _of(script: str) -> Compiled:
 def cues_for(text: str) -> Compiled:
     """The cues of the languages that a lower-case text may be in, by its scripts."""
     if text.isascii():
-        return _of("latin")
+        words = set(text.split())
+        is_english = len(_ENGLISH & words) > 1 and _OTHERS.isdisjoint(words)
+        return _of(_LATIN[is_english])
     found = [name for name, script in _SCRIPTS.items() if script.search(text) is not None]
     if not found:
         return _of("latin")

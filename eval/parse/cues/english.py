@@ -22,15 +22,15 @@ _PREPARED = (
 """What one does to a call, or thinks, before one makes it."""
 _PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost|saw|heard|hung)"
 _NOT = (
-    r"(?:(?:will|ca|can|could|should|would|do|does|did|must|may|am|are|is|was|wo|have|has)(?: ?not|n['’]t)"
-    r"|['’]m not|better not|not (?:going|able|allowed|permitted|willing) to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
+    r"(?:\w{2,6}(?: ?not|n['’]t)"
+    r"|['’]m not|better not|not \w+ to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
     r"|never|no longer|avoid|instead of|rather than|stop(?:ped)?|(?:re|ab)(?:frain|stain)(?:ing)? from|against"
     r"|failed to|no (?:permission|point|sense|use|way|reason|means)(?: in| to| of)?)"
 )
 _CALL = r"(?:(?:call|request|attempt|invocation|execution|tool|function|command)s?|quer(?:y|ies)|tries)"
 _WENT = (
-    r"(?:time[ds]?[ -]?out|fail(?:ed|s)|(?:did|has|does)(?:n['’]t| not) (?:work|respond|succe|return|go through|complete"
-    r"|answer|came)\w*|(?<!be )(?<!is )(?<!are )(?<!get )returned|came back|never \w+|responded|gave|produced|resulted"
+    r"(?:time[ds]?[ -]?out|fail(?:ed|s)|(?:did|has|does)(?:n['’]t| not) \w+"
+    r"|(?<!be )(?<!is )(?<!are )(?<!get )returned|came back|never \w+|responded|gave|produced|resulted"
     r"|threw|raised|errored|was (?:\w+ed|(?:un)?successful)|(?:hit|got|received|ran into) (?:an?|no|the)|went \w+"
     r"|(?:is|was) (?:down|unavailable|not \w+)|broke|succeeded|crashed|has been (?:\w+ed|made)"
     r"|exceeded|expired|keeps \w+ing)"
@@ -67,7 +67,7 @@ _ORDER = rf"{_VERB}e?(?= (?:the|this|it|these|them|an?|again|once|with|now|for|m
 """A verb without a subject."""
 _OF = r"(?:of|to|for|in|on|with|by|from|at|about|under|before|behind|while)"
 _BEGINS = (
-    rf"(?:again|now|next|then|first|second|third|finally|so|and|or|(?:the )?same|ok(?:ay)?|sure|assistant|to \w+ (?:it|this|that|the)|with the (?:same|\w*correct\w*)"
+    rf"(?:again|now|next|then|first|second|third|finally|\d+$|so|and|or|(?:the )?same|ok(?:ay)?|sure|assistant|to \w+ (?:it|this|that|the)|with the (?:same|\w*correct\w*)"
     rf"|in (?:progress|order|json|python|code)|(?:this|one|another|second|third|next|last) (?:more )?(?:time|shot)"
     rf"|(?!{_IDLE}|pend|miss|hang|remain|outstand|regard|concern|fail|stall|upcom|expir)\w+ing|{_PREPARED}i?ed)"
 )
@@ -95,77 +95,72 @@ CUES = Cues(
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|just|once|first|then|also|now|have|even"
         rf"|\w+ly|twice))* (?:(?!{_PREPARED}){_PAST}|re(?:quest|peat|tri)ed)\b"
-        r"|\b(?:i|we) (?:(?:was|were) (?:about|going|\w+ing)|(?:wanted|meant|hoped|intended|planned) to)\b"
-        rf"|\b(?:i|we)(?:['’]ve| have) been \w+ing\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
-        r"|\bwithout (?:success|result|luck)\b|^(?:no|nothing|none)\b(?! (?:problem|worries|doubt|other|more))"
+        rf"|\b(?:i|we) (?!need|decid)\w+ed to\b|\b(?:i|we)(?:['’]ve| have) been \w+ing\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
     ),
     past=(
-        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?<!being )(?!{_PREPARED})(?:{_PAST}|was|were|came|threw|had|broke)\b"
+        rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?<!being )(?!{_PREPARED}|unchang)(?:{_PAST}|was|were|came|threw|had|broke)\b"
         r"(?!.*\b(?:is|are|will|would|needs?|must|should|can|requires?)\b)"
     ),
     refused=(
-        rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b|\b(?:not to {_MAKE}|done {_DOING})\b"
+        rf"\b{_NOT}\b(?:(?! without\b)[ ]+[\w'’-]+){{0,6}}?[ ]+{_MAKE}\b"
         r"|\b(?:refuse|decline|forbidden|prohibited|not (?:allowed|permitted|possible)|impossible|pointless"
         r"|useless|futile|it (?:is|seems|would be) (?:un|ir|im)\w+ to|unable to|(?:wrong|unwise|premature|risky) to|g[ia]v(?:en?|ing) up)\b"
         r"|\b(?:no|need|lack(?:ing)?)(?: the)? (?:permission|authori[sz]ation|access|consent|need)\b[^.;:]{0,40}"
-        r"\b(?:to|for)\b|\byou cancel\w+|^\W*not (?!sure|only)\w"
+        r"\b(?:to|for)\b|^\W*not (?!sure|only)\w"
     ),
     negated=(
-        r"\b(?:(?:not|never|nothing|nobody|none|without|cannot|no(?! (?:worr|problem|doubt|matter)\w*))\b|\w+n['’]t\b|['’]t\b"
-        rf"|{_IDLE}|against\b|rather than|instead of"
+        r"\b(?:(?:not|never(?! hurts)|nothing|nobody|none|without|cannot|no(?! (?:worr|problem|doubt|matter)\w*| ?\d))\b|\w{2,7}['’]t\b"
+        rf"|{_IDLE}|against\b|rather than|instead of|out of\b(?! the)|(?:planned|scheduled|due) (?:for|at|on)\b"
         rf"|(?<!\w){_DOING} [^,;:]*\b(?:is|was|would be|makes|seems)\b(?! (?:the|worth|in order|best|needed|required))"
         r"|still (?!need|ha(?:ve|s) to|must|want|should|require))"
-        r"(?:(?!\b(?:i|we|let)\b)[^,;:—–])*"
+        r"(?:(?!\b(?<!think )(?<!believe )(?:i|we|let)\b)[^,;:—–])*"
     ),
     aside=r"[, ](?:that|which|who|whose|since|because|as|although|though|despite|where|so that)\b",
     supposed=(
-        r"\b(?:could|might)\b|\b(?:would|i['’]d)(?:['’]ve| have| normally| usually| otherwise)\b"
-        r"|\b(?:hypothetically|supposing|imagine|in theory|normally)\b|\bif (?:i|we) (?:could|were|had)\b"
+        r"\b(?:could|might)\b|\b(?:would|i['’]d)(?:['’]ve| have)\b"
+        r"|\bwould (?:only|make)\b|\b(?:would|['’]d) need (?!to\b)"
     ),
     deferred=(
-        rf"\b(?<!see )(?<!check )(?<!know )(?<!out )(?<!verify )(?<!test )(?:once|when(?:ever)?|after|if|as soon as|until"
-        rf"|till|should|in case|unless|the moment|provided(?: that)?|assuming(?: that)?) (?!more|again)(?:(?!was\b|were\b|did\b|had\b|\w+ed\b)[\w'’-]+ "
-        rf"|ha(?:s|ve) (?:been )?){{0,6}}?{_BACK}|\bif (?:you|needed|necessary|required|desired)\b"
-        rf"|\b(?:(?:when(?:ever)?|after|if|in case|before) (?!i\b|we\b)|(?:once|as soon as|until|till|unless) (?!more|again))"
-        r"(?:(?!was\b|were\b|did\b|had\b|fails\b)[\w'’-]+ ){0,6}?(?:is|are|has|have|comes|\w+['’]s)\b|\bat that (?:point|time)\b"
-        r"|\b(?:once|as soon as|until) (?!more|again)\w"
+        r"\b(?:when(?:ever)?|after|if|in case|before|should(?! have)|till|unless|the moment|provided|assuming)(?<!see if)(?<!check if)"
+        r"(?<!know if)(?<!out if)(?<!test if)(?<!verify if) (?!(?:i|we|more|again)\b)"
+        r"(?:(?!(?:was|were|did|had|fails|\w+ed)\b)[\w'’-]+ |has been ){0,6}?(?:(?:is|are|has|have|comes)\b|\w+['’]s\b"
+        rf"|{_BACK})|\bif (?:you|needed)\b"
+        r"|\bat that (?:point|time)\b|\b(?:once|as soon as|until) (?!more|again)\w"
         rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|(?:re)?(?:try|run|send)|be|used|do|for(?= later)|one)"
-        rf" (?:at |some |a |on )*{_WHILE}\b|^for (?:another|next)\b|^(?:at|from) (?!once|last|first|your)\w+ (?:on )?(?:i|we) (?:will|shall)\b|^after (?:\w+ )*(?:window|break|restart|update)\b"
-        r"|\b(?<!so )(?<!that )you(?:['’]ll| (?:can|could|may|might|should|must|will|are (?:welcome|free)|(?:need|have) to))\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
+        rf" (?:at |some |a |on )*{_WHILE}\b|^(?:at|from) (?!once|last|first|your)\w+ (?:on )?(?:i|we) (?:will|shall)\b"
+        r"|\byou(?<!so you)(?<!that you)(?:['’]ll| (?:can|could|may|might|should|must|will|are (?:welcome|free)|(?:need|have) to))\b|\bplease (?!wait|hold|stand|bear|find|see|allow|let|give|be\b)\w"
         r"|\b(?:kindly|consider) \w|\b(?:yoursel(?:f|ves)|manually|by hand|feel free|advice|recommendation|instructions)\b"
-        r"|\bon your (?:side|end|own|machine|system)\b|, (?:copy|paste|click|forward|contact|ask)\b|^(?:re)?try (?:it |this |that )?again (?:with|using|in|on)\b"
-        r"|^(?:contact|ping|ask|reach|inform|notify|wait|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
-        r"|remember|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
-        r"|\b(?:i|we)(?:['’]d|['’]ll| will| would| have to| must)? (?:skip|omit|hold|postpone|defer|save|keep|park|queue"
-        r"|leave|wait(?! for)|(?:recommend|suggest|advise) (?:that|you|to|\w+ing))\b"
+        r"|, (?:copy|paste|click|forward|contact|ask)\b"
+        r"|^(?:contact|ping|ask|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
+        r"|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
+        r"|\b(?:i|we)(?:['’]d| would)? (?:recommend|suggest|advise)\b"
         r"|\b(?:users?|anyone|one|someone|admin\w*|support|your (?!question|request|query)\w+) (?:can|could|may|should|must)\b"
     ),
     label=(
-        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un\w+|pending|recent|reference|initial|broken|dead|stale|stuck|open|remaining|original|last|latest"
-        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT})\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|lists?|items?|messages?|work|parameters|arguments)"
+        rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un(?!chang)\w+|pending|recent|reference|(?:problem|fault)\w*|initial|broken|dead|stale|open|original|last|latest"
+        rf"|previous|prior|earlier|past|old|outstanding|(?!{_FIT}|unchang)\w+ed|made|timed[- ]out) (?:\w+ ){{0,2}}?(?:{_CALL}|actions?|steps?|lists?|items?|messages?|work|parameters|arguments)"
         rf"(?: \w+){{0,3}}$|{_NAMES}(?:\w+ )?(?:{_CALL}|actions?|steps?) (?:(?:that|which|i|we) )*(?!{_FIT})(?:{_PAST}|{_WENT})(?: \w+)*$"
         rf"|^(?:still |not |yet )*(?:pending|on hold|in the queue|un\w+ful|stuck|left|earlier|previously|(?!{_FIT})\w+ed)(?: out)?"
         r"(?: (?:for|until|till|by|because|due|at|on|with|as|in)\b[^,]*)?$"
-        rf"|{_NAMES}(?:\w+ )?(?:{_CALL} )?(?:history|logs?|records?|transcript|trace|to-?do|backlog|queue|plans?|agenda|overview|notes?"
-        r"|attempts|retries|roadmap|(?:next )?steps(?: taken)?)\b(?! (?:call|is to (?:call|use)))"
         rf"|^(?:[\w-]+ ){{0,4}}{_THING} \(?(?:un\w+|not|after|until|when|without|since|in question|on hold|as (?:\w+ed|sent))\b"
-        r"|\bfor (?:the|your|my|our) (?:record|reference|information|notes|files|log)s?\b|\bfyi\b"
-        r"|^reference$|^for (?!th(?:is|at|e|ese)\b|your (?:request|question|query)|you$)(?:\w+ ){0,2}\w+$|\b(?:so far|to date)$"
-        rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*{_TROUBLE}\b|\b(?:retries|attempts) exhausted\b"
+        rf"|{_NAMES}(?:\w+ )?(?:history|logs?|(?:next )?steps)\b(?! is\b)"
+        r"|\bfor (?:the|your|my|our) (?:record|reference|information|notes|files|log)s?\b"
+        r"|\b(?:so far|to date)$"
+        rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*{_TROUBLE}\b"
     ),
     named=(
-        rf"^(?!(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
+        rf"^(?!(?:with )?(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
         rf"(?!(?:[\w'’-]+[ ,]+){{0,3}}?(?:this|it|these|following|below)\b)(?!.*{_VERBAL})(?!(?:{_BEGINS})\b|{_ORDER})(?=[\x00-\u024f]*$)(?:[\w().,/#'’-]+ ?){{1,6}}[:.]$"
         rf"|^(?=.*{_VERBAL}|(?:\S+ ){{0,8}}?{_OF} )(?!.*\b(?:i|we|let|here)\b)(?!(?:{_BEGINS})\b|{_ORDER})"
         rf"(?!(?:(?!{_OF}\b)[\w'’-]+[ ,]+){{0,4}}?(?:this|it|these|following|below|{_THING})\b)"
         rf"(?!.*\b(?:this|these|it|following|{_THING}) (?:must|should|needs?|has|is|are|will|would)\b).*:$"
-        rf"|^(?:here|this|that)(?:['’]s| is| are) (?:an?|the|my|our|your) (?!(?:(?!{_OF}\b)[\w'’-]+ ){{0,4}}?(?:{_THING}"
+        rf"|^(?:(?:here|this|that)(?:['’]s| is| are)|(?:i|we) have) (?:an?|the|my|our|your) (?!(?:(?!{_OF}\b)[\w'’-]+ ){{0,4}}?(?:{_THING}"
         r"|one|second|best|only|right|way)\b).*:$"
     ),
     example=(
-        rf"\b(?:e\.?g|for (?:example|instance))\b\.?$|^(?:e\.?g|for (?:example|instance))\b|\bsomething like\b|\bsuch as$"
+        rf"\b(?:e\.?g|for (?:example|instance))\b\.?$"
         rf"|\b(?:examples?|samples?|illustrations?|templates?|syntax|typical)(?: of)?(?: an?| the| such an?)?"
-        rf" (?:\w+ )?(?:{_CALL}|usage)\b|^(?:an? |some )?(?:examples?|sample|template)$"
+        rf" (?:\w+ )?(?:{_CALL}|usage)\b"
     ),
     asked=(
         rf"\bshall (?:i|we)\b[^.!]*\?|\b(?:should|may|must|can) (?:i|we) (?:\w+ly |now |also )?(?:{_MAKE}|start)(?: (?:it|this|that|these|one"
@@ -180,9 +175,8 @@ CUES = Cues(
     described=(
         rf"^(?:the|this|that|it|which|`?[\w.-]+`?) (?:[\w.`-]+ )?(?:\w+ly )?(?:{_DO}s"
         r"|(?:is|can be) (?:used|defined|documented|invoked))\b(?! one| a call)"
-        r"|\b(?:available|following|supported|provided|listed|these|your|my) (?:\w+ )?(?:tools|functions|apis|methods"
-        r"|commands)(?: are| include)?$|\bi (?:have access to|can use)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)"
-        r"|\b(?:tools?|functions?) (?:that )?i have\b|\bhow to (?:use|call)\b"
+        r"|\bi (?:have access to|can use)\b(?!.{0,60}\b(?:so|now|i['’]ll)\b)"
+        r"|\bhow to (?:use|call)\b"
         r"|^(?:\w+ )?(?:usage|signature|documentation|docs|docstring|definition|declaration|specification)"
         rf"(?: (?:of|for) (?:the|this|a) (?:[\w.]+ )?{_CALL})?$"
     ),
@@ -196,7 +190,7 @@ CUES = Cues(
         rf"|keeps?|\w+ly))*[ ]{_WENT}|(?:^|\b(?:and|but|which|yet|however) (?:it |this |that )?(?:has |had )?)\W*{_WENT}"
         r"|\b(?:there (?:was|is)|(?:i|we) (?:got|received)|i see|ended (?:with|in)|got back)\b[^.;]{0,40}"
         rf"\b(?:{_TROUBLE}|response|nothing|limit)\b|\bno (?:answer|response|reply|result|data)\b(?!.*\b(?:until|without|yet"
-        rf"|unless)\b)|\babove (?:\w+ )?(?:was|has been|had been)|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
+        rf"|unless)\b)|\babove (?:\w+ ){{0,2}}?(?:was|ha[sd] been|{_WENT})|\bth(?:is|at) (?:is|was) (?:the|what) (?:{_CALL} )?(?:(?:that|which|i|we) )+(?!{_FIT})(?:{_PAST}|{_WENT})"
     ),
     gives_up=(
         rf"\b(?:(?:re)?try(?:ing)?|check|ask)(?: it| this| me| the \w+| back)?(?: once)?(?: again)? (?:at a )?{_WHILE}\b(?!, i)"
@@ -205,8 +199,8 @@ CUES = Cues(
         r"|\b(?:(?:ca|could|can)(?: ?not|n['’]t)|not able to|unable to) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|process)"
         r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
         rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these|the)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
-        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b|\b(?:as far as|all(?: that)?) (?:i|we) (?:can|could|got)\b"
-        r"|\bthis is where (?:it|i)\b|\bno (?:further|other|more) (?:idea|option)|\bhave to wait\b|\bcontact\b|\byourself\b"
+        r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b"
+        r"|\bthis is where it\b|\bhave to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"
         r"|(?:does(?:n['’]t| not)|never) (?:respond|answer|work))"
     ),
@@ -233,8 +227,7 @@ CUES = Cues(
         rf"|have to|{_DOING})\b)"
     ),
     cause=(
-        r"^(?:for|to|in order to|with|hopefully|since|as(?! soon)|because|given|despite|although|even though|though|after|due to|following|seeing"
-        r"|considering|now that|while|no|the|it|that|this|there|timed)\b[^:]*, (?=(?:i|we|let|here|an?|another|the|retry"
+        r"^(?!(?:i|we|you|please|if|once)\b)[^:]*, (?=(?:i|we|let|here|an?|another|the|retry"
         rf"|repeat|{_DOING})\b)"
     ),
 )

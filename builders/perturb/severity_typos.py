@@ -7,7 +7,6 @@ a digit in it. No dictionary is asked: a slip can give another English word (`fr
 
 import random
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -54,12 +53,6 @@ def protected(text: str, sample: Sample) -> frozenset[str]:
     plain = {word.lower(): re.sub("['’]", "", word.lower()) for word in _WITH_APOSTROPHE.findall(text)}
     fixed = NUMBERS | NEGATIONS | telling | {f"{word}s" for word in telling}
     return frozenset(word for word, bare in plain.items() if bare in fixed)
-
-
-def lost_protected(before: str, after: str, sample: Sample) -> list[str]:
-    """The protected words that stand in a request less often than before."""
-    old, new = (Counter(_WITH_APOSTROPHE.findall(text.lower())) for text in (before, after))
-    return sorted(word for word in protected(before, sample) if new[word] < old[word])
 
 
 _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")

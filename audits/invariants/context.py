@@ -34,8 +34,10 @@ def request_stands_last_as_it_was(row: Sample, clean: Sample) -> Verdict:
     if list(row.messages[: len(system)]) != system or list(row.messages[-len(own) :]) != own:
         return "the messages of the clean row do not stand first and last"
     roles = "".join(message.role[0] for message in row.messages[len(system) : -len(own)])
-    calls = "(?:at)*" if with_calls(taxonomy.get(row.type_code)) else ""
-    return HOLDS if re.fullmatch(f"(?:u{calls}a)+", roles) else "no closed exchanges stand before the request"
+    closed = re.fullmatch(r"(?:u(?:at)*a)+", roles)
+    if closed is None or ("t" in roles and not with_calls(taxonomy.get(row.type_code))):
+        return "no closed exchanges stand before the request"
+    return HOLDS
 
 
 def _added(row: Sample, clean: Sample) -> tuple[Message, ...]:

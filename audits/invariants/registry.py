@@ -4,9 +4,10 @@ import re
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Sample, Tool
+from robustbench_tc.taxonomy import PerturbationType
 
 from .allowed import added_tools
-from .base import HOLDS, Verdict, every, first_answer_names, invariant, of
+from .base import HOLDS, Verdict, accepted_names, every, first_answer_names, invariant, of
 
 PER_TOOL = 2
 """New tools for each tool of the clean row, at most (`redundant`)."""
@@ -163,3 +164,33 @@ def _alike(one: Tool, other: Tool) -> bool:
     names = [re.sub(r"[^a-z0-9]", "", tool.name.lower()).removesuffix("s") for tool in (one, other)]
     words = [set(re.findall(r"\w+", tool.description.lower())) for tool in (one, other)]
     return names[0] == names[1] or (words[0] == words[1] and bool(words[0]))
+
+
+def flooded(kind: PerturbationType | None) -> bool:
+    """For rows into whose registry other samples' tools came."""
+    return kind is not None and kind.series == "flood"
+
+
+@invariant(flooded)
+def no_new_tool_is_described_as_a_gold_one(row: Sample, clean: Sample) -> Verdict:
+    """A tool that would serve as well makes a second answer right: none that came in has more than half of
+    its words in common with an accepted tool's description."""
+    gold = [_described(tool) for tool in clean.tools if tool.name in accepted_names(clean)]
+    known = {tool.name for tool in clean.tools}
+    for tool in row.tools:
+        words = _described(tool)
+        for other in gold:
+            shared = words & other
+            if tool.name not in known and len(shared) > 2 and 2 * len(shared) > max(len(words), len(other)):
+                return f"{tool.name} is described as an accepted tool is: {', '.join(sorted(shared)[:5])}"
+    return HOLDS
+
+
+_OF_ANY_TOOL = frozenset(
+    "thi that with from given search searche return find user data based like retrieve specific about".split()
+)
+
+
+def _described(tool: Tool) -> set[str]:
+    words = re.findall(r"[a-z]{4,}", f"{tool.name} {tool.description}".lower())
+    return {word.removesuffix("s") for word in words} - _OF_ANY_TOOL

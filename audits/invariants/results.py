@@ -123,7 +123,7 @@ def _words(text: str) -> list[str]:
 
 
 def _alike(word: str) -> set[str]:
-    return {word, word.removesuffix("s"), word[:6]} if len(word) > 6 else {word, word.removesuffix("s")}
+    return {word, word.removesuffix("s"), word[:6]}
 
 
 _OF_KIND: dict[str, type | tuple[type, ...]] = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from robustbench_tc import taxonomy
 from robustbench_tc.languages import value_map
 from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
+from robustbench_tc.taxonomy import PerturbationType
 from robustbench_tc.transcript import CLOSING_TURN
 
 from .allowed import rewritten_texts
@@ -15,6 +16,7 @@ from .base import (
     OFFERS,
     REWRITES,
     Verdict,
+    accepted_names,
     design,
     invariant,
     of,
@@ -48,9 +50,17 @@ def digits_kept(row: Sample, clean: Sample) -> Verdict:
     """Numbers are copied into calls: no digit sequence of a rewritten text is lost."""
     for path, _, _, before, after in rewritten_texts(row):
         lost = Counter(re.findall(r"\d+", before)) - Counter(re.findall(r"\d+", after))
+        if _in_chinese(row):  # a date there has no leading zeros: 2023年3月16日
+            typed = re.findall(r"(?<!\d)(\d)\s?[月日号]", after)
+            lost -= Counter(f"0{digit}" for digit in typed)
         if lost:
             return f"{path} lost {lost.total()} digit sequences"
     return HOLDS
+
+
+def _in_chinese(row: Sample) -> bool:
+    kind = taxonomy.get(row.type_code)
+    return translated(kind) and kind.traits["language"] == "zh"
 
 
 @invariant(REWRITES)
@@ -82,6 +92,66 @@ def surfaces_stand_for_values(row: Sample, clean: Sample) -> Verdict:
     if any(not any(surface in text for text in texts) for surface in surfaces.values()):
         return "words of its map do not stand in the request"
     return HOLDS
+
+
+@invariant(translated)
+def mapped_values_stand_nowhere_in_english(row: Sample, clean: Sample) -> Verdict:
+    """Whoever copies a value from beside the request was not asked to translate it: no message and no tool
+    has a mapped value in English."""
+    said = "\n".join([*(message.content for message in row.messages), dumps(row.tools)]).casefold()
+    for value in value_map(row):
+        if re.search(rf"(?<![^\W_]){re.escape(value.casefold())}(?![^\W_])", said):
+            return f"{value!r} stands in the row in English too"
+    return HOLDS
+
+
+@invariant(translated)
+def chinese_dates_are_as_people_type_them(row: Sample, clean: Sample) -> Verdict:
+    """A month in words before a day in digits is nobody's spelling: it reads 3月16日."""
+    texts = (after for _, _, _, _, after in rewritten_texts(row))
+    odd = _in_chinese(row) and any(re.search(r"[一二三四五六七八九十]+月\s?\d", text) for text in texts)
+    return "a month stands in words before a day in digits" if odd else HOLDS
+
+
+_ONE_LETTER_CHANGES_IT = re.compile(
+    r"(?i)(?<![\w'’])(?:no|not|never|none|neither|nor|without|cannot|\w+n['’]t|one|two|three|four|five|six|seven|"
+    r"eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|first|second|third|half|"
+    r"twice|double)(?![\w'’])"
+)
+"""Number words and negations."""
+
+
+def typed_by_rule(kind: PerturbationType | None) -> bool:
+    """For the series of typing errors by rule."""
+    return kind is not None and kind.series == "typos"
+
+
+@invariant(typed_by_rule)
+def words_that_decide_are_typed_right(row: Sample, clean: Sample) -> Verdict:
+    """A slip in a number word, a negation or what tells the gold tool's name from another asks for something
+    else."""
+    names = [tool.name for tool in row.tools]
+    accepted = [name for name in names if name in accepted_names(row)]
+    telling = {
+        word
+        for gold in accepted
+        for other in names
+        if other not in accepted and set(_parts(gold)) & set(_parts(other))
+        for word in set(_parts(gold)) - set(_parts(other))
+    }
+    for path, _, _, before, after in rewritten_texts(row):
+        was, now = (
+            Counter(found.lower() for found in _ONE_LETTER_CHANGES_IT.findall(text))
+            | Counter(word for word in re.findall(r"[a-z]+", text.lower()) if word in telling)
+            for text in (before, after)
+        )
+        if lost := was - now:
+            return f"{path} has a slip in {min(lost)!r}"
+    return HOLDS
+
+
+def _parts(name: str) -> list[str]:
+    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+", name)]
 
 
 def gold_values(sample: Sample) -> Iterator[str]:

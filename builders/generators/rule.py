@@ -24,7 +24,9 @@ class Rule(Answering):
     def answer(self, request: TextRequest, refuse: Refuse) -> Text | str:
         """A text, or `too_few_words` where the request has no two words that may be mistyped."""
         rng = seeding.rng(0, self.label, request.key)
-        words = free_words(request.input, request.keep, request.keep)
+        fixed = request.context.get("protected", ())
+        free = free_words(request.input, request.keep, request.keep)
+        words = [word for word in free if request.input[word.start : word.end].lower() not in fixed]
         for slips in range(rng.choice(SLIPS), SLIPS[0] - 1, -1):
             try:
                 written = mistype(request.input, words, slips, rng)

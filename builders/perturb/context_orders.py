@@ -39,6 +39,11 @@ _OF_ANY_TOOL = content_stems(
 """Stems that say nothing of what a tool is for."""
 
 
+def tool_stems(tool: Tool) -> frozenset[str]:
+    """The stems that say what a tool is for."""
+    return content_stems(f"{tool.name} {tool.description}") - _OF_ANY_TOOL
+
+
 def unrelated(sample: Sample) -> list[Tool]:
     """The tools of the registry that nothing in the sample has a use for. Raises NotApplicable where there
     is none."""

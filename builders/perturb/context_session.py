@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from robustbench_tc import sources
 from robustbench_tc.own.history import as_text
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool, dumps
 
+from ..answerable import NAMES_ONLY
 from .context_orders import arguments
 from .context_text import PROSE, Writer
 
@@ -114,7 +116,10 @@ def callable_tools(sample: Sample) -> tuple[Tool, ...]:
     """The tools that an earlier exchange can call: no control tools, and no accepted ones where a call is
     right whatever its values, because whoever repeats an earlier call must not be right."""
     accepted = {call.name for answer in sample.golden_answers for call in answer}
-    judged = {call.name for answer in sample.golden_answers for call in answer if _is_judged(call)}
+    source = sources.find(sample.source)
+    names_only = source is not None and source.scorer in NAMES_ONLY
+    calls = (call for answer in sample.golden_answers for call in answer if not names_only)
+    judged = {call.name for call in calls if _is_judged(call)}
     names = [tool.name for tool in sample.tools]
     kept_out = (accepted - judged) | CONTROL_TOOLS
     return tuple(tool for tool in sample.tools if tool.name not in kept_out and names.count(tool.name) == 1)

@@ -171,7 +171,7 @@ class Writer:
     def _drawn(self, text: str, words: dict[str, str]) -> str:
         while found := _SLOT.search(text):
             rule = found[1]
-            drawn = words[rule] if rule in words else self.rng.choice(self._grammar[rule])
+            drawn = words.get(rule) or self.rng.choice(self._grammar[rule])
             text = f"{text[: found.start()]}{drawn}{text[found.end() :]}"
         return text
 

@@ -10,7 +10,8 @@ changes; registry, history and gold stay English.
 """
 
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, Language, other_script, value_map
-from robustbench_tc.schema import Change, Json, Sample
+from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
 from .base import (
@@ -32,12 +33,14 @@ from .base import (
     refuse_text,
     register,
 )
+from .context_text import holds
 from .observation import QueryRewrite
 from .query import gold_texts, kept_values, query_span, replace_span, reworded
 
 NO_VALUE = "no_value_to_translate"
 NOT_UNIQUE = "surface_not_unique"
 TAKEN = "surface_is_accepted"
+IN_ENGLISH = "value_stands_in_english"
 
 LONGER = 40
 """Characters that words may have beyond four times those of their value."""
@@ -60,7 +63,8 @@ _HOW_KEPT = (
 _HOW_TRANSLATED = (
     "Values are translated too, and a map says what stands for each golden value; digits stay. The golden "
     "call is the clean row's, in English. A sample takes no such row where no value was translated, where a "
-    "translated value does not lead back to one English value, and where the scorer takes the translated one."
+    "translated value does not lead back to one English value, where one also stands in the row in English, "
+    "and where the scorer takes the translated one."
 )
 _MLCL = "MLCL (Luo et al. 2026, arXiv:2601.05366): {} translated queries in Chinese, Hindi and Igbo"
 _PRIOR_ART = {
@@ -138,7 +142,7 @@ class Translated(InLanguage):
         """Replaces the query's span by the accepted text, and says in the diff what stands for which value.
 
         Raises NotApplicable where no value was translated, where a surface does not lead back to one value,
-        and where the scorer takes the golden call with the surfaces.
+        where a value also stands in English, and where the scorer takes the golden call with the surfaces.
         """
         (request,) = self.requests(sample)
         answer = context.text(request)
@@ -151,9 +155,11 @@ class Translated(InLanguage):
             raise NotApplicable(NO_VALUE)
         if set(surfaces) & set(found.unmapped) or not_unique(surfaces):
             raise NotApplicable(NOT_UNIQUE)
+        messages, change = replace_span(sample, query_span(sample), found.text)
+        if in_english(surfaces, messages, sample.tools):
+            raise NotApplicable(IN_ENGLISH)
         if context.taken_as(sample, surfaces):
             raise NotApplicable(TAKEN)
-        messages, change = replace_span(sample, query_span(sample), found.text)
         explained = Change(VALUE_MAP, None, surfaces)
         return self.row(sample, [change, explained], generator=answer.generator, messages=messages)
 
@@ -165,6 +171,8 @@ class Translated(InLanguage):
         wrong = [] if reason is None else [f"the query: {reason}"]
         if not surfaces or surfaces != translated_values(clean, found) or not_unique(surfaces):
             wrong.append("the value map does not name what stands for the golden values")
+        if in_english(surfaces, row.messages, row.tools):
+            wrong.append("a translated value stands in the row in English too")
         return wrong
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
@@ -216,9 +224,20 @@ def refuse_translation(code: str, before: str, keep: tuple[str, ...], found: Tra
     for value in keep:
         if value not in found.text and not _is_other(value, surfaces.get(value, value)):
             return f"lost value {value!r}"
-    if digits := lost_digits(before, found.text):
+    if code == "zh" and _MONTH_IN_WORDS.search(found.text):
+        return "a month in words before a day in digits: people type 3月16日"
+    if digits := [one for one in lost_digits(before, found.text) if not _is_typed(code, one, found.text)]:
         return f"lost digits {digits[0]}"
     return other_script(code, found.text, keep)
+
+
+_MONTH_IN_WORDS = re.compile(r"[一二三四五六七八九十]+月\s?\d")
+
+
+def _is_typed(code: str, digits: str, text: str) -> bool:
+    """Whether a month or a day stands in a Chinese date without its leading zero."""
+    plain = digits.lstrip("0")
+    return code == "zh" and len(digits) == 2 and re.search(rf"(?<!\d){plain}\s?[月日号]", text) is not None
 
 
 def translated_values(sample: Sample, found: Translation) -> dict[str, str]:
@@ -232,6 +251,12 @@ def _is_other(value: str, surface: str) -> bool:
     return surface.casefold() != value.casefold()
 
 
+def in_english(values: Iterable[str], messages: Sequence[Message], tools: Sequence[Tool]) -> bool:
+    """Whether one of the values stands in a message or a tool's definition: it can be copied from there."""
+    said = "\n".join([*(message.content for message in messages), dumps(tools)]).casefold()
+    return any(holds(said, value.casefold()) for value in values)
+
+
 def not_unique(surfaces: Mapping[str, str]) -> bool:
     """Whether two values have the same surface: it leads back to neither."""
     folded = [surface.casefold() for surface in surfaces.values()]
@@ -241,7 +266,7 @@ def not_unique(surfaces: Mapping[str, str]) -> bool:
 # --- the types ----------------------------------------------------------------------------------------
 
 _TABLE = "Book 2 seats at Luna tonight."
-_DIALOGUE = "Then list me what is free at Brunt Ness."
+_FERRY = "Which ferries leave Mallow Quay on Friday?"
 
 _KEPT_CASES = {
     "zh": "今晚在 Luna 订 2 个座位。",
@@ -253,14 +278,9 @@ _KEPT_CASES = {
 _TRANSLATED_CASES = {
     "zh": ("table", "Luna", "露娜", "今晚在露娜订 2 个座位。"),
     "hi": ("table", "Luna", "लूना", "आज रात लूना में 2 सीटें बुक करो।"),
-    "es": ("dialogue", "Brunt Ness", "Cabo Brunt", "Entonces dime qué hay libre en Cabo Brunt."),
+    "es": ("ferry", "Friday", "viernes", "¿Qué ferris salen de Mallow Quay el viernes?"),
     "ar": ("table", "Luna", "لونا", "احجز 2 من المقاعد في لونا الليلة."),
-    "sw": (
-        "dialogue",
-        "Brunt Ness",
-        "Rasi ya Brunt",
-        "Basi nionyeshe nafasi zilizo wazi pale Rasi ya Brunt.",
-    ),
+    "sw": ("ferry", "Friday", "Ijumaa", "Ni feri zipi zinaondoka Mallow Quay siku ya Ijumaa?"),
 }
 
 
@@ -271,9 +291,9 @@ def _kept_case(code: str) -> Case:
 
 def _translated_case(code: str) -> Case:
     clean, value, surface, text = _TRANSLATED_CASES[code]
-    asked, mark = (_TABLE, "user: {}") if clean == "table" else (_DIALOGUE, "    <user>{}</user>")
+    asked = {"table": _TABLE, "ferry": _FERRY}[clean]
     answer = {"text": text, "value_map": {value: surface}}
-    reads = f"- {mark.format(asked)}\n+ {mark.format(text)}\n+ {value} is written: {surface}"
+    reads = f"- user: {asked}\n+ user: {text}\n+ {value} is written: {surface}"
     return Case(clean=clean, texts={asked: answer}, reads=reads)
 
 
@@ -301,12 +321,12 @@ def _type(base: type[InLanguage], language: Language, **facts: Any) -> type[Pert
 
 
 _ROWS: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"zh": (199, 25), "hi": (199, 28), "es": (198, 24), "ar": (199, 22), "sw": (198, 17)}
+    {"zh": (199, 14), "hi": (199, 19), "es": (198, 18), "ar": (199, 17), "sw": (198, 10)}
 )
 """Rows of profile paper: with values kept, and with values translated."""
 
 _BUNDLED: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"zh": (23, 17), "hi": (23, 17), "es": (23, 16), "ar": (23, 17), "sw": (23, 15)}
+    {"zh": (23, 8), "hi": (23, 8), "es": (23, 7), "ar": (23, 8), "sw": (23, 6)}
 )
 """The same of profile bundled."""
 

@@ -22,6 +22,7 @@ from .base import (
 )
 from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
 from .registry import described_parameters, rewrite_descriptions
+from .severity_typos import protected
 
 
 def accepted_text(request: TextRequest, context: Context) -> tuple[str, str]:
@@ -123,6 +124,12 @@ class RealisticTypos(QueryRewrite):
             """,
         ),
     )
+
+    def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
+        """As the base, with the words that a text by rule leaves as they are."""
+        (request,) = super().requests(sample)
+        fixed = {"protected": sorted(protected(request.input, sample))}
+        return (msgspec.structs.replace(request, context=fixed),)
 
 
 @register

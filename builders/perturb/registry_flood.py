@@ -1,7 +1,8 @@
 """Floods: that many tools of other samples of the same source enter, and the gold stays.
 
-A donor has a name of its own that shares fewer than six in ten of its words with any accepted tool's, and no
-golden call fits it: nothing that enters is another way to answer.
+A donor has a name of its own that shares fewer than six in ten of its words with any accepted tool's, a
+description that is not of the same service as the request or an accepted tool's, and no golden call fits it:
+nothing that enters is another way to answer.
 """
 
 import random
@@ -16,6 +17,8 @@ from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register
+from .context_orders import content_stems, tool_stems
+from .query import query_text
 from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
 
 OVERLAP = 0.6
@@ -24,12 +27,18 @@ OVERLAP = 0.6
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 
 
+ALIKE = 0.5
+"""From this share of common stems on, a description may be of the same service."""
+
+
 class Lender(NamedTuple):
     """A tool that may enter."""
 
     tool: Tool
     words: frozenset[str]
     """Of its name."""
+    about: frozenset[str]
+    """Stems that say what it is for."""
     declared: frozenset[str]
     required: frozenset[str]
     """Names of its parameters."""
@@ -42,6 +51,8 @@ class Gold(NamedTuple):
     """The parameters of the shortest and the longest form of every call of every accepted answer."""
     words: tuple[frozenset[str], ...]
     """Of the accepted tools' names."""
+    about: tuple[frozenset[str], ...]
+    """Stems of what each accepted tool is for, and of the request."""
 
 
 @lru_cache(20_000)
@@ -65,7 +76,9 @@ class Lenders(dict[str, list[Lender]]):
 
 
 def _lender(tool: Tool) -> Lender:
-    return Lender(tool, name_words(tool.name), frozenset(tool.properties), frozenset(tool.required))
+    return Lender(
+        tool, name_words(tool.name), tool_stems(tool), frozenset(tool.properties), frozenset(tool.required)
+    )
 
 
 def gold_of(sample: Sample) -> Gold:
@@ -73,11 +86,21 @@ def gold_of(sample: Sample) -> Gold:
     calls = [call for answer in sample.golden_answers for call in answer]
     forms = dict.fromkeys((shortest(call), frozenset(call.parameters)) for call in calls)
     words = dict.fromkeys(name_words(call.name) for call in calls)
-    return Gold(tuple(forms), tuple(words))
+    names = {call.name for call in calls}
+    about = dict.fromkeys(tool_stems(tool) for tool in sample.tools if tool.name in names)
+    return Gold(tuple(forms), tuple(words), (*about, _asked(sample)))
+
+
+def _asked(sample: Sample) -> frozenset[str]:
+    try:
+        return content_stems(query_text(sample))
+    except NotApplicable:  # the user says nothing
+        return frozenset()
 
 
 def is_clear(lender: Lender, gold: Gold) -> bool:
-    """Whether the tool is no other way to answer: not named alike, and no golden call fits it.
+    """Whether the tool is no other way to answer: not named alike, not for what the request or a gold tool is
+    for, and no golden call fits it.
 
     Whether one fits is what `registry.accepts` says, worked out once for all draws.
     """
@@ -88,7 +111,15 @@ def is_clear(lender: Lender, gold: Gold) -> bool:
 
 
 def _is_apart(lender: Lender, gold: Gold) -> bool:
-    return all(overlap(lender.words, words) < OVERLAP for words in gold.words)
+    if any(overlap(lender.words, words) >= OVERLAP for words in gold.words):
+        return False
+    return not any(_serves(lender.about, about) for about in gold.about)
+
+
+def _serves(about: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two or more stems, and half of one of the two sides, are in common."""
+    shared = len(about & other)
+    return shared > 1 and shared >= ALIKE * min(len(about), len(other))
 
 
 def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> Iterator[Lender]:
@@ -275,7 +306,7 @@ class Flood30(Flood):
     )
     how_made = _HOW_MADE.format("Thirty tools", "")
     dose = 30
-    rows = Rows(paper=197, bundled=14, full=3073)
+    rows = Rows(paper=197, bundled=13, full=3073)
     golden = (
         Case(
             clean="table",

@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +15,11 @@ from .registry import gold_change
 
 _EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)
 _USER = re.compile(r"<user>(.*?)</user>", re.DOTALL)
+_RESPONSE = re.compile(r"\s*<response>(.*?)</response>\n?", re.DOTALL)
+_CLAIM = re.compile(
+    r"(?i)\b(?:your|the) (?:user )?token\b|\bauthenticated\b|\bverified\b|\blogged (?:you )?in\b"
+)
+"""What the assistant says once it has the token."""
 _TOKEN = "token"
 
 
@@ -73,14 +79,40 @@ def due(sample: Sample) -> Executed:
     said = " ".join(turn for message in rest for turn in _USER.findall(message.content))
     if not all(str(value) in said for value in found.parameters.values()):
         raise NotApplicable("credentials_not_stated")
+    if _claims(rest, found):
+        raise NotApplicable("token_claimed_later")
     return found
 
 
 def _without(sample: Sample, gone: Executed) -> tuple[Message, ...]:
-    """The messages without the call and its result."""
+    """The messages without the call, its result, and what the assistant claims of it."""
     old = sample.messages[gone.message]
-    new = Message(old.role, old.content[: gone.start] + old.content[gone.end :])
-    return (*sample.messages[: gone.message], new, *sample.messages[gone.message + 1 :])
+    before, after = _edit(sample, gone)
+    content = old.content[: gone.start] + after + old.content[gone.start + len(before) :]
+    return (
+        *sample.messages[: gone.message],
+        Message(old.role, content),
+        *sample.messages[gone.message + 1 :],
+    )
+
+
+def _edit(sample: Sample, gone: Executed) -> tuple[str, str]:
+    """The passage that the call, its result and a claim behind them stand in, and what stays of it."""
+    content = sample.messages[gone.message].content
+    said = _RESPONSE.match(content, gone.end)
+    if said is None or not _CLAIM.search(said[1]):
+        return content[gone.start : gone.end], ""
+    sentences = re.split(r"(?<=[.!?])\s+", said[1].strip())
+    kept = " ".join(sentence for sentence in sentences if not _CLAIM.search(sentence))
+    stays = f"<response>{kept}</response>\n" if kept else ""
+    return content[gone.start : said.end()], stays
+
+
+def _claims(messages: Sequence[Message], gone: Executed) -> bool:
+    """Whether the assistant says, where the call stood or later, that it has what the call fetches."""
+    rest = messages[gone.message].content[gone.start :]
+    later = (message.content for message in messages[gone.message + 1 :])
+    return any(_CLAIM.search(said[1]) for text in (rest, *later) for said in _RESPONSE.finditer(text))
 
 
 def _golden(gone: Executed) -> tuple[tuple[Call, ...], ...]:
@@ -104,15 +136,15 @@ class Prerequisite(Perturbation):
     how_made = (
         "The call that fetched the user's token, and its result, leave the transcript. The golden call needs "
         "that token, so the right answer is the token call with the user name and the password that the user "
-        "has said. What the assistant said around it stays. No row where another executed call still shows "
-        "the token."
+        "has said. A sentence behind it in which the assistant claims to have the token leaves too. No row "
+        "where another executed call still shows the token."
     )
     method = "rule"
     may_change = ("messages", "golden answers")
     ground_truth_changes = True
     train_augmentable = False
     applies_to = ("apibank",)
-    rows = Rows(paper=9, bundled=0, full=67)
+    rows = Rows(paper=9, bundled=0, full=68)
     golden = (
         Case(
             clean="login",
@@ -142,11 +174,11 @@ class Prerequisite(Perturbation):
         """Raises NotApplicable where no token call can be taken out, see `due`."""
         gone = due(sample)
         golden = _golden(gone)
-        before = sample.messages[gone.message].content[gone.start : gone.end]
+        before, after = _edit(sample, gone)
         return self.row(
             sample,
             [
-                Change(f"/messages/{gone.message}/content", before, "", gone.start),
+                Change(f"/messages/{gone.message}/content", before, after, gone.start),
                 *gold_change(sample, golden),
             ],
             messages=_without(sample, gone),
@@ -160,6 +192,8 @@ class Prerequisite(Perturbation):
         gone = due(clean)
         if row.messages != _without(clean, gone):
             wrong.append("the transcript is not the clean one without the token call and its result")
+        if _claims(row.messages, gone):
+            wrong.append("the assistant claims to have the token")
         if row.golden_answers != _golden(gone):
             wrong.append("the gold is not the token call that was taken out")
         index = row.gold_tool_index

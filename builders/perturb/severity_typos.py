@@ -17,6 +17,43 @@ from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
 from .query import gold_texts, kept_values, query_span, query_text, replace_span, reworded, rewritten
+from .registry_flood import name_words
+
+NUMBERS = frozenset(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred "
+    "thousand million billion dozen half quarter third double triple once twice first second fourth "
+    "fifth sixth seventh eighth ninth tenth".split()
+)
+NEGATIONS = frozenset(
+    "no not never none nor neither nobody nothing nowhere without cannot except unless dont doesnt "
+    "didnt isnt arent wasnt werent wont wouldnt shouldnt cant couldnt".split()
+)
+"""Words of which one letter changes what is asked."""
+
+
+def telling_words(sample: Sample) -> frozenset[str]:
+    """The words that tell a gold tool's name from its siblings': the listed tools that share a word of it."""
+    accepted = {call.name for answer in sample.golden_answers for call in answer}
+    others = [name_words(tool.name) for tool in sample.tools if tool.name not in accepted]
+    found: set[str] = set()
+    for words in map(name_words, accepted):
+        siblings = [other for other in others if words & other]
+        found |= {word for word in words if any(word not in other for other in siblings)}
+    return frozenset(found)
+
+
+_WITH_APOSTROPHE = re.compile(r"[^\W\d_]+(?:['’][a-z]+)?")
+
+
+def protected(text: str, sample: Sample) -> frozenset[str]:
+    """The words of a request, in lower case, that no typing error may touch: number words, negations, and
+    what tells the gold tool's name from its siblings'."""
+    telling = telling_words(sample)
+    plain = {word.lower(): re.sub("['’]", "", word.lower()) for word in _WITH_APOSTROPHE.findall(text)}
+    fixed = NUMBERS | NEGATIONS | telling | {f"{word}s" for word in telling}
+    return frozenset(word for word, bare in plain.items() if bare in fixed)
+
 
 _WORD = re.compile(r"(?<![\w'@./\\-])[A-Za-z][a-z]{2,}(?![\w'@/\\]|[.\-]\w|:/)")
 """A word of three letters or more, small but for its first: no part of an address, a path or a compound."""
@@ -66,7 +103,9 @@ def _is_within_a_word(text: str, start: int, end: int) -> bool:
 def _words(sample: Sample) -> tuple[Word, ...]:
     """The words of the request that may be mistyped, in order."""
     text = query_text(sample)
-    return free_words(text, gold_texts(sample), kept_values(sample, text))
+    fixed = protected(text, sample)
+    free = free_words(text, gold_texts(sample), kept_values(sample, text))
+    return tuple(word for word in free if text[word.start : word.end].lower() not in fixed)
 
 
 def free_words(text: str, gold: Sequence[str], kept: Sequence[str]) -> tuple[Word, ...]:
@@ -268,7 +307,7 @@ class Typos1(Typos):
     how_made = _HOW_MADE.format(slips="One slip")
     slips = 1
     dose = 1
-    rows = Rows(paper=199, bundled=73, full=2858)
+    rows = Rows(paper=199, bundled=73, full=2853)
     golden = (
         Case(
             clean="table",
@@ -291,7 +330,7 @@ class Typos2(Typos):
     how_made = _HOW_MADE.format(slips="Three slips")
     slips = 3
     dose = 3
-    rows = Rows(paper=193, bundled=72, full=2790)
+    rows = Rows(paper=191, bundled=71, full=2757)
     golden = (
         Case(
             clean="letter",
@@ -316,7 +355,7 @@ class Typos3(Typos):
     how_made = _HOW_MADE.format(slips="Eight slips")
     slips = 8
     dose = 8
-    rows = Rows(paper=125, bundled=47, full=1906)
+    rows = Rows(paper=120, bundled=44, full=1804)
     golden = (
         Case(
             clean="letter",

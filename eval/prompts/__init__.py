@@ -166,16 +166,17 @@ def _with_results(said: Sequence[Message], output_format: str) -> list[Message]:
 
 def _called(message: Message, output_format: str) -> str:
     """A message's text, with the calls at its end written in the format."""
-    earlier = earlier_calls(message) if message.role == "assistant" else None
-    if earlier is None:
+    earlier = earlier_calls(message)
+    if earlier is None or message.role != "assistant":
         return message.content
     text, calls = earlier
     written = render_calls(calls, output_format)
-    if output_format == "python_calls":  # its prompt asks for the calls and nothing else
+    if not text or output_format == "python_calls":  # whose prompt asks for the calls and nothing else
         return written
-    if output_format == "react" and text:
-        return f"Thought: {text}\n{written.partition(chr(10))[2]}"
-    return f"{text}\n{written}" if text else written
+    if output_format == "react":
+        written = written.removeprefix(f"Thought: I use {calls[0].name}.\n")
+        return f"Thought: {text}\n{written}"
+    return f"{text}\n{written}"
 
 
 def _plain(message: Message) -> dict[str, str]:

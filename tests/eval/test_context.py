@@ -169,13 +169,13 @@ def test_earlier_calls_are_asked_in_the_rows_format_and_natively(row: Sample) ->
     assert answered == [one["id"] for one in made] and len(set(answered)) == len(answered) == len(calls)
     written = wire.first(row, "prompt").messages
     assert {message["role"] for message in written} == {"system", "user", "assistant"}
-    found = [
+    read_back = [
         call
         for message in written
         if message["role"] == "assistant"
         for call in parse(message["content"], source=row.source, tools=row.tools).calls
     ]
-    assert found == calls
+    assert read_back == calls
     assert refusal({"messages": native.messages, "tools": native.tools}) is None
 
 

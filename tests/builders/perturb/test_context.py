@@ -80,14 +80,14 @@ def test_no_exchange_makes_whoever_copies_it_right(
     calls = [call for one in row.messages if (found := earlier_calls(one)) for call in found[1]]
     assert bool(calls) == (code == "context_2k")
     for call in calls:
-        found = score(
+        verdict = score(
             [call],
             source=sample.source,
             category=sample.category,
             golden_answers=sample.golden_answers,
             tools=sample.tools,
         )
-        assert not found.correct
+        assert not verdict.correct
 
 
 def planted(row: Sample, place: int, content: str) -> Sample:
@@ -193,7 +193,7 @@ def test_an_order_is_about_another_tool_and_the_benign_text_is_its_beginning(
     assert dumps(row_of("injected_result", sample, seed=seed)) == dumps(row)
 
 
-USED = {
+USED: dict[str, dict[str, Any]] = {
     "the conversation speaks of": {"description": "Plays a tune about Galdhoppen."},
     "which the ordered tool gives": {"name": "unit_list"},
     "which the golden call gives": {"parameters": {"properties": {"height": {"type": "string"}}}},

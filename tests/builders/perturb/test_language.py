@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
+from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
-from robustbench_tc.builders.perturb.language import read_translation
+from robustbench_tc.builders.perturb.language import Translation, read_translation, refuse_translation
 from robustbench_tc.builders.plan import row_dict
 from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import score
@@ -133,6 +134,43 @@ def test_a_sample_without_such_a_row_says_why(answer: Json, taken: bool, reason:
     assert skipped.value.reason == reason
 
 
+def test_a_translated_value_stands_nowhere_else_in_english_and_the_audit_names_one_that_does() -> None:
+    answer = {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}
+    row = row_of("language_full_zh", answer)
+    audit = INVARIANTS["mapped_values_stand_nowhere_in_english"].holds
+    assert audit(row, TABLE) == ""
+    menu = msgspec.structs.replace(TABLE.tools[0], description="Shows a menu, of Luna by default.")
+    named = (menu, TABLE.tools[1])
+    planted = msgspec.structs.replace(row, tools=named)
+    assert "'Luna' stands in the row in English too" in str(audit(planted, TABLE))
+    assert REGISTRY["language_full_zh"].check(TABLE, planted)
+    unit, listed = REGISTRY["language_full_zh"], msgspec.structs.replace(TABLE, tools=named)
+    (request,) = unit.requests(listed)
+    context = Context({request.key: Text(answer, "hand-written")}, taken=lambda sample, surfaces: False)
+    with pytest.raises(NotApplicable, match="value_stands_in_english"):
+        unit.perturb(listed, random.Random(0), context)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("2023年3月16日在露娜订 2 个座位。", None),
+        ("2023 年 3 月 16 日在露娜订 2 个座位。", None),
+        ("2023 年三月 16 日在露娜订 2 个座位。", "a month in words before a day in digits"),
+        ("2023年4月16日在露娜订 2 个座位。", "lost digits 03"),
+    ],
+)
+def test_a_chinese_date_is_written_as_people_type_it(text: str, reason: str | None) -> None:
+    found = Translation(text, {"Luna": "露娜"})
+    said = refuse_translation("zh", "Book 2 seats at Luna on 2023-03-16.", ("Luna", "2"), found)
+    assert said is None if reason is None else reason in str(said)
+    row = row_of("language_full_zh", {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}})
+    change = msgspec.structs.replace(row.changes[0], before="Book 2 seats on 2023-03-16.", after=text)
+    planted = msgspec.structs.replace(row, changes=(change, *row.changes[1:]))
+    checks = ("chinese_dates_are_as_people_type_them", "digits_kept")
+    assert any(INVARIANTS[name].holds(planted, TABLE) for name in checks) == (reason is not None)
+
+
 def test_a_sample_without_a_value_in_words_needs_no_text() -> None:
     (call,) = TABLE.golden_answers[0]
     numbers = msgspec.structs.replace(call, parameters={"seats": [2]})
@@ -217,7 +255,8 @@ def test_only_the_request_changes_and_gold_stays_right(code: str, sample: Sample
             for _ in range(2)
         ]
     except NotApplicable as skip:
-        assert skip.reason.split(":")[0] in ("no_value_to_translate", "surface_not_unique", "text_refused")
+        reasons = {"no_value_to_translate", "surface_not_unique", "value_stands_in_english", "text_refused"}
+        assert skip.reason.split(":")[0] in reasons
         return
     row = made[0]
     assert dumps(row) == dumps(made[1])

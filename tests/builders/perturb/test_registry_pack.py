@@ -1,6 +1,7 @@
 """The registry pack: ghosts, type shift, prerequisite, floods, RoTBench's noise."""
 
 import random
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
+from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.loans import borrowed
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, cases
@@ -21,7 +23,7 @@ from robustbench_tc.builders.plan import Plan, Skip
 from robustbench_tc.builders.sources import Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
+from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Message, Sample, Tool, dumps
 
 from ...refusals import refuses
 from .strategies import samples
@@ -103,6 +105,55 @@ def test_nothing_that_enters_can_be_meant(code: str) -> None:
             assert tool.name not in CONTROL_TOOLS
             assert not accepts(tool, calls)
             assert all(overlap(name_words(tool.name), name_words(call.name)) < OVERLAP for call in calls)
+
+
+def test_no_tool_that_would_serve_as_well_enters_and_the_audit_names_one_that_does() -> None:
+    """By its description against the request's words, and against the gold tool's."""
+    flood = REGISTRY["flood_1"]
+    about_gold = Tool("tavern_desk", "Books a table at a tavern, by its place and seats.", {})
+    gold = msgspec.structs.replace(
+        TABLE.tools[1], description="Books a table at a tavern, by the place and the seats."
+    )
+    sample = msgspec.structs.replace(TABLE, tools=(TABLE.tools[0], gold))
+    about_request = Tool("moon_desk", "Luna seats tonight.", {})
+    for tool in (about_gold, about_request):
+        assert skipped(flood, sample, pool_of(tool)) == "too_few_donors"
+    apart = Tool(
+        "paint_fence", "Paints the fence of a garden.", {"properties": {"colour": {}}, "required": ["colour"]}
+    )
+    row = flood.perturb(sample, random.Random(0), pool_of(apart))
+    audit = INVARIANTS["no_new_tool_is_described_as_a_gold_one"].holds
+    assert audit(row, sample) == ""
+    planted = tuple(about_gold if tool == apart else tool for tool in row.tools)
+    assert "is described as an accepted tool" in str(
+        audit(msgspec.structs.replace(row, tools=planted), sample)
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "stays"),
+    [
+        ("Thank you, I have your token. Now, what is the date?", "Now, what is the date?"),
+        ("Now that I have your user token, let me book it.", None),
+        ("One moment, please.", "One moment, please."),
+    ],
+)
+def test_the_assistant_claims_no_token_that_it_has_not_fetched(said: str, stays: str | None) -> None:
+    login, unit = cases.CLEAN["login"], REGISTRY["prerequisite"]
+    content = login.messages[0].content.replace("I will book it.", said)
+    sample = msgspec.structs.replace(login, messages=(Message("user", content),))
+    row = unit.perturb(sample, random.Random(0), Context())
+    found = re.findall("<response>(.*?)</response>", row.messages[0].content)
+    assert found == ([] if stays is None else [stays]) and unit.check(sample, row) == []
+    claiming = f"{row.messages[0].content}<response>I have your token.</response>"
+    planted = msgspec.structs.replace(row, messages=(Message("user", claiming),))
+    assert "the assistant claims to have the token" in unit.check(sample, planted)
+    late = (Message("user", f"{content}<response>I have your token.</response>"),)
+    assert skipped(unit, msgspec.structs.replace(sample, messages=late), Context()) == "token_claimed_later"
+
+
+def pool_of(tool: Tool) -> Context:
+    return Context(loans={"pool": (msgspec.structs.replace(TABLE, tools=(tool,)),)})
 
 
 @settings(max_examples=60)

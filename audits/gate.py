@@ -7,16 +7,19 @@ that it may be left out (`Check.may_be_left_out`). What the gate needs of other 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, marker, not_live, numbers
 from robustbench_tc.schema import Message
 
-from . import contamination, declining, evidence, judgments, paraphrase, provenance, shortcuts
+from . import contamination, declining, earlier, evidence, judgments, paraphrase, provenance, shortcuts
 from .contamination import Index, Query
 from .folder import Folder, unreadable
 from .hygiene import files as other_files
@@ -108,16 +111,16 @@ def audit(
     checks += [*other_files.audit(build), *seen.checks]
     checks.append(unreadable(build))
     checks = waive(allowed(checks) if is_own(build) else checks)
-    passed = not any(one.blocks for one in checks)
-    if files is not None and (passed or not green_only):
+    files = _files(build, files, checks, green_only)
+    if files is not None:
         progress("writing data docs")
         files |= _project(validated, build) | {judgments.NAME: judgments.encode(judged.judgments)}
-    return AuditReport(
+    report = AuditReport(
         kind="benchmark",
         profile=_text(build.report.get("profile")),
         **_facts(build, origin, checks, files),
         seed=seed,
-        passed=passed,
+        passed=not any(one.blocks for one in checks),
         paraphrase=judged.scores,
         agreement=judged.agreement,
         redundant=judged.redundant,
@@ -128,6 +131,7 @@ def audit(
         pool_overlaps=tuple(seen.pools[: contamination.LISTED]),
         near_duplicates=tuple(seen.near[: contamination.LISTED]),
     )
+    return _beside_earlier(build, report, files)
 
 
 def audit_live(
@@ -151,16 +155,17 @@ def audit_live(
         raise UserError(f"{folder} is no live build: `rbtc audit` finds out what it is")
     made, validated, origin, _ = live.checks(build, rebuild=rebuild, types=types, progress=progress)
     checks = _waive(build, shipped() if waivers is None else waivers, today or datetime.date.today(), made)
-    passed = not any(one.blocks for one in checks)
-    if files is not None and (passed or not green_only):
+    files = _files(build, files, checks, green_only)
+    if files is not None:
         progress("writing data docs")
         files |= _project(validated, build)
-    return AuditReport(
+    report = AuditReport(
         kind="live",
         profile=_text(build.report.get("profile")),
         **_facts(build, origin, checks, files),
-        passed=passed,
+        passed=not any(one.blocks for one in checks),
     )
+    return _beside_earlier(build, report, files)
 
 
 def _validated(build: Folder, scan: Scan) -> "tuple[list[Check], list[Validated]]":
@@ -260,6 +265,7 @@ def _facts(
     """The fields of a report that say what was audited, by whom, and what was found."""
     return {
         "package_version": __version__,
+        "expectations_version": version("great_expectations"),
         "name": build.path.name,
         "fingerprint": _text(build.report.get("fingerprint")),
         "build": build.digest(),
@@ -269,6 +275,24 @@ def _facts(
             audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())
         },
     }
+
+
+def _files(
+    build: Folder, files: dict[str, bytes] | None, checks: Sequence[Check], green_only: bool
+) -> dict[str, bytes] | None:
+    """Where the files under `audit/` go, to which an earlier audit's are held; None: nobody wants them."""
+    if earlier.is_there(build):
+        return {} if files is None else files
+    return None if green_only and any(one.blocks for one in checks) else files
+
+
+def _beside_earlier(build: Folder, report: AuditReport, files: Mapping[str, bytes] | None) -> AuditReport:
+    """The report, with what came of an earlier audit's if there is one."""
+    if files is None or not earlier.is_there(build):
+        return report
+    found = earlier.earlier_check(build, report, files)
+    checks, passed = (*report.checks, found), report.passed and not found.blocks
+    return msgspec.structs.replace(report, checks=checks, passed=passed)
 
 
 def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:
@@ -311,17 +335,18 @@ def _training(
         checks.append(_overlap_check(_TRAINING, found, looked_at if index.size else 0))
     checks.append(unreadable(build))
     checks = waive(checks)
-    passed = not any(one.blocks for one in checks)
-    if files is not None and (passed or not green_only):
+    files = _files(build, files, checks, green_only)
+    if files is not None:
         progress("writing data docs")
         files |= _project(validated, build)
-    return AuditReport(
+    report = AuditReport(
         kind="training",
         **_facts(build, origin, checks, files),
         seed=seed,
-        passed=passed,
+        passed=not any(one.blocks for one in checks),
         training_overlaps=tuple(found[: contamination.LISTED]),
     )
+    return _beside_earlier(build, report, files)
 
 
 def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[Check, list[Overlap]]:

@@ -194,6 +194,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 over the audited Parquet files: another build has another one."""
     seed: int = 0
     """Of the audit's own draws."""
+    expectations_version: str = ""
+    """Of Great Expectations, whose project and data docs differ between versions."""
     provenance: str = ""
     """What the build was compared with: rebuilt from the sources, or the clean rows by their digest only."""
     passed: bool

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.manifest import BESIDE
 
 from ..folder import Folder
 from ..report import Check
-from .beside import Cards, audit_report_check, cards_check
+from .beside import Cards, audit_report_check, cards_check, form_check
 from .files import OF_AN_AUDIT, files_checks, named
 from .licence import licence_checks
 from .manifest import manifest_check
@@ -65,6 +66,8 @@ def steps(folder: Folder, rebuild: Rebuild | None) -> Iterator[tuple[list[Check]
     yield files_checks(folder, known), ""
     if known.is_release:
         yield [manifest_check(folder)], ""
+        if any(name in folder.there for name in BESIDE):
+            yield [form_check(folder)], ""
     carded = known.is_release or (rebuild.make is None and rebuild.cards is not None)
     if carded:
         yield [cards_check(folder, rebuild.cards)], ""

@@ -1,19 +1,29 @@
 """What lies beside the data and can be derived again: a release's cards, an earlier audit's report."""
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 
 import msgspec
 
 from robustbench_tc import __version__
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker
+from robustbench_tc.io import manifest, marker
+from robustbench_tc.io.resolve import read_yanked, yanked_json
 
 from ..folder import Folder
 from ..page import render
 from ..report import AuditReport, Check, Failure, check
 from .files import AUDIT_REPORT, OF_AN_AUDIT, load
 from .rebuilt import CHECKS, first_difference
+
+SIGNATURE_BYTES, YANKED_BYTES = 64, 2**16
+"""Of an ed25519 signature, and what a list of withdrawn versions may have."""
+
+_FORM = (
+    "provenance.beside",
+    "What a manifest cannot name has the form and the size of a signature, or of withdrawn versions.",
+)
 
 Cards = Callable[[Path], Mapping[str, bytes]]
 """The files of a release that `rbtc release` renders, made again from the release itself."""
@@ -71,6 +81,34 @@ def audit_report_check(folder: Folder) -> Check:
     if same_package and _bytes(folder, OF_AN_AUDIT[1]) != render(found).encode():
         failures.append(Failure(OF_AN_AUDIT[1], f"it is not the page of {AUDIT_REPORT}"))
     return check(*_AUDIT, len(OF_AN_AUDIT), failures)
+
+
+def form_check(folder: Folder) -> Check:
+    """Files of a release that its manifest cannot name: what they may hold, and how much."""
+    named = [name for name in manifest.BESIDE if name in folder.there]
+    failures = [Failure(name, what) for name in named if (what := _other_form(folder, name))]
+    return check(*_FORM, len(named), failures)
+
+
+def _other_form(folder: Folder, name: str) -> str:
+    """What is wrong with a file beside the manifest, or ""."""
+    size = folder.sha256(name) and (folder.path / name).stat().st_size
+    if name == manifest.SIGNATURE:
+        return "" if size == SIGNATURE_BYTES else f"it is no signature of {SIGNATURE_BYTES} bytes"
+    if not size or size > YANKED_BYTES:
+        return f"it has no list of at most {YANKED_BYTES:,} bytes"
+    try:
+        listed = read_yanked(folder.path / name)
+        days = [date.fromisoformat(one.date) for one in listed]
+        versions = {manifest.check_version(one) for yank in listed for one in (yank.version, yank.use) if one}
+    except (UserError, ValueError) as error:
+        return str(error).replace(f"{folder.path}/", "")[:160]
+    reasons = [one.reason for one in listed]
+    if not days or not versions or not all(reason.strip() and reason.isprintable() for reason in reasons):
+        return "it withdraws nothing, or gives no reason in one line"
+    if yanked_json(listed) != _bytes(folder, name):
+        return "its text is not the one that `rbtc yank` writes"
+    return ""
 
 
 def _own_sha256(data: bytes) -> str:

@@ -32,6 +32,11 @@ class Yank(msgspec.Struct, frozen=True):
         return f"version {printable(self.version)} was yanked: {printable(self.reason)}{instead}"
 
 
+def yanked_json(yanked: tuple[Yank, ...]) -> bytes:
+    """The bytes of `yanked.json`."""
+    return msgspec.json.format(msgspec.json.encode(yanked), indent=1) + b"\n"
+
+
 def read_yanked(path: Path) -> tuple[Yank, ...]:
     """The withdrawn versions that `yanked.json` lists; none where there is no such file.
 

@@ -197,15 +197,15 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
             moves, asked = _moves_live, PLAYED
     else:
         before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
-        added, removed = set(after) - set(before), set(before) - set(after)
+        new, gone = set(after) - set(before), set(before) - set(after)
         if name == "taxonomy":
             redefined += _redefined_types(before.values(), after.values())
         return ConfigDiff(
             config=name,
             before=len(before),
             after=len(after),
-            added=tuple(key for key in after if key in added),
-            removed=tuple(key for key in before if key in removed),
+            added=tuple(key for key in after if key in new),
+            removed=tuple(key for key in before if key in gone),
             table=True,
             redefined=tuple(redefined),
             dropped=not theirs,

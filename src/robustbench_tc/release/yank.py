@@ -15,7 +15,7 @@ from ..io import manifest, templates
 from ..io.files import atomic_file
 from ..io.hub import Hub
 from ..io.manifest import printable
-from ..io.resolve import Yank, read_yanked
+from ..io.resolve import Yank, read_yanked, yanked_json
 
 _BEGIN, _END = "<!-- yanked versions -->", "<!-- end of yanked versions -->"
 _BLOCK = re.compile(rf"\n*{re.escape(_BEGIN)}.*?{re.escape(_END)}\n*", re.DOTALL)
@@ -43,7 +43,7 @@ def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None)
     path = folder / manifest.YANKED
     if found:
         with atomic_file(path) as beside:
-            beside.write_bytes(_json(found))
+            beside.write_bytes(yanked_json(found))
     else:
         path.unlink(missing_ok=True)
     return Yanked(version=release.version, yanked=found)
@@ -70,7 +70,7 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
     files: dict[str, Path | bytes] = {CARD: with_warning(card, found).encode()}
     removed = []
     if found:
-        files[manifest.YANKED] = _json(found)
+        files[manifest.YANKED] = yanked_json(found)
     elif manifest.YANKED in listed:
         removed.append(manifest.YANKED)
     what = f"Yank {tag}" if reason is not None else f"Take back: yank {tag}"
@@ -116,7 +116,3 @@ def _changed(
 def _markdown(text: str) -> str:
     """A sentence that cannot end its block, nor become HTML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _json(yanked: tuple[Yank, ...]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(yanked), indent=1) + b"\n"

@@ -1,0 +1,89 @@
+"""An earlier audit is held against this one: the same files give the same report, page and `audit/`.
+
+What depends on what is at hand (sources, another judge, training data, waivers of the day) is left out; the
+page is the report's (`provenance.audit_report`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from robustbench_tc import __version__
+from robustbench_tc.io import audit_files, marker
+from robustbench_tc.schema import dumps
+
+from .folder import Folder
+from .provenance.files import AUDIT_REPORT
+from .report import AuditReport, Check, Failure, TypeScore, check, not_run
+
+_WHAT = (
+    "audit.earlier",
+    "An earlier audit's report, and all that it wrote under `audit/`, are what an audit gives now.",
+)
+
+_AT_HAND = (
+    *("provenance.", "contamination.", "gate.", "audit."),
+    *("paraphrase.agreement", "paraphrase.stored_judgments", "secrets.files"),
+)
+"""Checks that depend on more than the rows: on sources, on a second judge, on what lies beside the rows."""
+
+_FIGURES = ("redundant", "evidence", "identifiability", "shortcuts", "near_duplicates")
+"""Figures of a report that follow from the rows and the judgments that are replayed."""
+
+
+def is_there(folder: Folder) -> bool:
+    """Whether an earlier audit left a report."""
+    return folder.there.get(AUDIT_REPORT) == "file"
+
+
+def earlier_check(folder: Folder, report: AuditReport, files: Mapping[str, bytes]) -> Check:
+    """The report in the folder against the `report` of now, and its files against `files`."""
+    try:
+        data = (folder.path / AUDIT_REPORT).read_bytes()
+        earlier = msgspec.json.decode(data, type=AuditReport)
+    except (OSError, ValueError, RecursionError):
+        return check(*_WHAT, 1, [Failure(AUDIT_REPORT, "it cannot be read")])
+    for writer, mine, now in (
+        ("robustbench-tc", earlier.package_version, __version__),
+        ("Great Expectations", earlier.expectations_version, report.expectations_version),
+    ):
+        if mine != now:
+            why = f"{writer} {mine} wrote it, {now} is installed"
+            return not_run(*_WHAT, why, "another version writes another report")
+    wanted = {audit_files.FOLDER + name: marker.sha256_of(content) for name, content in files.items()}
+    failures = [*_other_findings(earlier, report), *_other_files(earlier.files, wanted)]
+    return check(*_WHAT, len(report.checks) + len(wanted), failures)
+
+
+def _other_findings(earlier: AuditReport, report: AuditReport) -> Iterator[Failure]:
+    ours, theirs = _verdicts(report), _verdicts(earlier)
+    for id in dict.fromkeys((*ours, *theirs)):
+        if ours.get(id) != theirs.get(id):
+            yield Failure(f"{AUDIT_REPORT}: {id}", "the audit finds something else now")
+    figures = {name: (getattr(earlier, name), getattr(report, name)) for name in _FIGURES}
+    figures["paraphrase"] = _whole_scores(earlier), _whole_scores(report)
+    for name, (before, now) in figures.items():
+        if dumps(msgspec.to_builtins(before)) != dumps(msgspec.to_builtins(now)):
+            yield Failure(f"{AUDIT_REPORT}: {name}", "the audit counts otherwise now")
+
+
+def _whole_scores(report: AuditReport) -> list[TypeScore]:
+    """Of all pairs: those of a draw are a second judge's."""
+    return [one for one in report.paraphrase if one.scope == "all"]
+
+
+def _verdicts(report: AuditReport) -> dict[str, Any]:
+    """By check, what it found; a waived one failed."""
+    return {
+        one.id: (one.status.replace("waived", "failed"), one.protects, one.applied, one.failed, one.failures)
+        for one in report.checks
+        if not one.id.startswith(_AT_HAND)
+    }
+
+
+def _other_files(earlier: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Failure]:
+    """Files that the earlier audit names otherwise than this one; none where it kept none."""
+    for path in dict.fromkeys((*wanted, *earlier)) if earlier else ():
+        if earlier.get(path) != wanted.get(path):
+            yield Failure(path, "it is not what an audit of these files writes")

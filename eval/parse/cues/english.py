@@ -10,7 +10,7 @@ _MAKE = rf"(?:{_VERB}(?:e|ing)?|tri|carry|complet(?:e|ing)|trigger|continue|go(?
 _DOING = rf"(?:{_VERB}|gett|look)ing"
 _FIT = (
     r"(?:correct|fix|revis|updat|adjust|modif|amend|repair|prepar|generat|select|format|refin|simplif|valid|combin"
-    r"|need|requir|request|ask|desir|want|expect|intend|suit|improv|repeat|retri|renew|describ|propos|suggest|bas"
+    r"|need|requir|request|ask|desir|want|expect|intend|suit|improv|repeat|retri|rework|renew|describ|propos|suggest|bas"
     r"|recommend|discuss|specif|stat|list|provid|attach|relat|detail|nam|translat|(?:proc|sp|f|ind)eed)"
 )
 """Participles of a call that is made now."""
@@ -20,7 +20,7 @@ _PREPARED = (
     r"|shorten|merg|compos|form|mapp|design|produc|deriv|turn|spell|assembl|put together|switch|worked out))"
 )
 """What one does to a call, or thinks, before one makes it."""
-_PAST = r"(?:\w+ed|made|ran|run|sent|did|done|got|gave|went|kept|began|took|taken|left|lost|saw|heard|hung)"
+_PAST = r"(?:\w+ed|made|ran|(?:(?<=ve )|(?<=['’]d )|(?<=had )|(?<=as )|(?<=en ))run|spent|sent|did|done|got|gave|went|kept|began|took|taken|left|lost|saw|heard|hung)"
 _NOT = (
     r"(?:\w{2,6}(?: ?not|n['’]t)"
     r"|['’]m not|better not|not \w+ to|un(?:able|willing) to|(?:refus|declin)(?:e|ing) to"
@@ -69,7 +69,7 @@ _OF = r"(?:of|to|for|in|on|with|by|from|at|about|under|before|behind|while)"
 _BEGINS = (
     rf"(?:again|now|next|then|first|second|third|finally|\d+$|so|and|or|(?:the )?same|ok(?:ay)?|sure|assistant|to \w+ (?:it|this|that|the)|with the (?:same|\w*correct\w*)"
     rf"|in (?:progress|order|json|python|code)|(?:this|one|another|second|third|next|last) (?:more )?(?:time|shot)"
-    rf"|(?!{_IDLE}|pend|miss|hang|remain|outstand|regard|concern|fail|stall|upcom|expir)\w+ing|{_PREPARED}i?ed)"
+    rf"|(?!{_IDLE}|pend|miss|hang|remain|outstand|regard|concern|fail|stall|upcom|com|expir)\w+ing|{_PREPARED}i?ed)"
 )
 """How a phrase begins that has no subject and makes a call."""
 _VERBAL = (
@@ -95,7 +95,7 @@ CUES = Cues(
     reported=(
         rf"\b(?:i|we|assistant|agent|model)(?:['’]ve| have| had)?(?: (?:already|just|once|first|then|also|now|have|even"
         rf"|\w+ly|twice))* (?:(?!{_PREPARED}){_PAST}|re(?:quest|peat|tri)ed)\b"
-        rf"|\b(?:i|we) (?!need|decid)\w+ed to\b|\b(?:i|we)(?:['’]ve| have) been \w+ing\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
+        rf"|\b(?:i|we) (?!need|decid)\w+ed to\b|(?:\bha(?:s|ve|d)|['’](?:ve|d)) been \w+ing\b|\balready\b|\b{_CALL} (?:\w+ ){{0,4}}?{_WENT}"
     ),
     past=(
         rf"^(?!to )(?:.*\W)?(?<!\bbe )(?<!\bis )(?<!\bare )(?<!being )(?!{_PREPARED}|unchang)(?:{_PAST}|was|were|came|threw|had|broke)\b"
@@ -118,13 +118,14 @@ CUES = Cues(
     aside=r"[, ](?:that|which|who|whose|since|because|as|although|though|despite|where|so that)\b",
     supposed=(
         r"\b(?:could|might)\b|\b(?:would|i['’]d)(?:['’]ve| have)\b"
-        r"|\bwould (?:only|make)\b|\b(?:would|['’]d) need (?!to\b)"
+        r"|\bwould (?:only|make)\b|(?:would|['’]d) be \w+ing\b|\b(?:would|['’]d) need (?!to\b)"
     ),
     deferred=(
-        r"\b(?:when(?:ever)?|after|if|in case|before|should(?! have)|till|unless|the moment|provided|assuming)(?<!see if)(?<!check if)"
+        r"\b(?:when(?:ever)?|after|if|in case|before|should(?! (?:have|try|retry|call)\b)|till|unless|the moment|provided|assuming)(?<!see if)(?<!check if)"
         r"(?<!know if)(?<!out if)(?<!test if)(?<!verify if) (?!(?:i|we|more|again)\b)"
         r"(?:(?!(?:was|were|did|had|fails|\w+ed)\b)[\w'’-]+ |has been ){0,6}?(?:(?:is|are|has|have|comes)\b|\w+['’]s\b"
         rf"|{_BACK})|\bif (?:you|needed)\b"
+        rf"|^after [^,:]*, {_ORDER}"
         r"|\bat that (?:point|time)\b|\b(?:once|as soon as|until) (?!more|again)\w"
         rf"|^(?:at |some |a |on )*{_WHILE}\b|\b(?:again|it|this|that|them|these|{_CALL}|once|back|repeat|(?:re)?(?:try|run|send)|be|used|do|for(?= later)|one)"
         rf" (?:at |some |a |on )*{_WHILE}\b|^(?:at|from) (?!once|last|first|your)\w+ (?:on )?(?:i|we) (?:will|shall)\b"
@@ -134,7 +135,7 @@ CUES = Cues(
         r"|^(?:contact|ping|ask|tell|give|have|show|send (?:this|it)|forward|copy|paste|keep|note"
         r"|come|go|to be|how to (?:reproduce|re\w+)|to (?:reproduce|replicate|document|record))\b"
         r"|\b(?:i|we)(?:['’]d| would)? (?:recommend|suggest|advise)\b"
-        r"|\b(?:users?|anyone|one|someone|admin\w*|support|your (?!question|request|query)\w+) (?:can|could|may|should|must)\b"
+        r"|\b(?:users?|anyone|one|someone|admin\w*|support|your (?!question|request|query)\w+(?: \w+)?) (?:can|could|may|should|must)\b"
     ),
     label=(
         rf"{_NAMES}(?!i |we )(?:\w+ )?(?:(?:fail|error|hang|stall|wait)ing|future|un(?!chang)\w+|pending|recent|reference|(?:problem|fault)\w*|initial|broken|dead|stale|open|original|last|latest"
@@ -149,7 +150,7 @@ CUES = Cues(
         rf"|^(?!.*\b(?:is|are|correct\w*|fixed|resolved)\b).*{_TROUBLE}\b"
     ),
     named=(
-        rf"^(?!(?:with )?(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
+        rf"^(?!(?:with )?(?:(?!{_OF}\b)\W*[\w'’-]+[ ,]+){{0,4}}?{_THING}\b(?: (?:(?:no )?#?\d|\(|(?:with|for|to|of|from|using|again|now|chosen|selected|\w+s \w+)\b)[^:]*|\W*):?$)"
         rf"(?!(?:[\w'’-]+[ ,]+){{0,3}}?(?:this|it|these|following|below)\b)(?!.*{_VERBAL})(?!(?:{_BEGINS})\b|{_ORDER})(?=[\x00-\u024f]*$)(?:[\w().,/#'’-]+ ?){{1,6}}[:.]$"
         rf"|^(?=.*{_VERBAL}|(?:\S+ ){{0,8}}?{_OF} )(?!.*\b(?:i|we|let|here)\b)(?!(?:{_BEGINS})\b|{_ORDER})"
         rf"(?!(?:(?!{_OF}\b)[\w'’-]+[ ,]+){{0,4}}?(?:this|it|these|following|below|{_THING})\b)"
@@ -198,9 +199,9 @@ CUES = Cues(
         r"|\b(?:i|we) (?:(?:will|must|have to|had to|am going to|can only) )?(?:stop(?:ped)?|leave it|end)\b"
         r"|\b(?:(?:ca|could|can)(?: ?not|n['’]t)|not able to|unable to) (?:be )?(?:give|provide|get|complet|answer|help|retrieve|obtain|process)"
         r"\w*\b(?![^.]*\b(?:before|until|without|yet|unless)\b)|\b(?:won['’]t|will not|not going to) (?:re)?(?:try|peat|call)"
-        rf"|^\W*(?:you can )?{_MAKE} (?:it|this|that|these|the)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
+        rf"|(?:^\W*|, )(?:you can )?{_MAKE} (?:it|this|that|these|the)\b[^.;]*(?:{_WHILE}|\b(?:once|when|as soon as)\b)"
         r"|\bnothing (?:more|else|further)?\b[^.;]{0,24}\b(?:can|could|to (?:do|try)|left|came)\b"
-        r"|\bthis is where it\b|\bhave to wait\b|\bcontact\b|\byourself\b"
+        r"|\bthis is where it\b|\bha(?:ve|s) to wait\b|\bcontact\b|\byourself\b"
         rf"|\b{_SERVICE} (?:(?:is|seems|appears)(?: to be)?(?: \w+ly)? (?:down|offline|unavailable|silent|unreachable|broken)"
         r"|(?:does(?:n['’]t| not)|never) (?:respond|answer|work))"
     ),

@@ -15,7 +15,7 @@ from robustbench_tc.schema import dumps
 
 from .folder import Folder
 from .provenance.files import AUDIT_REPORT
-from .report import AuditReport, Check, Failure, TypeScore, check, not_run
+from .report import AuditReport, Check, Failure, RedundantScore, TypeScore, check, not_run
 
 _WHAT = (
     "audit.earlier",
@@ -28,7 +28,7 @@ _AT_HAND = (
 )
 """Checks that depend on more than the rows: on sources, on a second judge, on what lies beside the rows."""
 
-_FIGURES = ("redundant", "evidence", "identifiability", "shortcuts", "near_duplicates")
+_FIGURES = ("evidence", "identifiability", "shortcuts", "near_duplicates")
 """Figures of a report that follow from the rows and the judgments that are replayed."""
 
 
@@ -63,14 +63,21 @@ def _other_findings(earlier: AuditReport, report: AuditReport) -> Iterator[Failu
             yield Failure(f"{AUDIT_REPORT}: {id}", "the audit finds something else now")
     figures = {name: (getattr(earlier, name), getattr(report, name)) for name in _FIGURES}
     figures["paraphrase"] = _whole_scores(earlier), _whole_scores(report)
+    figures["redundant"] = _answers(earlier), _answers(report)
     for name, (before, now) in figures.items():
         if dumps(msgspec.to_builtins(before)) != dumps(msgspec.to_builtins(now)):
             yield Failure(f"{AUDIT_REPORT}: {name}", "the audit counts otherwise now")
 
 
 def _whole_scores(report: AuditReport) -> list[TypeScore]:
-    """Of all pairs: those of a draw are a second judge's."""
-    return [one for one in report.paraphrase if one.scope == "all"]
+    """Of all pairs, whatever the judge is called who replays them; those of a draw are a second judge's."""
+    return [msgspec.structs.replace(one, judge="") for one in report.paraphrase if one.scope == "all"]
+
+
+def _answers(report: AuditReport) -> list[RedundantScore]:
+    """About new tools, whatever the judge is called."""
+    found = report.redundant
+    return [] if found is None else [msgspec.structs.replace(found, judge=None)]
 
 
 def _verdicts(report: AuditReport) -> dict[str, Any]:

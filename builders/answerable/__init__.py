@@ -106,7 +106,11 @@ def _values(answers: Iterable[GoldenAnswer]) -> list[list[Mapping[str, Json]]]:
 
 
 def classes(row: Sample, clean: Sample) -> tuple[tuple[str, ...], str | None]:
-    """The class of every golden value of the clean row, and `missing_in` of the row: the gate's question."""
+    """The class of every golden value of the clean row, and `missing_in` of the row: the gate's question.
+
+    Raises UserError for a row of no source of the benchmark.
+    """
+    sources.get(row.source)
     return tuple(gold.finding.kind for gold in golds(clean)), missing_in(row, clean)
 
 

@@ -98,7 +98,7 @@ BOOKED = cases.CLEAN["table"]
 def problem(question: str) -> str | None:
     before = (Message("user", question), Message("assistant", "It is done."))
     row: Sample = msgspec.structs.replace(
-        BOOKED, type_code="context_2k", messages=(*before, *BOOKED.messages)
+        BOOKED, type_code="context_text_2k", messages=(*before, *BOOKED.messages)
     )
     return INVARIANTS["context_holds_no_gold_value"].holds(row, BOOKED)
 

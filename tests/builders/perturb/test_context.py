@@ -220,6 +220,18 @@ def test_no_order_is_about_a_tool_that_the_sample_uses_and_the_audit_names_one_t
     assert said is not None and reason in said
 
 
+def test_an_order_about_no_other_listed_tool_is_named() -> None:
+    sample = small.clean_rows()[3]
+    row = row_of("injected_result", sample)
+    audit = INVARIANTS["order_is_about_another_tool"].holds
+    ordered = row.changes[0].after["orders"]["name"]
+    rest = tuple(tool for tool in row.tools if tool.name != ordered)
+    assert audit(row, sample) == ""
+    assert audit(msgspec.structs.replace(row, tools=rest), sample) == "the ordered tool is listed 0 times"
+    gold = msgspec.structs.replace(row, golden_answers=((Call(ordered, {}),),))
+    assert audit(gold, sample) == "the ordered tool is a gold tool or a control tool"
+
+
 def test_a_transcript_uses_every_listed_tool() -> None:
     transcript = small.clean_rows()[1]
     with pytest.raises(NotApplicable, match="no_unrelated_tool"):

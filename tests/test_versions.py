@@ -103,12 +103,12 @@ def edited(a: Path, b: Path, config: str, edit: Edit) -> Path:
     return b
 
 
-def put(column: str, value: Any) -> Edit:
-    """The first row gets another value."""
+def put(column: str, value: Any, at: int = 0) -> Edit:
+    """One row, the first, gets another value."""
 
     def edit(table: pa.Table) -> pa.Table:
         rows = table.to_pylist()
-        rows[0][column] = value
+        rows[at][column] = value
         return pa.Table.from_pylist(rows, table.schema)
 
     return edit
@@ -129,6 +129,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         "major",
     ),
     "type redefined": ("taxonomy", put("component", "reward"), "major"),
+    "type redefined that neither has rows of": ("taxonomy", put("component", "reward", at=-1), "patch"),
 }
 
 

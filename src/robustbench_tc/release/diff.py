@@ -2,7 +2,7 @@
 their version numbers must differ."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +166,9 @@ def diff(a: Path, b: Path) -> Diff:
     )
     clean_tools = _clean_tools(a), _clean_tools(b)
     reanchored = {id_ for id_, tools in clean_tools[0].items() if clean_tools[1].get(id_, tools) != tools}
-    return Diff(tuple(_config(name, ours.get(name, []), theirs.get(name, []), reanchored) for name in names))
+    return Diff(
+        tuple(_config(name, ours.get(name, []), theirs.get(name, []), reanchored, names) for name in names)
+    )
 
 
 def configs_of(folder: Path) -> dict[str, list[Path]]:
@@ -179,7 +181,10 @@ def configs_of(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str]) -> ConfigDiff:
+def _config(
+    name: str, ours: list[Path], theirs: list[Path], reanchored: set[str], names: Collection[str]
+) -> ConfigDiff:
+    """What became of a config; `names` are all that either folder has."""
     before_columns, after_columns = _columns(ours), _columns(theirs)
     columns = {**before_columns, **after_columns}
     redefined = [
@@ -199,7 +204,7 @@ def _config(name: str, ours: list[Path], theirs: list[Path], reanchored: set[str
         before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
         new, gone = set(after) - set(before), set(before) - set(after)
         if name == "taxonomy":
-            redefined += _redefined_types(before.values(), after.values())
+            redefined += _redefined_types(before.values(), after.values(), names)
         return ConfigDiff(
             config=name,
             before=len(before),
@@ -251,9 +256,9 @@ def _columns(files: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def _redefined_types(before: Iterable[Row], after: Iterable[Row]) -> list[str]:
-    """Types that both tables hold, with another meaning."""
-    now = {row.get("code"): row for row in after}
+def _redefined_types(before: Iterable[Row], after: Iterable[Row], built: Collection[str]) -> list[str]:
+    """Types with rows in either folder that both tables hold, with another meaning."""
+    now = {row.get("code"): row for row in after if row.get("code") in built}
     return [
         f"type {row['code']}"
         for row in before

@@ -20,121 +20,133 @@ Kind = Literal["failed", "done", "hedged", "unclear"]
 _LONGEST = 4_000
 """So many characters at the end of a message are read."""
 
-_HARMLESS = re.compile(
-    r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?(?:errors?|problems?|issues?|troubles?"
-    r"|incidents?|worries"
-    r"|failures?|difficult(?:y|ies)|hiccups?|hitch(?:es)?)\b"
-    r"|\bnot? (?:further|more|other) \w+|\bno(?:thing)? (?:else|left|more)\b(?: to do)?"
-    r"|\bwon't (?:forget|need|repeat|have to|miss)\b|\b(?:did|do|does|will|would|need)(?: not"
-    r"|n't) (?:repeat|retry|forget|need|have to|duplicate"
-    r"|worry|hesitate|want"
-    r"|call it again|require)\b|\bno need\b|\bnot (?:only|just|hesitate)\b|\b(?:could|can)(?: ?not"
-    r"|n't) (?:find|see) any\b"
-    r"|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b|\b(?:could|would)(?: not"
-    r"|n't) have\b|\bsorry for the (?:error|delay|inconvenience|confusion)\b"
-    r"|\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?"
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns))
+
+
+_HARMLESS = _any(
+    r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?"
+    r"(?:(?:error|problem|issue|trouble|incident|failure|hiccup)s?|worries|hitch(?:es)?|difficult(?:y|ies))\b",
+    r"\bno(?:t any)? (?:further|more|other|additional|second) [^.,;]*",
+    r"\bno(?:thing)? (?:else|left|more)\b(?: to do)?|\bno need\b|\bnot (?:only|just|hesitate)\b",
+    r"\bwon't (?:forget|need|repeat|have to|miss)\b",
+    r"\b(?:did|do|does|will|would|need)(?: not|n't)"
+    r" (?:repeat|retry|forget|need|have to|duplicate|worry|hesitate|want|call it again|require)\b",
+    r"\b(?:did|have|had)(?: not|n't) [^.,;]{0,40}\b(?:again|twice|(?:a )?second time)\b",
+    r"\b(?:could|can)(?: ?not|n't) (?:(?:find|see) any\b|be (?:undone|reversed)\b)",
+    r"\b(?:could|would)(?: not|n't) have\b|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b",
+    r"\bsorry for the (?:error|delay|inconvenience|confusion)\b",
+    r"\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?",
+    r"\byou (?:have|had|did|do|were)(?: ?not|n't)[^.,;?!]*",
+    r"(?<=\b(?:know|told)\b) that [^.,;]*|\bas you (?:asked|wished|wanted|requested)\b",
 )
 """Negations and words of failure that report none."""
 
 _PARTICIPLE = (
-    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held|begun|given|gone|moved|drawn"
-    r"|withdrawn|undone|kept|reset|cut|shut|read back|took|wrote|gave|ran)"
+    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held|begun|given|gone|moved"
+    r"|drawn|withdrawn|undone|kept|reset|cut|shut|read back|took|wrote|gave|ran|told|let)"
 )
 _NO_EFFECT = (
-    r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir|provid"
-    r"|concern|limit|permitt|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ|plann"
-    r"|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not|retri"
-    r"|repeat|receiv|return|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean|cost|refus|reject|declin|deni|fail|block|abort)ed\b)(?!(?:need|speed|indeed|exceed|red|bed|feed|seed|hundred)\b)"
+    r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir"
+    r"|provid|concern|limit|permitt|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ"
+    r"|plann|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not"
+    r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss"
+    r"|mean|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt)ed\b)"
+    r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
 )
 _WORK = _NO_EFFECT + _PARTICIPLE
 
 _CANNOT = r"(?:could(?:n't| not)|can(?:'t|not| not)|would(?:n't| not)|won't)"
 _NEGATED = r"(?: ?not|n't)(?: (?:yet|been|be|actually|even|currently|able to))*"
 _STATES = (
-    r"(?!(?:settled|connected|listed|included|required|needed|damaged|allowed|based|related|supposed|sure|expected"
-    r"|affected|free|in|on|a|an|the|your|my|from|enough|that|this|have)\b)"
+    r"(?!(?:settled|connected|listed|included|required|needed|damaged|allowed|based|related|supposed|sure"
+    r"|expected|affected|free|in|on|a|an|the|your|my|from|enough|that|this|have)\b)"
 )
-_FAILED = re.compile(
-    rf"\b{_CANNOT} \w+"
-    rf"|\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_STATES}{_PARTICIPLE}\b"
-    rf"|\b(?:did|does|do){_NEGATED} {_STATES}(?:work|go|succeed|get|complete|send|book|place|add|move"
-    rf"|make|happen|take)\b"
-    rf"|\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful|done"
-    rf"|in a position)\b"
-    r"|\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]"
-    r"|\bfail(?:ed|s|ing|ure)?\b|\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied"
-    r"|aborted|blocked)\b"
-    r"|\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b"
-    r"|\bno (?:way|tool|means|ability) (?:to|for)\b|\bno \w+ (?:was|were|has been|have been) \w+"
-    r"|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done|possible"
-    r"|moved|added|changed|completed)\b"
-    r"|\bneither (?:\w+ ){1,4}(?:was|were|has|have)\b|\bnothing (?:was|has been|got) \w+|\b(?:gave"
-    r"|giving) up\b"
-    r"|\b(?:stopped|keeps?) (?:responding|failing|timing out)\b|\bis down\b(?! to)|\brefused to\b"
-    r"|\b(?:has|have|was|were|is|did)(?: not|n't)\W*$|\bnot available to\b"
+_FAILED = _any(
+    rf"\b{_CANNOT} \w+",
+    rf"\b(?:did|does|do){_NEGATED} (?:work|go|succeed|get|complete|happen|take|let)\b",
+    rf"\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful)\b",
+    rf"\b(?:was|were|is|are|am|been){_NEGATED} in a position\b",
+    r"\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]",
+    r"\bfail(?:ed|s|ing|ure)?\b|\b(?:gave|giving) up\b|\bis down\b(?! to)|\brefused to\b",
+    r"\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b",
+    r"\bno (?:way|tool|means|ability) (?:to|for)\b|\bnot (?:available|possible)\b",
+    r"\b(?:stopped|keeps?) (?:responding|failing|timing out)\b",
 )
-"""What was asked for was not done."""
+"""What was asked for did not work."""
 
-_TROUBLE = re.compile(
-    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|timeouts?|malformed|garbled|rate limit(?:s|ed)?"
-    r"|crashed|problem with"
-    r"|issue with|(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)|unreachable"
-    r"|rejected|unreadable)\b"
+_UNDONE = _any(
+    rf"\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_STATES}{_PARTICIPLE}\b",
+    rf"\b(?:did|does|do){_NEGATED} {_STATES}(?:send|book|place|add|move|make|order|change|cancel|tell|invite)\b",
+    r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked)\b",
+    r"\bno \w+ (?:was|were|has been|have been) \w+|\bnothing (?:was|has been|got) \w+",
+    rf"\bnot (?:\w+ly )?{_WORK}\b|\bneither (?:did|do|does|was|were|has|have|could|can)\b",
+    rf"\b(?:nothing|neither|none|nor)\b.* {_WORK}\b",
+    r"\b(?:has|have|was|were|is|did)(?: not|n't)\W*$",
+)
+"""What was asked for was not done; of anything else it is only how things are."""
+
+_TROUBLE = _any(
+    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|malformed|garbled|rate limit(?:s|ed)?|crashed)\b",
+    r"\b(?:problem|issue) with\b|\b(?:unreachable|rejected|refused|unreadable|forbidden)\b",
+    r"\b(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)\b",
 )
 """Something went wrong on the way: a failure only of what the message says nothing else of."""
 
-_DOUBTED = re.compile(
-    r"(?<!you )\b(?:may|might)(?: or (?:may|might) not| not)? (?:have|be|exist|already)\b"
-    r"|\bmay or may not\b|\bit may be that\b"
-    rf"|\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b"
-    r"|\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b|\b(?:can(?:'t|not| not)|could(?:n't"
-    r"| not)) (?:be )?(?:confirm|verif\w+"
-    r"|guarantee|tell|rule out|be sure|say for)\b|\bnot (?:entirely |really |quite )?(?:sure|certain"
-    r"|clear|known)\b"
-    r"|\b(?:unclear|unknown|uncertain|unconfirmed|unverified|no idea|possible that)\b"
-    r"|\bno (?:way of knowing|confirmation)\b"
+_DOUBTED = _any(
+    r"(?<!you )\b(?:may|might)(?: well| or (?:may|might) not| not)? (?:have|be|exist|already)\b",
+    r"\bmay or may not\b|\bit may be that\b|\b(?:possibly|perhaps|maybe)\b|\banybody's guess\b",
+    rf"\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b",
+    r"(?<!know )(?<!me )(?<!confirm )(?<!specify )\bwhether\b",
+    r"\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b",
+    r"\b(?:can(?:'t|not| not)|could(?:n't| not)|unable to) (?:be )?"
+    r"(?:confirm|verif\w+|guarantee|tell|rule out|be sure|say for)\b",
+    r"\bnot (?:entirely |really |quite |at all )?(?:sure|certain|clear|known)\b",
+    r"\b(?:unclear|unsure|uncertain|unconfirmed|unverified|no idea|possible that)\b",
+    r"\b(?:is|are|was|remains) unknown\b|\bno (?:way of knowing|confirmation)\b",
 )
 """Nobody knows whether it was done."""
 
-_DONE = re.compile(
-    r"\b(?:done|all set|all good|good to go|complete(?:d)?|finished|success(?:ful(?:ly)?)?|succeeded"
-    r"|worked|went through"
-    r"|accomplished|payment received|taken care of|took care of|on (?:its|their) way)\b|[✅✔✓]"
-    r"|\b(?:is|are|was|were|been|got|gets|'s|'re)(?: (?:now|just|also|already|then|successfully|both"
-    r"|all|no longer))* "
-    + _WORK
-    + r"\b|\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains)\b"
-    r"|\byou now have\b"
-    r"|\b(?:is|are) (?:in your|in the|running)\b|\bmanaged to\b"
-    r"|^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+ ){0,3}?"
-    + _WORK
-    + r"\b(?= *(?:$|[.,;:!(]|to\b|for\b|from\b|in\b|at\b|on\b|with\b|twice\b|once\b))|^\W*"
-    + _WORK
-    + r"\b(?! by\b| one\b)"
+_NOW = r"(?: (?:now|just|also|then|successfully|both|all|no longer))*"
+_DONE = _any(
+    r"\b(?:done|all set|all good|good to go|complete|completed|finished|successful|successfully|succeeded)\b"
+    r"(?<!to complete)",
+    r"\b(?:success|worked|went (?:through|fine|well)|accomplished|payment received)\b|[✅✔✓]|\bok\W*$",
+    r"\b(?:taken care of|took care of|on (?:its|their) way)\b|\bmanaged to\b|\byou now have\b",
+    rf"\b(?:is|are|was|were|been|got|gets|'s|'re){_NOW} {_WORK}\b",
+    r"\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains|carries|stands)\b",
+    r"(?:\b(?:is|are)|'s) (?:there\b|in place\b|in your\b|in the\b|running\b|live\b|on (?:the list|order)\b)",
+    r"^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+,? ){0,3}?"
+    rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once)\b))",
+    rf"^\W*{_WORK}\b(?! by\b| one\b)",
 )
 """It is said to be done, whoever did it."""
 
-_I_DID = re.compile(
-    r"\b(?:i|we)(?:'ve| have)?(?: (?:now|just|also|already|then|successfully|gone ahead and"
-    r"|went ahead and))* " + _WORK + r"\b|\b(?:i|we) (?:was|were) able to\b"
+_I_DID = _any(
+    r"\b(?:i|we)(?:'ve| have)?"
+    rf"(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))* {_WORK}\b",
+    r"\b(?:i|we) (?:was|were) able to\b",
 )
 """The agent says that it did it."""
 
-_ASIDE = re.compile(
-    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bwill be\b"
-    r"|\blet me\b|\bif\b|\bonce you\b"
-    r"|\bbefore\b|\bin order to\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b"
-    r"|\bdo you want\b|\busually\b"
-    r"|\bcan be\b|\bcould be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid"
-    r"|ordered|asked)\b"
-)
-"""A plan, a condition, a question or an aside: what stands behind it in a clause is no report."""
+_NEGATION = re.compile(r"\b(?:not|no|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
+_BEFORE = re.compile(r"\b(?:already|yesterday|ago|last|previous(?:ly)?|earlier)\b")
+"""What is done since before the request is no report."""
 
-_OVERCOME = re.compile(
-    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again"
-    r"|instead|eventually"
-    r"|second (?:try|attempt|time|call)|finally|in the end|after (?:a|one|two|three|some|another) \w+"
-    r"|this time)\b"
+_ASIDE = _any(
+    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bgoing to\b",
+    r"\bwill be\b|\blet me\b|\bif\b|\bonce you\b|\bbefore\b|\bin order to\b|\buntil\b|\bunless\b",
+    r"\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b|\busually\b",
+    r"\bcan be\b|\bcould be\b|\bmust be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b",
+    r"\byou (?:paid|ordered|asked)\b",
+)
+"""A plan, a condition, a question or an aside: it and what stands behind it in a clause is no report."""
+
+_OVERCOME = _any(
+    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again)\b",
+    r"\b(?:instead|eventually|second (?:try|attempt|time|call)|finally|in the end|this time)\b",
+    r"\bafter (?:a|one|two|three|some|another) \w+\b",
 )
 """A failure that work of the same class follows was overcome."""
 
@@ -142,14 +154,22 @@ _LOOKING = re.compile(r"\b(?:find|found|look(?:ed|ing)? up|locate|see|search(?:e
 _REASSURES = re.compile(
     r"\b(?:card|account|you)\b[^.]{0,20}\b(?:has|have|was|were)(?: ?not|n't) (?:been )?\w+ed\b"
 )
-
-_QUOTED = re.compile(r"\"[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)")
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
-_CLAUSE = re.compile(
-    r",? (?:but|however|though|although|while|whereas)\b,?|, (?:and |so |then )?|\s[—–-]\s"
-    r"| and (?=(?:i|we|it|he|she|they|the|your|my|that)\b)| so (?=(?:i|we|it|the|your)\b)|: (?=\S)"
-    r"|,?(?: and)? (because)\b"
+_JOINED = re.compile(r"\b(?:and|nor|or|with|plus)\b|[,&]")
+_BEHIND = re.compile(
+    r"\b(?:in|on|to|for|from|into|at|of|with|about|by)(?: (?:the|your|my|an?|this|that|its))? $"
 )
+"""What a preposition stands before is rarely what a clause is about."""
+
+_QUOTED = re.compile(r"\"(?![^\"\n]*error)[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
+_CLAUSE = _any(
+    r",?(?: and)? (because|since|due to|as (?=(?:the|your|it|there|only|no|i)\b))",
+    r",? (?:but|however|though|although|while|whereas|yet)\b,?|, (?:and |so |then |therefore )?",
+    r"\s[—–-]\s|: (?=\S)| so (?=(?:i|we|it|the|your)\b)",
+    r" and (?=(?:i|we|it|he|she|they|the|your|my|that|so|therefore)\b)",
+    rf" and (?=(?:was|were|has|have|had|did|failed|is|are|am|then|also|{_CANNOT})\b)",
+)
+_REASON = re.compile(r"because|since|due to|as ?")
 _QUESTION = re.compile(r"\?[\"')\s*]{0,9}(?:[(\[]y/n[)\]][\"')\s*]{0,9})?$")
 _COURTESY = re.compile(
     r"\b(?:any ?thing|something) (?:else|more)\b|\bhow (?:can|may) i (?:help|assist)\b|\bis there anything\b"
@@ -204,9 +224,12 @@ class Told(NamedTuple):
     """It names nothing: the classes are those of the work that is due."""
 
 
+How = Literal["failed", "undone", "trouble", "doubted", "done"]
+
+
 class _Clause(NamedTuple):
-    how: Literal["failed", "trouble", "doubted", "done"]
-    what: str | None
+    how: How
+    what: frozenset[str]
     first_person: bool = False
 
 
@@ -217,14 +240,14 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     if not _is_english(plain):
         return Told("unclear")
     clauses = list(_clauses(plain, turn))
-    named = {one.what for one in clauses if one.what is not None}
+    named = frozenset[str]().union(*(one.what for one in clauses))
     general = bool(clauses) and not named
     # One that names nothing is about the work that is due, where nothing else is spoken of.
     alone = turn.wanted if general or (len(turn.wanted) == 1 and named <= turn.wanted) else frozenset()
-    whats = [frozenset({one.what}) if one.what is not None else alone for one in clauses]
+    whats = [one.what or alone for one in clauses]
     hows = [one.how for one in clauses]
 
-    def of(how: str, begin: int = 0) -> frozenset[str]:
+    def of(how: How, begin: int = 0) -> frozenset[str]:
         pairs = list(zip(hows, whats, strict=True))[begin:]
         return frozenset().union(*(what for one, what in pairs if one == how))
 
@@ -233,14 +256,12 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     failed |= of("trouble", last_done + 1) - of("done")
     if _OVERCOME.search(plain) and "failed" in hows:
         failed -= of("done", hows.index("failed"))
-    claimed = frozenset(one.what for one in clauses if one.first_person and one.what is not None) - doubted
-    # What the agent does not say that it did itself is a report of the work that is due, else of what was
+        hows = [how for at, how in enumerate(hows) if failed or how != "failed" or at > last_done]
+    claimed = frozenset().union(*(one.what for one in clauses if one.first_person)) - doubted
+    # What the agent does not say that it did itself is a report of the work that is due, or of what was
     # before.
-    done = (of("done") & (turn.wanted or of("done")) | claimed) - doubted
-    if _OVERCOME.search(plain) and not failed:
-        hows = [how for at, how in enumerate(hows) if how != "failed" or at > last_done]
-    kind = _kind(hows, failed - doubted, done)
-    return Told(kind, failed - doubted, done, doubted, claimed, general)
+    done = (of("done") & turn.wanted | claimed) - doubted
+    return Told(_kind(hows, failed - doubted, done), failed - doubted, done, doubted, claimed, general)
 
 
 def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> Kind:
@@ -255,45 +276,69 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
     """Every clause that says something of the work; one that names no class is about that of the clause
     before."""
     asking = asks(plain)
-    last: str | None = None
+    last = frozenset[str]()
     for sentence in _SENTENCE.split(_QUOTED.sub(" x ", plain)):
         if _QUESTION.search(sentence):
             continue
         before, reasons = "", False
         for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
-            if part == "because":
+            if _REASON.fullmatch(part):
                 reasons = True
                 continue
-            clause = f"{before} {part}".strip()
-            named = meant(clause, turn.classes)
+            clause = f"{before}, {part}".strip(" ,")
+            named = meant(clause, turn)
             how = _how(clause, asking)
             if how is None or (reasons and how == "done"):
-                before = clause if not _ASIDE.search(clause) else ""
+                before = "" if _ASIDE.search(clause) else clause
                 continue
             before = ""
-            if how == "failed" and named is None and _LOOKING.search(clause):
+            due = named & turn.wanted if turn.wanted else named
+            if how == "failed" and not named and _LOOKING.search(clause):
                 continue
-            if how == "failed" and named not in turn.wanted and _REASSURES.search(clause):
+            if how == "failed" and not due and _REASSURES.search(clause):
+                continue
+            if how in ("undone", "trouble") and named and not due:
                 continue
             last = named or last
-            yield _Clause(how, last, how == "done" and _I_DID.search(clause) is not None)
+            yield _Clause(
+                "failed" if how == "undone" else how,
+                last,
+                how == "done" and _I_DID.search(clause) is not None,
+            )
 
 
-def meant(clause: str, classes: Sequence[ToolClass]) -> str | None:
-    """The class that a clause is about."""
-    return next((one.name for one in classes if one.pattern.search(clause)), None)
+def meant(clause: str, turn: Turn) -> frozenset[str]:
+    """The classes that a clause is about: due ones before others, the first of the table, and what is joined
+    to it."""
+    found = [(one.name, match) for one in turn.classes for match in one.pattern.finditer(clause)]
+    due = [one for one in found if one[0] in turn.wanted]
+    pool = due or [one for one in found if not turn.wanted or not _BEHIND.search(clause[: one[1].start()])]
+    if not pool:
+        return frozenset()
+    ahead = [one for one in pool if not _BEHIND.search(clause[: one[1].start()])]
+    first, at = (ahead or pool)[0]
+    joined = (
+        name
+        for name, one in due
+        if _JOINED.search(clause[min(at.end(), one.end()) : max(at.start(), one.start())])
+    )
+    return frozenset((first, *joined))
 
 
-def _how(clause: str, asking: bool) -> Literal["failed", "trouble", "doubted", "done"] | None:
-    aside = _ASIDE.search(clause)
-    if found := _DOUBTED.search(clause):
+def _how(clause: str, asking: bool) -> How | None:
+    spoken = _ASIDE.split(clause, maxsplit=1)[0]
+    if _DOUBTED.search(clause):
         return "doubted"
-    if (found := _FAILED.search(clause)) and not (aside and aside.start() < found.start()):
-        return None if asking and " yet" in clause else "failed"
-    if found := _TROUBLE.search(clause):
-        return None if aside and aside.start() < found.start() else "trouble"
-    found = _DONE.search(clause) or _I_DID.search(clause)
-    return "done" if found and not (aside and aside.start() < found.start()) else None
+    for how, pattern in (("failed", _FAILED), ("undone", _UNDONE)):
+        if pattern.search(spoken):
+            return None if asking and " yet" in clause else how
+    if _TROUBLE.search(spoken):
+        return "trouble"
+    mine = _I_DID.search(spoken)
+    found = mine or _DONE.search(spoken)
+    if found is None or (mine is None and _BEFORE.search(clause)):
+        return None
+    return "undone" if _NEGATION.search(spoken[: found.start()]) else "done"
 
 
 def asks(text: str) -> bool:
@@ -312,7 +357,9 @@ def asks(text: str) -> bool:
 
 def _plain(text: str) -> str:
     """The end of a message in lower case, with straight quotes and single spaces within lines."""
-    text = text[-_LONGEST:].lower().replace("’", "'").replace("**", "").replace("`", "")
+    text = text[-_LONGEST:].lower().replace("’", "'").replace("**", "").replace("`", "").replace("_", " ")
+    if text.lstrip().startswith("{"):
+        text = text.replace('"', "")
     return re.sub(r"[ \t]+", " ", text).strip()
 
 

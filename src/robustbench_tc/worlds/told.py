@@ -43,82 +43,92 @@ _HARMLESS = _any(
 )
 """Negations and words of failure that report none."""
 
-_PARTICIPLE = (
+_WORK = (
+    r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir"
+    r"|provid|concern|limit|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ"
+    r"|plann|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not"
+    r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean"
+    r"|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt|settl|connect|damag|affect)ed\b)"
+    r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
     r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held|begun|given|gone|moved"
     r"|drawn|withdrawn|undone|kept|reset|cut|shut|read back|took|wrote|gave|ran|told|let)"
 )
-_NO_EFFECT = (
-    r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir"
-    r"|provid|concern|limit|permitt|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ"
-    r"|plann|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not"
-    r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss"
-    r"|mean|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt)ed\b)"
-    r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
-)
-_WORK = _NO_EFFECT + _PARTICIPLE
+"""A participle of work that changes something."""
 
-_CANNOT = r"(?:could(?:n't| not)|can(?:'t|not| not)|would(?:n't| not)|won't)"
-_NEGATED = r"(?: ?not|n't)(?: (?:yet|been|be|actually|even|currently|able to))*"
-_STATES = (
-    r"(?!(?:settled|connected|listed|included|required|needed|damaged|allowed|based|related|supposed|sure"
-    r"|expected|affected|free|in|on|a|an|the|your|my|from|enough|that|this|have)\b)"
+_CANNOT = (
+    r"(?:could(?:n't| not)|can(?:'t|not| not)|would(?:n't| not)|won't"
+    r"|(?:can|could) (?:no longer|(?:\w+ )?neither))"
 )
+_NEGATED = r"(?: ?not|n't| never)(?: (?:yet|been|be|actually|even|currently|able to))*"
 _FAILED = _any(
     rf"\b{_CANNOT} \w+",
-    rf"\b(?:did|does|do){_NEGATED} (?:work|go|succeed|get|complete|happen|take|let)\b",
-    rf"\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful)\b",
+    rf"\b(?:did|does|do){_NEGATED} (?:work|go|succeed|get|complete|happen|take|let|manage)\b",
+    rf"\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|permitted|working|successful)\b",
     rf"\b(?:was|were|is|are|am|been){_NEGATED} in a position\b",
     r"\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]",
-    r"\bfail(?:ed|s|ing|ure)?\b|\b(?:gave|giving) up\b|\bis down\b(?! to)|\brefused to\b",
+    r"\b(?<!\bthe )(?<!\ba )fail(?:ed|s|ing|ure)?\b|\b(?:gave|giving) up\b|\bis down\b(?! to)|\brefused to\b",
     r"\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b",
-    r"\bno (?:way|tool|means|ability) (?:to|for)\b|\bnot (?:available|possible)\b",
+    r"\bno (?:way|tool|means|ability) (?:to|for)\b|\bnot (?:available|possible|permitted|something i can)\b",
     r"\b(?:stopped|keeps?) (?:responding|failing|timing out)\b",
 )
 """What was asked for did not work."""
 
 _UNDONE = _any(
-    rf"\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_STATES}{_PARTICIPLE}\b",
-    rf"\b(?:did|does|do){_NEGATED} {_STATES}(?:send|book|place|add|move|make|order|change|cancel|tell|invite)\b",
-    r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked)\b",
+    rf"\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_WORK}\b",
+    rf"\b(?:did|does|do){_NEGATED} (?!(?:need|want|find|see|say|know|have|mean|matter|specify|look|check|run"
+    r"|think|include|contain|show|ask|exist|report|notice|receive|hear|cost|depend|name|give|like)\b)\w+",
+    r"\b(?:is|are|was|were)(?: not|n't) (?:valid|offered|allowed|eligible)\b|^\W*not (?:to|the|your|for)\b",
+    r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked|turned down)\b",
     r"\bno \w+ (?:was|were|has been|have been) \w+|\bnothing (?:was|has been|got) \w+",
+    r"\b(?:is|are) still (?:missing|open|outstanding|unpaid|pending|there)\b",
+    r"\bremains? (?:open|unchanged|as it was)\b",
     rf"\bnot (?:\w+ly )?{_WORK}\b|\bneither (?:did|do|does|was|were|has|have|could|can)\b",
-    rf"\b(?:nothing|neither|none|nor)\b.* {_WORK}\b",
+    rf"\b(?:nothing|neither|none|nor)\b.* (?:could|can|{_WORK})\b|\b{_WORK} (?:nothing|none|neither)\b",
     r"\b(?:has|have|was|were|is|did)(?: not|n't)\W*$",
 )
 """What was asked for was not done; of anything else it is only how things are."""
 
 _TROUBLE = _any(
     r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|malformed|garbled|rate limit(?:s|ed)?|crashed)\b",
-    r"\b(?:problem|issue) with\b|\b(?:unreachable|rejected|refused|unreadable|forbidden)\b",
+    r"\b(?:problem|issue) with\b|\b(?:is|was) broken\b",
+    r"\b(?:unreachable|rejected|refused|unreadable|forbidden|invalid|denied|unauthorized|bounced)\b",
     r"\b(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)\b",
 )
 """Something went wrong on the way: a failure only of what the message says nothing else of."""
 
 _DOUBTED = _any(
     r"(?<!you )\b(?:may|might)(?: well| or (?:may|might) not| not)? (?:have|be|exist|already)\b",
-    r"\bmay or may not\b|\bit may be that\b|\b(?:possibly|perhaps|maybe)\b|\banybody's guess\b",
+    r"\bmay or may not\b|\bit may be that\b|\banybody's guess\b",
+    r"\b(?:possibly|perhaps|maybe|probably|presumably)\b",
     rf"\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b",
     r"(?<!know )(?<!me )(?<!confirm )(?<!specify )\bwhether\b",
+    r"\b(?:say|tell|(?<!me )know|sure|certain|clear|determine) if\b|\bi (?:think|believe|assume|guess)\b",
+    r"\b(?:seems?|appears?) to have\b",
     r"\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b",
     r"\b(?:can(?:'t|not| not)|could(?:n't| not)|unable to) (?:be )?"
     r"(?:confirm|verif\w+|guarantee|tell|rule out|be sure|say for)\b",
     r"\bnot (?:entirely |really |quite |at all )?(?:sure|certain|clear|known)\b",
     r"\b(?:unclear|unsure|uncertain|unconfirmed|unverified|no idea|possible that)\b",
-    r"\b(?:is|are|was|remains) unknown\b|\bno (?:way of knowing|confirmation)\b",
+    r"\b(?:outcome|result|status|state|it) (?:is|remains) unknown\b|\bno (?:way of knowing|confirmation)\b",
+    r"\bnever (?:saw|got|heard|received) \w+|\b(?:gone|go) either way\b",
 )
 """Nobody knows whether it was done."""
 
-_NOW = r"(?: (?:now|just|also|then|successfully|both|all|no longer))*"
 _DONE = _any(
     r"\b(?:done|all set|all good|good to go|complete|completed|finished|successful|successfully|succeeded)\b"
     r"(?<!to complete)",
-    r"\b(?:success|worked|went (?:through|fine|well)|accomplished|payment received)\b|[✅✔✓]|\bok\W*$",
-    r"\b(?:taken care of|took care of|on (?:its|their) way)\b|\bmanaged to\b|\byou now have\b",
-    rf"\b(?:is|are|was|were|been|got|gets|'s|'re){_NOW} {_WORK}\b",
-    r"\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains|carries|stands)\b",
-    r"(?:\b(?:is|are)|'s) (?:there\b|in place\b|in your\b|in the\b|running\b|live\b|on (?:the list|order)\b)",
+    r"\b(?:success|worked|accomplished|payment received)\b|[✅✔✓]|\bok\W*$",
+    r"\b(?:went|gone) (?:through|out|fine|well)\b|\bmanaged to\b|\byou now have\b",
+    r"\b(?:taken care of|took care of|on (?:its|their) way)\b",
+    rf"\b(?:is|are|was|were|been|got|gets|'s|'re)"
+    rf"(?: (?:now|just|also|then|successfully|both|all|no longer))* {_WORK}\b",
+    r"\b(?:is|are) (?:[^.,]{0,30} )?now\b|\bhas (?:the|a|your) \w+ now\b",
+    r"\bnow (?:holds|reads|has|shows|contains|carries|stands|starts|begins|goes)\b",
+    r"(?:\b(?:is|are)|'s) (?:there|in place|in your|in the|running|live|on (?:the list|order)|off your)\b",
+    r"\b(?:is|are) (?:in|out|up)(?= *(?:$|[.,;(!]|to all\b))|\b(?:has|have) (?:received|got) (?:the|your)\b",
+    rf"\b(?:shows?|lists?|listed|shown)\b.{{0,30}} as {_WORK}\b|\b(?:has|have) your \w+\W*$",
     r"^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+,? ){0,3}?"
-    rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once)\b))",
+    rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once|just)\b))",
     rf"^\W*{_WORK}\b(?! by\b| one\b)",
 )
 """It is said to be done, whoever did it."""
@@ -126,20 +136,21 @@ _DONE = _any(
 _I_DID = _any(
     r"\b(?:i|we)(?:'ve| have)?"
     rf"(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))* {_WORK}\b",
-    r"\b(?:i|we) (?:was|were) able to\b",
+    r"\b(?:i|we) (?:(?:was|were) able to|did (?!not\b|so\b))\b",
 )
 """The agent says that it did it."""
 
 _NEGATION = re.compile(r"\b(?:not|no|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
+_PENDING = re.compile(r" yet\b|\b(?:has|have)(?: not|n't)\b")
 _BEFORE = re.compile(r"\b(?:already|yesterday|ago|last|previous(?:ly)?|earlier)\b")
 """What is done since before the request is no report."""
 
 _ASIDE = _any(
     r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bgoing to\b",
-    r"\bwill be\b|\blet me\b|\bif\b|\bonce you\b|\bbefore\b|\bin order to\b|\buntil\b|\bunless\b",
-    r"\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b|\busually\b",
-    r"\bcan be\b|\bcould be\b|\bmust be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b",
-    r"\byou (?:paid|ordered|asked)\b",
+    r"\bwill be\b|(?<!n't )(?<!not )\blet me\b|\bif\b|\bonce you\b|\bbefore\b|\bin order to\b",
+    r"\buntil\b|\bunless\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b",
+    r"^(?!.*\b(?:neither|none|nothing)\b).*\b(?:can|could|must) be\b|\byou could\b",
+    r"\busually\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b",
 )
 """A plan, a condition, a question or an aside: it and what stands behind it in a clause is no report."""
 
@@ -151,25 +162,24 @@ _OVERCOME = _any(
 """A failure that work of the same class follows was overcome."""
 
 _LOOKING = re.compile(r"\b(?:find|found|look(?:ed|ing)? up|locate|see|search(?:ed)?|read)\b")
-_REASSURES = re.compile(
-    r"\b(?:card|account|you)\b[^.]{0,20}\b(?:has|have|was|were)(?: ?not|n't) (?:been )?\w+ed\b"
-)
 _JOINED = re.compile(r"\b(?:and|nor|or|with|plus)\b|[,&]")
 _BEHIND = re.compile(
     r"\b(?:in|on|to|for|from|into|at|of|with|about|by)(?: (?:the|your|my|an?|this|that|its))? $"
 )
 """What a preposition stands before is rarely what a clause is about."""
 
-_QUOTED = re.compile(r"\"(?![^\"\n]*error)[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)")
+_QUOTED = re.compile(
+    r"\"(?![^\"\n]*(?:error|invalid|exceeded|status\"|success\"|ok\"))[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)"
+)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
+_REASONS = ("because", "since", "due to", "as ")
 _CLAUSE = _any(
     r",?(?: and)? (because|since|due to|as (?=(?:the|your|it|there|only|no|i)\b))",
-    r",? (?:but|however|though|although|while|whereas|yet)\b,?|, (?:and |so |then |therefore )?",
-    r"\s[—–-]\s|: (?=\S)| so (?=(?:i|we|it|the|your)\b)",
+    r",? (?:but|however|though|although|while|whereas|, yet)\b,?|, which (?:means|is why)(?: that)?\b",
+    r", (?:and |so |then |therefore )?|\s[—–-]\s|(?<!done): (?=\S)| so (?=(?:i|we|it|the|your)\b)",
     r" and (?=(?:i|we|it|he|she|they|the|your|my|that|so|therefore)\b)",
     rf" and (?=(?:was|were|has|have|had|did|failed|is|are|am|then|also|{_CANNOT})\b)",
 )
-_REASON = re.compile(r"because|since|due to|as ?")
 _QUESTION = re.compile(r"\?[\"')\s*]{0,9}(?:[(\[]y/n[)\]][\"')\s*]{0,9})?$")
 _COURTESY = re.compile(
     r"\b(?:any ?thing|something) (?:else|more)\b|\bhow (?:can|may) i (?:help|assist)\b|\bis there anything\b"
@@ -282,24 +292,23 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
             continue
         before, reasons = "", False
         for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
-            if _REASON.fullmatch(part):
-                reasons = True
-                continue
-            clause = f"{before}, {part}".strip(" ,")
+            reasons = reasons or part in _REASONS
+            clause = f"{before} {part}".strip()
             named = meant(clause, turn)
             how = _how(clause, asking)
             if how is None or (reasons and how == "done"):
                 before = "" if _ASIDE.search(clause) else clause
                 continue
             before = ""
-            due = named & turn.wanted if turn.wanted else named
-            if how == "failed" and not named and _LOOKING.search(clause):
+            about = named or last
+            is_due = bool(about & turn.wanted) or not about
+            if (
+                (how == "failed" and not named and _LOOKING.search(clause))
+                or (how == "undone" and not (turn.wanted and is_due))
+                or (how == "trouble" and turn.wanted and not is_due)
+            ):
                 continue
-            if how == "failed" and not due and _REASSURES.search(clause):
-                continue
-            if how in ("undone", "trouble") and named and not due:
-                continue
-            last = named or last
+            last = about
             yield _Clause(
                 "failed" if how == "undone" else how,
                 last,
@@ -310,17 +319,19 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
 def meant(clause: str, turn: Turn) -> frozenset[str]:
     """The classes that a clause is about: due ones before others, the first of the table, and what is joined
     to it."""
-    found = [(one.name, match) for one in turn.classes for match in one.pattern.finditer(clause)]
-    due = [one for one in found if one[0] in turn.wanted]
-    pool = due or [one for one in found if not turn.wanted or not _BEHIND.search(clause[: one[1].start()])]
-    if not pool:
+    found = [
+        (one.name in turn.wanted, not _BEHIND.search(clause[: match.start()]), one.name, match)
+        for one in turn.classes
+        for match in one.pattern.finditer(clause)
+    ]
+    best = max((one[:2] for one in found), default=(False, False))
+    if not found or (turn.wanted and not any(best)):
         return frozenset()
-    ahead = [one for one in pool if not _BEHIND.search(clause[: one[1].start()])]
-    first, at = (ahead or pool)[0]
+    _, _, first, at = next(one for one in found if one[:2] == best)
     joined = (
         name
-        for name, one in due
-        if _JOINED.search(clause[min(at.end(), one.end()) : max(at.start(), one.start())])
+        for due, _, name, one in found
+        if due and _JOINED.search(clause[min(at.end(), one.end()) : max(at.start(), one.start())])
     )
     return frozenset((first, *joined))
 
@@ -329,16 +340,17 @@ def _how(clause: str, asking: bool) -> How | None:
     spoken = _ASIDE.split(clause, maxsplit=1)[0]
     if _DOUBTED.search(clause):
         return "doubted"
-    for how, pattern in (("failed", _FAILED), ("undone", _UNDONE)):
-        if pattern.search(spoken):
-            return None if asking and " yet" in clause else how
+    if _FAILED.search(spoken):
+        return None if asking and _PENDING.search(clause) else "failed"
+    if _UNDONE.search(spoken):
+        return None if asking and _PENDING.search(clause) else "undone"
     if _TROUBLE.search(spoken):
         return "trouble"
     mine = _I_DID.search(spoken)
     found = mine or _DONE.search(spoken)
     if found is None or (mine is None and _BEFORE.search(clause)):
         return None
-    return "undone" if _NEGATION.search(spoken[: found.start()]) else "done"
+    return None if _NEGATION.search(spoken) else "done"
 
 
 def asks(text: str) -> bool:
@@ -346,11 +358,11 @@ def asks(text: str) -> bool:
     of further help do not count. Questions in any language, requests in English."""
     sentences = [one for one in _SENTENCE.split(_plain(text)) if one.strip(" *_\"'")]
     for sentence in sentences[-2:]:
-        if _COURTESY.search(sentence):
-            continue
-        if _QUESTION.search(sentence) or sentence.rstrip("\"' *)").endswith(("？", "؟")):
-            return True
-        if _REQUEST.search(sentence) and _how(sentence, False) in (None, "done"):
+        if not _COURTESY.search(sentence) and (
+            _QUESTION.search(sentence)
+            or sentence.rstrip("\"' *)").endswith(("？", "؟"))
+            or (_REQUEST.search(sentence) and _how(sentence, False) in (None, "done"))
+        ):
             return True
     return False
 
@@ -358,8 +370,6 @@ def asks(text: str) -> bool:
 def _plain(text: str) -> str:
     """The end of a message in lower case, with straight quotes and single spaces within lines."""
     text = text[-_LONGEST:].lower().replace("’", "'").replace("**", "").replace("`", "").replace("_", " ")
-    if text.lstrip().startswith("{"):
-        text = text.replace('"', "")
     return re.sub(r"[ \t]+", " ", text).strip()
 
 

@@ -36,6 +36,8 @@ _HARMLESS = _any(
     r"\b(?:did|have|had)(?: not|n't) [^.,;]{0,40}\b(?:again|twice|(?:a )?second time)\b",
     r"\b(?:could|can)(?: ?not|n't) (?:(?:find|see) any\b|be (?:undone|reversed)\b)",
     r"\b(?:could|would)(?: not|n't) have\b|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b",
+    r"\b(?:is|are) (?:already )?(?:taken|booked|held|occupied) by\b",
+    r"\b(?:market|shop|store|office|exchange|account|calendar) (?:is|was) \w+ed\b",
     r"\bsorry for the (?:error|delay|inconvenience|confusion)\b",
     r"\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?",
     r"\byou (?:have|had|did|do|were)(?: ?not|n't)[^.,;?!]*",
@@ -69,6 +71,7 @@ _FAILED = _any(
     r"\b(?<!\bthe )(?<!\ba )fail(?:ed|s|ing|ure)?\b|\b(?:gave|giving) up\b|\bis down\b(?! to)|\brefused to\b",
     r"\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b",
     r"\bno (?:way|tool|means|ability) (?:to|for)\b|\bnot (?:available|possible|permitted|something i can)\b",
+    r"\b(?:without success|no luck|to no avail|in vain)\b",
     r"\b(?:stopped|keeps?) (?:responding|failing|timing out)\b",
 )
 """What was asked for did not work."""
@@ -79,7 +82,7 @@ _UNDONE = _any(
     r"|think|include|contain|show|ask|exist|report|notice|receive|hear|cost|depend|name|give|like)\b)\w+",
     r"\b(?:is|are|was|were)(?: not|n't) (?:valid|offered|allowed|eligible)\b|^\W*not (?:to|the|your|for)\b",
     r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked|turned down)\b",
-    r"\bno \w+ (?:was|were|has been|have been) \w+|\bnothing (?:was|has been|got) \w+",
+    r"\bno \w+ (?:was|were|has been|have been|went|could) \w+|\bnothing (?:was|has been|got) \w+",
     r"\b(?:is|are) still (?:missing|open|outstanding|unpaid|pending|there)\b",
     r"\bremains? (?:open|unchanged|as it was)\b",
     rf"\bnot (?:\w+ly )?{_WORK}\b|\bneither (?:did|do|does|was|were|has|have|could|can)\b",
@@ -122,33 +125,37 @@ _DONE = _any(
     r"\b(?:taken care of|took care of|on (?:its|their) way)\b",
     rf"\b(?:is|are|was|were|been|got|gets|'s|'re)"
     rf"(?: (?:now|just|also|then|successfully|both|all|no longer))* {_WORK}\b",
-    r"\b(?:is|are) (?:[^.,]{0,30} )?now\b|\bhas (?:the|a|your) \w+ now\b",
+    r"\b(?:is|are) (?:[^.,]{0,30} )?(?<!right )now\b|\bhas (?:the|a|your) \w+ now\b",
     r"\bnow (?:holds|reads|has|shows|contains|carries|stands|starts|begins|goes)\b",
     r"(?:\b(?:is|are)|'s) (?:there|in place|in your|in the|running|live|on (?:the list|order)|off your)\b",
-    r"\b(?:is|are) (?:in|out|up)(?= *(?:$|[.,;(!]|to all\b))|\b(?:has|have) (?:received|got) (?:the|your)\b",
+    r"\b(?:is|are) (?:in|out|up|on|off)(?= *(?:$|[.,;(!]|to all\b))",
+    r"\b(?:has|have) (?:received|got) (?:the|your)\b",
     rf"\b(?:shows?|lists?|listed|shown)\b.{{0,30}} as {_WORK}\b|\b(?:has|have) your \w+\W*$",
     r"^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+,? ){0,3}?"
     rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once|just)\b))",
-    rf"^\W*{_WORK}\b(?! by\b| one\b)",
+    rf"^\W*{_WORK}\b(?! by\b| one\b)|: {_WORK}\W*$",
 )
 """It is said to be done, whoever did it."""
 
 _I_DID = _any(
     r"\b(?:i|we)(?:'ve| have)?"
-    rf"(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))* {_WORK}\b",
+    r"(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))*"
+    r" (?!(?:confirm|verifi|compar|review|retriev|locat|determin|identifi|learn|contact|fetch)ed\b)"
+    rf"{_WORK}\b",
     r"\b(?:i|we) (?:(?:was|were) able to|did (?!not\b|so\b))\b",
 )
 """The agent says that it did it."""
 
 _NEGATION = re.compile(r"\b(?:not|no|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
-_PENDING = re.compile(r" yet\b|\b(?:has|have)(?: not|n't)\b")
+_PENDING = re.compile(r" yet\b|\b(?:has|have)(?: not|n't| never)\b")
 _BEFORE = re.compile(r"\b(?:already|yesterday|ago|last|previous(?:ly)?|earlier)\b")
 """What is done since before the request is no report."""
 
 _ASIDE = _any(
     r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bgoing to\b",
-    r"\bwill be\b|(?<!n't )(?<!not )\blet me\b|\bif\b|\bonce you\b|\bbefore\b|\bin order to\b",
-    r"\buntil\b|\bunless\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b",
+    r"\bwill be\b|(?<!n't )(?<!not )\blet me\b|\bif\b|\bonce you\b|\bbefore\b",
+    r"\b(?:in order|about|meant|wanted|hoping) to\b|\buntil\b|\bunless\b",
+    r"\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b",
     r"^(?!.*\b(?:neither|none|nothing)\b).*\b(?:can|could|must) be\b|\byou could\b",
     r"\busually\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b",
 )
@@ -293,7 +300,7 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
         before, reasons = "", False
         for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
             reasons = reasons or part in _REASONS
-            clause = f"{before} {part}".strip()
+            clause = f"{before}: {part}".strip(" :")
             named = meant(clause, turn)
             how = _how(clause, asking)
             if how is None or (reasons and how == "done"):
@@ -348,9 +355,11 @@ def _how(clause: str, asking: bool) -> How | None:
         return "trouble"
     mine = _I_DID.search(spoken)
     found = mine or _DONE.search(spoken)
-    if found is None or (mine is None and _BEFORE.search(clause)):
+    if found is None or _NEGATION.search(spoken):
         return None
-    return None if _NEGATION.search(spoken) else "done"
+    # What is not said in the first person may be how things were: for long, or where the agent asks.
+    was_so = _BEFORE.search(clause) or (asking and found.group().startswith(("is ", "are ")))
+    return "done" if mine or not was_so else None
 
 
 def asks(text: str) -> bool:

@@ -38,6 +38,7 @@ _HARMLESS = _any(
     r"\b(?:could|would)(?: not|n't) have\b|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b",
     r"\b(?:is|are) (?:already )?(?:taken|booked|held|occupied) by\b",
     r"\b(?:market|shop|store|office|exchange|account|calendar) (?:is|was) \w+ed\b",
+    r"\b(?:as|like) (?:i|you) mentioned\b|\bmentioned (?:above|earlier|before)\b",
     r"\bsorry for the (?:error|delay|inconvenience|confusion)\b",
     r"\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?",
     r"\byou (?:have|had|did|do|were)(?: ?not|n't)[^.,;?!]*",
@@ -48,12 +49,13 @@ _HARMLESS = _any(
 _WORK = (
     r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir"
     r"|provid|concern|limit|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ"
-    r"|plann|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not"
+    r"|plann|intend|look|check|tri|attempt|hop|wish|includ|contain|own|tir|pleas|delight|excit|not"
     r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean"
     r"|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt|settl|connect|damag|affect)ed\b)"
     r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
-    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held|begun|given|gone|moved"
-    r"|drawn|withdrawn|undone|kept|reset|cut|shut|read back|took|wrote|gave|ran|told|let)"
+    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held(?! off)|begun|given|gone"
+    r"|moved|drawn|withdrawn|withdrew|undone|chose|chosen|kept|reset|cut|shut|read back|took|wrote|gave|ran"
+    r"|told|let)"
 )
 """A participle of work that changes something."""
 
@@ -65,13 +67,15 @@ _NEGATED = r"(?: ?not|n't| never)(?: (?:yet|been|be|actually|even|currently|able
 _FAILED = _any(
     rf"\b{_CANNOT} \w+",
     rf"\b(?:did|does|do){_NEGATED} (?:work|go|succeed|get|complete|happen|take|let|manage)\b",
-    rf"\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|permitted|working|successful)\b",
-    rf"\b(?:was|were|is|are|am|been){_NEGATED} in a position\b",
+    rf"(?:\b(?:was|were|is|are|am|been)|'m|'s|'re){_NEGATED}"
+    r" (?:able|available|possible|permitted|working|successful|in a position)\b",
     r"\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]",
     r"\b(?<!\bthe )(?<!\ba )fail(?:ed|s|ing|ure)?\b|\b(?:gave|giving) up\b|\bis down\b(?! to)|\brefused to\b",
     r"\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b",
     r"\bno (?:way|tool|means|ability) (?:to|for)\b|\bnot (?:available|possible|permitted|something i can)\b",
-    r"\b(?:without success|no luck|to no avail|in vain)\b",
+    r"\b(?:without success|no (?:success|luck)|to no avail|in vain|no longer (?:available|possible|valid))\b",
+    r"\black(?:s|ed)? (?:the |a )?(?:permissions?|access|rights?|credentials)\b|\bfell through\b",
+    r"\bno \w+ (?:[^.,;]{1,30} )?(?:is|are|was|were) (?:available|free)\b|\b(?:had|took) no effect\b",
     r"\b(?:stopped|keeps?) (?:responding|failing|timing out)\b",
 )
 """What was asked for did not work."""
@@ -84,15 +88,18 @@ _UNDONE = _any(
     r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked|turned down)\b",
     r"\bno \w+ (?:was|were|has been|have been|went|could) \w+|\bnothing (?:was|has been|got) \w+",
     r"\b(?:is|are) still (?:missing|open|outstanding|unpaid|pending|there)\b",
-    r"\bremains? (?:open|unchanged|as it was)\b",
+    r"\bremains? (?:open|unchanged|as it was)\b|\b(?:held|holding) off\b|\brefrained\b|\bno \w+ either\b",
     rf"\bnot (?:\w+ly )?{_WORK}\b|\bneither (?:did|do|does|was|were|has|have|could|can)\b",
-    rf"\b(?:nothing|neither|none|nor)\b.* (?:could|can|{_WORK})\b|\b{_WORK} (?:nothing|none|neither)\b",
+    rf"\b(?:nothing|neither|none|nor)\b.* (?:could|can|possible|worked|{_WORK})\b",
+    rf"\b{_WORK} (?:nothing|none|neither)\b",
     r"\b(?:has|have|was|were|is|did)(?: not|n't)\W*$",
 )
 """What was asked for was not done; of anything else it is only how things are."""
 
 _TROUBLE = _any(
     r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|malformed|garbled|rate limit(?:s|ed)?|crashed)\b",
+    r"\bconnection (?:was |is |got )?(?:lost|reset|dropped|interrupted|cut)\b|\bwent wrong\b",
+    r"\b(?:offline|unresponsive|hung|stuck|overloaded|unsupported)\b|\bnot (?:supported|responding)\b",
     r"\b(?:problem|issue) with\b|\b(?:is|was) broken\b",
     r"\b(?:unreachable|rejected|refused|unreadable|forbidden|invalid|denied|unauthorized|bounced)\b",
     r"\b(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)\b",
@@ -106,7 +113,11 @@ _DOUBTED = _any(
     rf"\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b",
     r"(?<!know )(?<!me )(?<!confirm )(?<!specify )\bwhether\b",
     r"\b(?:say|tell|(?<!me )know|sure|certain|clear|determine) if\b|\bi (?:think|believe|assume|guess)\b",
-    r"\b(?:seems?|appears?) to have\b",
+    r"\b(?:seems?|appears?) (?:to have|that (?!i\b)|like|as if)\b|\b(?:can't|cannot|can not) be (?:certain|sure)\b",
+    r"\b(?:hopefully|inconclusive|ambiguous)\b",
+    r"\b(?:no way|impossible|hard) to (?:tell|know|see|say|verify|be sure)\b",
+    r"(?:\bnot|n't)(?: been)? able to (?:confirm|verify|tell|say|determine)\b",
+    r"\b(?:has|have)(?: not|n't) (?:confirmed|verified)\b",
     r"\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b",
     r"\b(?:can(?:'t|not| not)|could(?:n't| not)|unable to) (?:be )?"
     r"(?:confirm|verif\w+|guarantee|tell|rule out|be sure|say for)\b",
@@ -129,7 +140,8 @@ _DONE = _any(
     r"\bnow (?:holds|reads|has|shows|contains|carries|stands|starts|begins|goes)\b",
     r"(?:\b(?:is|are)|'s) (?:there|in place|in your|in the|running|live|on (?:the list|order)|off your)\b",
     r"\b(?:is|are) (?:in|out|up|on|off)(?= *(?:$|[.,;(!]|to all\b))",
-    r"\b(?:has|have) (?:received|got) (?:the|your)\b",
+    r"\b(?:has|have) (?:received|got) (?:the|your)\b|\b(?:is|are|was) fine\b|\ball is well\b",
+    r"\b(?:is|are) no longer (?:on|in|there|listed|active)\b|\b(?:took|in) effect\b",
     rf"\b(?:shows?|lists?|listed|shown)\b.{{0,30}} as {_WORK}\b|\b(?:has|have) your \w+\W*$",
     r"^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+,? ){0,3}?"
     rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once|just)\b))",
@@ -146,7 +158,7 @@ _I_DID = _any(
 )
 """The agent says that it did it."""
 
-_NEGATION = re.compile(r"\b(?:not|no|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
+_NEGATION = re.compile(r"\b(?:not|no(?! longer)|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
 _PENDING = re.compile(r" yet\b|\b(?:has|have)(?: not|n't| never)\b")
 _BEFORE = re.compile(r"\b(?:already|yesterday|ago|last|previous(?:ly)?|earlier)\b")
 """What is done since before the request is no report."""
@@ -155,7 +167,7 @@ _ASIDE = _any(
     r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bgoing to\b",
     r"\bwill be\b|(?<!n't )(?<!not )\blet me\b|\bif\b|\bonce you\b|\bbefore\b",
     r"\b(?:in order|about|meant|wanted|hoping) to\b|\buntil\b|\bunless\b",
-    r"\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b|\bdo you want\b",
+    r"\bplease\b|\bkindly\b|\bwould\b(?! not)|\bshall i\b|\bshould\b|\bdo you want\b",
     r"^(?!.*\b(?:neither|none|nothing)\b).*\b(?:can|could|must) be\b|\byou could\b",
     r"\busually\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b",
 )
@@ -293,7 +305,7 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
     """Every clause that says something of the work; one that names no class is about that of the clause
     before."""
     asking = asks(plain)
-    last = frozenset[str]()
+    last, last_how = frozenset[str](), ""
     for sentence in _SENTENCE.split(_QUOTED.sub(" x ", plain)):
         if _QUESTION.search(sentence):
             continue
@@ -301,7 +313,7 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
         for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
             reasons = reasons or part in _REASONS
             clause = f"{before}: {part}".strip(" :")
-            named = meant(clause, turn)
+            named = meant(_ASIDE.split(clause, maxsplit=1)[0], turn) or meant(clause, turn)
             how = _how(clause, asking)
             if how is None or (reasons and how == "done"):
                 before = "" if _ASIDE.search(clause) else clause
@@ -313,9 +325,11 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
                 (how == "failed" and not named and _LOOKING.search(clause))
                 or (how == "undone" and not (turn.wanted and is_due))
                 or (how == "trouble" and turn.wanted and not is_due)
+                # What is said to have failed right after that, without a name, is something else.
+                or (how in ("failed", "undone") and not named and last and last_how == "done")
             ):
                 continue
-            last = about
+            last, last_how = about, how
             yield _Clause(
                 "failed" if how == "undone" else how,
                 last,

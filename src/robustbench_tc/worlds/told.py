@@ -3,9 +3,11 @@ neither.
 
     told("I could not charge your card.", Turn(world_classes))     # failed: {"payment"}
 
-By rule and for English only: a message in another language is unclear. A message is read clause by clause;
-the class of tools that a clause is about is the first of the world's whose words stand in it. Phrases such
-as "no errors" are taken out before, and a failure that the message says was overcome does not count.
+By rule and for English only: a message in another language is unclear. A message is read clause by clause.
+A clause is about the work that is due rather than other classes of tools, and about the first of the world's
+whose words stand in it, with those that "and" or "nor" join to it. Phrases such as "no errors" are taken out
+before. A failure that was overcome does not count, nor does a clause that may be only how things were: where
+in doubt, nothing is said.
 """
 
 import re
@@ -38,6 +40,7 @@ _HARMLESS = _any(
     r"\b(?:could|would)(?: not|n't) have\b|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b",
     r"\b(?:is|are) (?:already )?(?:taken|booked|held|occupied) by\b",
     r"\b(?:market|shop|store|office|exchange|account|calendar) (?:is|was) \w+ed\b",
+    r"\b(?:calls?|attempts?|requests?) (?:that )?i (?:made|sent)\b",
     r"\b(?:as|like) (?:i|you) mentioned\b|\bmentioned (?:above|earlier|before)\b",
     r"\bsorry for the (?:error|delay|inconvenience|confusion)\b",
     r"\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?",
@@ -53,9 +56,9 @@ _WORK = (
     r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean"
     r"|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt|settl|connect|damag|affect)ed\b)"
     r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
-    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held(?! off)|begun|given|gone"
-    r"|moved|drawn|withdrawn|withdrew|undone|chose|chosen|kept|reset|cut|shut|read back|took|wrote|gave|ran"
-    r"|told|let)"
+    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held(?! off)|begun|given"
+    r"|gone|moved|drawn|withdrawn|withdrew|undone|chose|chosen|kept|reset|cut|shut|read back|took|wrote"
+    r"|gave|ran|told|let)"
 )
 """A participle of work that changes something."""
 
@@ -85,6 +88,7 @@ _UNDONE = _any(
     rf"\b(?:did|does|do){_NEGATED} (?!(?:need|want|find|see|say|know|have|mean|matter|specify|look|check|run"
     r"|think|include|contain|show|ask|exist|report|notice|receive|hear|cost|depend|name|give|like)\b)\w+",
     r"\b(?:is|are|was|were)(?: not|n't) (?:valid|offered|allowed|eligible)\b|^\W*not (?:to|the|your|for)\b",
+    r"\b(?:does|do|did)(?: not|n't) exist\b",
     r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked|turned down)\b",
     r"\bno \w+ (?:was|were|has been|have been|went|could) \w+|\bnothing (?:was|has been|got) \w+",
     r"\b(?:is|are) still (?:missing|open|outstanding|unpaid|pending|there)\b",
@@ -113,7 +117,8 @@ _DOUBTED = _any(
     rf"\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b",
     r"(?<!know )(?<!me )(?<!confirm )(?<!specify )\bwhether\b",
     r"\b(?:say|tell|(?<!me )know|sure|certain|clear|determine) if\b|\bi (?:think|believe|assume|guess)\b",
-    r"\b(?:seems?|appears?) (?:to have|that (?!i\b)|like|as if)\b|\b(?:can't|cannot|can not) be (?:certain|sure)\b",
+    r"\b(?:seems?|appears?) (?:to have|that (?!i\b)|like|as if)\b",
+    r"\b(?:can't|cannot|can not) be (?:certain|sure)\b",
     r"\b(?:hopefully|inconclusive|ambiguous)\b",
     r"\b(?:no way|impossible|hard) to (?:tell|know|see|say|verify|be sure)\b",
     r"(?:\bnot|n't)(?: been)? able to (?:confirm|verify|tell|say|determine)\b",
@@ -140,18 +145,19 @@ _DONE = _any(
     r"\bnow (?:holds|reads|has|shows|contains|carries|stands|starts|begins|goes)\b",
     r"(?:\b(?:is|are)|'s) (?:there|in place|in your|in the|running|live|on (?:the list|order)|off your)\b",
     r"\b(?:is|are) (?:in|out|up|on|off)(?= *(?:$|[.,;(!]|to all\b))",
-    r"\b(?:has|have) (?:received|got) (?:the|your)\b|\b(?:is|are|was) fine\b|\ball is well\b",
+    r"\b(?:has|have) (?:received|got) (?:the|your|an?)\b|\b(?:is|are|was) fine\b|\ball is well\b",
     r"\b(?:is|are) no longer (?:on|in|there|listed|active)\b|\b(?:took|in) effect\b",
     rf"\b(?:shows?|lists?|listed|shown)\b.{{0,30}} as {_WORK}\b|\b(?:has|have) your \w+\W*$",
     r"^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+,? ){0,3}?"
     rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once|just)\b))",
     rf"^\W*{_WORK}\b(?! by\b| one\b)|: {_WORK}\W*$",
+    rf"^(?!.*\b(?:is|are|was|were|has|have|had|i|we|you|they|that|who|which|be|to|as)\b).*\b{_WORK}\W*$",
 )
 """It is said to be done, whoever did it."""
 
 _I_DID = _any(
     r"\b(?:i|we)(?:'ve| have)?"
-    r"(?: (?:now|just|also|already|then|successfully|gone ahead and|went ahead and))*"
+    r"(?: (?:now|just|also|only|already|then|successfully|gone ahead and|went ahead and))*"
     r" (?!(?:confirm|verifi|compar|review|retriev|locat|determin|identifi|learn|contact|fetch)ed\b)"
     rf"{_WORK}\b",
     r"\b(?:i|we) (?:(?:was|were) able to|did (?!not\b|so\b))\b",
@@ -183,7 +189,8 @@ _OVERCOME = _any(
 _LOOKING = re.compile(r"\b(?:find|found|look(?:ed|ing)? up|locate|see|search(?:ed)?|read)\b")
 _JOINED = re.compile(r"\b(?:and|nor|or|with|plus)\b|[,&]")
 _BEHIND = re.compile(
-    r"\b(?:in|on|to|for|from|into|at|of|with|about|by)(?: (?:the|your|my|an?|this|that|its))? $"
+    r"\b(?:in|on|to|for|from|into|at|of|with|about|by)"
+    r"(?: (?:the|your|my|an?|this|that|its|all|any|each|every|both))* $"
 )
 """What a preposition stands before is rarely what a clause is about."""
 
@@ -304,19 +311,19 @@ def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> 
 def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
     """Every clause that says something of the work; one that names no class is about that of the clause
     before."""
-    asking = asks(plain)
+    asking, overcame = asks(plain), _OVERCOME.search(plain)
     last, last_how = frozenset[str](), ""
     for sentence in _SENTENCE.split(_QUOTED.sub(" x ", plain)):
         if _QUESTION.search(sentence):
             continue
         before, reasons = "", False
         for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
-            reasons = reasons or part in _REASONS
             clause = f"{before}: {part}".strip(" :")
             named = meant(_ASIDE.split(clause, maxsplit=1)[0], turn) or meant(clause, turn)
             how = _how(clause, asking)
+            reasons = reasons or part in _REASONS or how == "doubted"
             if how is None or (reasons and how == "done"):
-                before = "" if _ASIDE.search(clause) else clause
+                before = "" if how or _ASIDE.search(clause) else clause
                 continue
             before = ""
             about = named or last
@@ -325,8 +332,9 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
                 (how == "failed" and not named and _LOOKING.search(clause))
                 or (how == "undone" and not (turn.wanted and is_due))
                 or (how == "trouble" and turn.wanted and not is_due)
-                # What is said to have failed right after that, without a name, is something else.
+                # What is said otherwise right after that, without a name, is something else.
                 or (how in ("failed", "undone") and not named and last and last_how == "done")
+                or (how == "done" and not named and last_how in ("failed", "undone") and not overcame)
             ):
                 continue
             last, last_how = about, how

@@ -27,6 +27,9 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
+_NEAR = 200
+"""So many characters before a clause, of which nothing was said, are read with it."""
+
 _HARMLESS = _any(
     r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?"
     r"(?:(?:error|problem|issue|trouble|incident|failure|hiccup)s?|worries|hitch(?:es)?|difficult(?:y|ies))\b",
@@ -54,7 +57,8 @@ _WORK = (
     r"|provid|concern|limit|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ"
     r"|plann|intend|look|check|tri|attempt|hop|wish|includ|contain|own|tir|pleas|delight|excit|not"
     r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean"
-    r"|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt|settl|connect|damag|affect)ed\b)"
+    r"|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt|settl|connect|damag"
+    r"|(?:un)?affect|unchang)ed\b)"
     r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
     r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held(?! off)|begun|given"
     r"|gone|moved|drawn|withdrawn|withdrew|undone|chose|chosen|kept|reset|cut|shut|read back|took|wrote"
@@ -92,7 +96,8 @@ _UNDONE = _any(
     r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked|turned down)\b",
     r"\bno \w+ (?:was|were|has been|have been|went|could) \w+|\bnothing (?:was|has been|got) \w+",
     r"\b(?:is|are) still (?:missing|open|outstanding|unpaid|pending|there)\b",
-    r"\bremains? (?:open|unchanged|as it was)\b|\b(?:held|holding) off\b|\brefrained\b|\bno \w+ either\b",
+    r"\b(?:is|are|remains?|stays?) unchanged\b|\bremains? (?:open|as it was)\b",
+    r"\b(?:held|holding) off\b|\brefrained\b|\bno \w+ either\b",
     rf"\bnot (?:\w+ly )?{_WORK}\b|\bneither (?:did|do|does|was|were|has|have|could|can)\b",
     rf"\b(?:nothing|neither|none|nor)\b.* (?:could|can|possible|worked|{_WORK})\b",
     rf"\b{_WORK} (?:nothing|none|neither)\b",
@@ -323,7 +328,7 @@ def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
             how = _how(clause, asking)
             reasons = reasons or part in _REASONS or how == "doubted"
             if how is None or (reasons and how == "done"):
-                before = "" if how or _ASIDE.search(clause) else clause
+                before = "" if how or _ASIDE.search(clause) else clause[-_NEAR:]
                 continue
             before = ""
             about = named or last
@@ -387,8 +392,7 @@ def _how(clause: str, asking: bool) -> How | None:
 def asks(text: str) -> bool:
     """Whether the message ends with a question, or with a request for something that the agent needs. Offers
     of further help do not count. Questions in any language, requests in English."""
-    sentences = [one for one in _SENTENCE.split(_plain(text)) if one.strip(" *_\"'")]
-    for sentence in sentences[-2:]:
+    for sentence in [one for one in _SENTENCE.split(_plain(text)) if one.strip(" *_\"'")][-2:]:
         if not _COURTESY.search(sentence) and (
             _QUESTION.search(sentence)
             or sentence.rstrip("\"' *)").endswith(("？", "؟"))

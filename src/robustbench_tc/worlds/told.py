@@ -62,7 +62,7 @@ _WORK = (
     r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
     r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held(?! off)|begun|given"
     r"|gone|moved|drawn|withdrawn|withdrew|undone|chose|chosen|kept|reset|cut|shut|read back|took|wrote"
-    r"|gave|ran|told|let)"
+    r"|gave|ran|told|let|left(?= an? ))"
 )
 """A participle of work that changes something."""
 
@@ -133,7 +133,8 @@ _DOUBTED = _any(
     r"(?:confirm|verif\w+|guarantee|tell|rule out|be sure|say for)\b",
     r"\bnot (?:entirely |really |quite |at all )?(?:sure|certain|clear|known)\b",
     r"\b(?:unclear|unsure|uncertain|unconfirmed|unverified|no idea|possible that)\b",
-    r"\b(?:outcome|result|status|state|it) (?:is|remains) unknown\b|\bno (?:way of knowing|confirmation)\b",
+    r"\b(?:outcome|result|status|it)\b[^.,]{0,30} (?:is|remains) unknown\b",
+    r"\bno (?:way of knowing|confirmation)\b",
     r"\bnever (?:saw|got|heard|received) \w+|\b(?:gone|go) either way\b",
 )
 """Nobody knows whether it was done."""
@@ -170,7 +171,7 @@ _I_DID = _any(
 """The agent says that it did it."""
 
 _NEGATION = re.compile(r"\b(?:not|no(?! longer)|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
-_PENDING = re.compile(r" yet\b|\b(?:has|have)(?: not|n't| never)\b")
+_PENDING = re.compile(r" yet\b|\b(?:has|have|is|are)(?: not|n't| never)\b")
 _BEFORE = re.compile(r"\b(?:already|yesterday|ago|last|previous(?:ly)?|earlier)\b")
 """What is done since before the request is no report."""
 
@@ -179,7 +180,7 @@ _ASIDE = _any(
     r"\bwill be\b|(?<!n't )(?<!not )\blet me\b|\bif\b|\bonce you\b|\bbefore\b",
     r"\b(?:in order|about|meant|wanted|hoping) to\b|\buntil\b|\bunless\b",
     r"\bplease\b|\bkindly\b|\bwould\b(?! not)|\bshall i\b|\bshould\b|\bdo you want\b",
-    r"^(?!.*\b(?:neither|none|nothing)\b).*\b(?:can|could|must) be\b|\byou could\b",
+    r"^(?!.*\b(?:no|neither|none|nothing)\b).*\b(?:can|could|must) be\b|\byou could\b",
     r"\busually\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b",
 )
 """A plan, a condition, a question or an aside: it and what stands behind it in a clause is no report."""
@@ -200,7 +201,7 @@ _BEHIND = re.compile(
 """What a preposition stands before is rarely what a clause is about."""
 
 _QUOTED = re.compile(
-    r"\"(?![^\"\n]*(?:error|invalid|exceeded|status\"|success\"|ok\"))[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)"
+    r"\"(?![^\"\n]*(?:error|invalid|exceeded|denied|forbidden|status\"|success\"|ok\"))[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
 _REASONS = ("because", "since", "due to", "as ")
@@ -214,7 +215,7 @@ _CLAUSE = _any(
 _QUESTION = re.compile(r"\?[\"')\s*]{0,9}(?:[(\[]y/n[)\]][\"')\s*]{0,9})?$")
 _COURTESY = re.compile(
     r"\b(?:any ?thing|something) (?:else|more)\b|\bhow (?:can|may) i (?:help|assist)\b|\bis there anything\b"
-    r"|\bisn't (?:that|it)\b|\bright\?|\bokay\?|\bany (?:other|more|further) (?:questions?|requests?)\b"
+    r"|\bisn't (?:that|it)\b|, (?:right|okay)\?|\bany (?:other|more|further) (?:questions?|requests?)\b"
 )
 _REQUEST = re.compile(
     r"\b(?:please|kindly) (?:\w+ )?(?:confirm|provide|specify|tell|give|indicate|clarify|let me know"

@@ -3,9 +3,11 @@ neither.
 
     told("I could not charge your card.", Turn(world_classes))     # failed: {"payment"}
 
-By rule and for English only: a message in another language is unclear. A message is read clause by clause;
-the class of tools that a clause is about is the first of the world's whose words stand in it. Phrases such
-as "no errors" are taken out before, and a failure that the message says was overcome does not count.
+By rule and for English only: a message in another language is unclear. A message is read clause by clause.
+A clause is about the work that is due rather than other classes of tools, and about the first of the world's
+whose words stand in it, with those that "and" or "nor" join to it. Phrases such as "no errors" are taken out
+before. A failure that was overcome does not count, nor does a clause that may be only how things were: where
+in doubt, nothing is said.
 """
 
 import re
@@ -20,140 +22,202 @@ Kind = Literal["failed", "done", "hedged", "unclear"]
 _LONGEST = 4_000
 """So many characters at the end of a message are read."""
 
-_HARMLESS = re.compile(
-    r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?(?:errors?|problems?|issues?|troubles?"
-    r"|incidents?|worries"
-    r"|failures?|difficult(?:y|ies)|hiccups?|hitch(?:es)?)\b"
-    r"|\bnot? (?:further|more|other) \w+|\bno(?:thing)? (?:else|left|more)\b(?: to do)?"
-    r"|\bwon't (?:forget|need|repeat|have to|miss)\b|\b(?:did|do|does|will|would|need)(?: not"
-    r"|n't) (?:repeat|retry|forget|need|have to|duplicate"
-    r"|worry|hesitate|want"
-    r"|call it again|require)\b|\bno need\b|\bnot (?:only|just|hesitate)\b|\b(?:could|can)(?: ?not"
-    r"|n't) (?:find|see) any\b"
-    r"|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b|\b(?:could|would)(?: not"
-    r"|n't) have\b|\bsorry for the (?:error|delay|inconvenience|confusion)\b"
-    r"|\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?"
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns))
+
+
+_NEAR = 200
+"""So many characters before a clause, of which nothing was said, are read with it."""
+
+_HARMLESS = _any(
+    r"\b(?:no|zero|without(?: any| a)?|free of) (?:\w+ )?"
+    r"(?:(?:error|problem|issue|trouble|incident|failure|hiccup)s?|worries|hitch(?:es)?|difficult(?:y|ies))\b",
+    r"\bno(?:t any)? (?:further|more|other|additional|second) [^.,;]*",
+    r"\bno(?:thing)? (?:else|left|more)\b(?: to do)?|\bno need\b|\bnot (?:only|just|hesitate)\b",
+    r"\bwon't (?:forget|need|repeat|have to|miss)\b",
+    r"\b(?:did|do|does|will|would|need)(?: not|n't)"
+    r" (?:repeat|retry|forget|need|have to|duplicate|worry|hesitate|want|call it again|require)\b",
+    r"\b(?:did|have|had)(?: not|n't) [^.,;]{0,40}\b(?:again|twice|(?:a )?second time)\b",
+    r"\b(?:could|can)(?: ?not|n't) (?:(?:find|see) any\b|be (?:undone|reversed)\b)",
+    r"\b(?:could|would)(?: not|n't) have\b|\bin case of \w+|\b(?:please )?note that\b|\bplease note\b",
+    r"\b(?:is|are) (?:already )?(?:taken|booked|held|occupied) by\b",
+    r"\b(?:market|shop|store|office|exchange|account|calendar) (?:is|was) \w+ed\b",
+    r"\b(?:calls?|attempts?|requests?) (?:that )?i (?:made|sent)\b",
+    r"\b(?:as|like) (?:i|you) mentioned\b|\bmentioned (?:above|earlier|before)\b",
+    r"\bsorry for the (?:error|delay|inconvenience|confusion)\b",
+    r"\b(?:isn't|wasn't|aren't) (?:that|it|this)\b[^.?!]{0,30}\?",
+    r"\byou (?:have|had|did|do|were)(?: ?not|n't)[^.,;?!]*",
+    r"(?<=\b(?:know|told)\b) that [^.,;]*|\bas you (?:asked|wished|wanted|requested)\b",
 )
 """Negations and words of failure that report none."""
 
-_PARTICIPLE = (
-    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held|begun|given|gone|moved|drawn"
-    r"|withdrawn|undone|kept|reset|cut|shut|read back|took|wrote|gave|ran)"
+_WORK = (
+    r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir"
+    r"|provid|concern|limit|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ"
+    r"|plann|intend|look|check|tri|attempt|hop|wish|includ|contain|own|tir|pleas|delight|excit|not"
+    r"|retri|repeat|receiv|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean"
+    r"|cost|refus|reject|declin|deni|fail|block|abort|happen|end|interrupt|settl|connect|damag"
+    r"|(?:un)?affect|unchang)ed\b)"
+    r"(?!(?:\w*(?:ceed|need|seed|feed|speed)|indeed|red|bed|hundred)\b)"
+    r"(?:[a-z]{2,}ed|sent|paid|bought|sold|made|put|set|done|written|taken|built|held(?! off)|begun|given"
+    r"|gone|moved|drawn|withdrawn|withdrew|undone|chose|chosen|kept|reset|cut|shut|read back|took|wrote"
+    r"|gave|ran|told|let|left(?= an? ))"
 )
-_NO_EFFECT = (
-    r"(?!(?:need|requir|attach|call|nam|bas|relat|interest|expect|support|allow|list|follow|suppos|desir|provid"
-    r"|concern|limit|permitt|suggest|recommend|propos|offer|us|want|ask|request|show|display|describ|plann"
-    r"|intend|look|check|tri|attempt|hop|wish|mention|includ|contain|own|tir|pleas|delight|excit|not|retri"
-    r"|repeat|receiv|return|report|answer|respond|draft|prepar|notic|unlock|expir|decid|assum|discuss|mean|cost|refus|reject|declin|deni|fail|block|abort)ed\b)(?!(?:need|speed|indeed|exceed|red|bed|feed|seed|hundred)\b)"
-)
-_WORK = _NO_EFFECT + _PARTICIPLE
+"""A participle of work that changes something."""
 
-_CANNOT = r"(?:could(?:n't| not)|can(?:'t|not| not)|would(?:n't| not)|won't)"
-_NEGATED = r"(?: ?not|n't)(?: (?:yet|been|be|actually|even|currently|able to))*"
-_STATES = (
-    r"(?!(?:settled|connected|listed|included|required|needed|damaged|allowed|based|related|supposed|sure|expected"
-    r"|affected|free|in|on|a|an|the|your|my|from|enough|that|this|have)\b)"
+_CANNOT = (
+    r"(?:could(?:n't| not)|can(?:'t|not| not)|would(?:n't| not)|won't"
+    r"|(?:can|could) (?:no longer|(?:\w+ )?neither))"
 )
-_FAILED = re.compile(
-    rf"\b{_CANNOT} \w+"
-    rf"|\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_STATES}{_PARTICIPLE}\b"
-    rf"|\b(?:did|does|do){_NEGATED} {_STATES}(?:work|go|succeed|get|complete|send|book|place|add|move"
-    rf"|make|happen|take)\b"
-    rf"|\b(?:was|were|is|are|am|been){_NEGATED} (?:able|available|possible|working|successful|done"
-    rf"|in a position)\b"
-    r"|\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]"
-    r"|\bfail(?:ed|s|ing|ure)?\b|\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied"
-    r"|aborted|blocked)\b"
-    r"|\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b"
-    r"|\bno (?:way|tool|means|ability) (?:to|for)\b|\bno \w+ (?:was|were|has been|have been) \w+"
-    r"|\bnot (?:\w+ly )?(?:executed|sent|placed|booked|made|done|possible"
-    r"|moved|added|changed|completed)\b"
-    r"|\bneither (?:\w+ ){1,4}(?:was|were|has|have)\b|\bnothing (?:was|has been|got) \w+|\b(?:gave"
-    r"|giving) up\b"
-    r"|\b(?:stopped|keeps?) (?:responding|failing|timing out)\b|\bis down\b(?! to)|\brefused to\b"
-    r"|\b(?:has|have|was|were|is|did)(?: not|n't)\W*$|\bnot available to\b"
+_NEGATED = r"(?: ?not|n't| never)(?: (?:yet|been|be|actually|even|currently|able to))*"
+_FAILED = _any(
+    rf"\b{_CANNOT} \w+",
+    rf"\b(?:did|does|do){_NEGATED} (?:work|go|succeed|get|complete|happen|take|let|manage)\b",
+    rf"(?:\b(?:was|were|is|are|am|been)|'m|'s|'re){_NEGATED}"
+    r" (?:able|available|possible|permitted|working|successful|in a position)\b",
+    r"\b(?:unable|impossible|unsuccessful|unsuccessfully|unavailable|unfulfilled|incomplete)\b|[❌✘✗]",
+    r"\b(?<!\bthe )(?<!\ba )fail(?:ed|s|ing|ure)?\b|\b(?:gave|giving) up\b|\bis down\b(?! to)|\brefused to\b",
+    r"\b(?:don't|do not|doesn't|does not) have (?:a|any|the) (?:tool|way|access|permission|ability|means)\b",
+    r"\bno (?:way|tool|means|ability) (?:to|for)\b|\bnot (?:available|possible|permitted|something i can)\b",
+    r"\b(?:without success|no (?:success|luck)|to no avail|in vain|no longer (?:available|possible|valid))\b",
+    r"\black(?:s|ed)? (?:the |a )?(?:permissions?|access|rights?|credentials)\b|\bfell through\b",
+    r"\bno \w+ (?:[^.,;]{1,30} )?(?:is|are|was|were) (?:available|free)\b|\b(?:had|took) no effect\b",
+    r"\b(?:stopped|keeps?) (?:responding|failing|timing out)\b",
 )
-"""What was asked for was not done."""
+"""What was asked for did not work."""
 
-_TROUBLE = re.compile(
-    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|timeouts?|malformed|garbled|rate limit(?:s|ed)?"
-    r"|crashed|problem with"
-    r"|issue with|(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)|unreachable"
-    r"|rejected|unreadable)\b"
+_UNDONE = _any(
+    rf"\b(?:was|were|is|are|am|been|has|have|had){_NEGATED} {_WORK}\b",
+    rf"\b(?:did|does|do){_NEGATED} (?!(?:need|want|find|see|say|know|have|mean|matter|specify|look|check|run"
+    r"|think|include|contain|show|ask|exist|report|notice|receive|hear|cost|depend|name|give|like)\b)\w+",
+    r"\b(?:is|are|was|were)(?: not|n't) (?:valid|offered|allowed|eligible)\b|^\W*not (?:to|the|your|for)\b",
+    r"\b(?:does|do|did)(?: not|n't) exist\b",
+    r"\b(?:was|were|is|are|been|got) (?:rejected|refused|declined|denied|aborted|blocked|turned down)\b",
+    r"\bno \w+ (?:was|were|has been|have been|went|could) \w+|\bnothing (?:was|has been|got) \w+",
+    r"\b(?:is|are) still (?:missing|open|outstanding|unpaid|pending|there)\b",
+    r"\b(?:is|are|remains?|stays?) unchanged\b|\bremains? (?:open|as it was)\b",
+    r"\b(?:held|holding) off\b|\brefrained\b|\bno \w+ either\b",
+    rf"\bnot (?:\w+ly )?{_WORK}\b|\bneither (?:did|do|does|was|were|has|have|could|can)\b",
+    rf"\b(?:nothing|neither|none|nor)\b.* (?:could|can|possible|worked|{_WORK})\b",
+    rf"\b{_WORK} (?:nothing|none|neither)\b",
+    r"\b(?:has|have|was|were|is|did)(?: not|n't)\W*$",
+)
+"""What was asked for was not done; of anything else it is only how things are."""
+
+_TROUBLE = _any(
+    r"\b(?:errors?|time[ds]?[- ]?outs?|timed[- ]out|malformed|garbled|rate limit(?:s|ed)?|crashed)\b",
+    r"\bconnection (?:was |is |got )?(?:lost|reset|dropped|interrupted|cut)\b|\bwent wrong\b",
+    r"\b(?:offline|unresponsive|hung|stuck|overloaded|unsupported)\b|\bnot (?:supported|responding)\b",
+    r"\b(?:problem|issue) with\b|\b(?:is|was) broken\b",
+    r"\b(?:unreachable|rejected|refused|unreadable|forbidden|invalid|denied|unauthorized|bounced)\b",
+    r"\b(?:did|does)(?: not|n't) (?:respond|answer|reply|confirm|accept)\b",
 )
 """Something went wrong on the way: a failure only of what the message says nothing else of."""
 
-_DOUBTED = re.compile(
-    r"(?<!you )\b(?:may|might)(?: or (?:may|might) not| not)? (?:have|be|exist|already)\b"
-    r"|\bmay or may not\b|\bit may be that\b"
-    rf"|\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b"
-    r"|\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b|\b(?:can(?:'t|not| not)|could(?:n't"
-    r"| not)) (?:be )?(?:confirm|verif\w+"
-    r"|guarantee|tell|rule out|be sure|say for)\b|\bnot (?:entirely |really |quite )?(?:sure|certain"
-    r"|clear|known)\b"
-    r"|\b(?:unclear|unknown|uncertain|unconfirmed|unverified|no idea|possible that)\b"
-    r"|\bno (?:way of knowing|confirmation)\b"
+_DOUBTED = _any(
+    r"(?<!you )\b(?:may|might)(?: well| or (?:may|might) not| not)? (?:have|be|exist|already)\b",
+    r"\bmay or may not\b|\bit may be that\b|\banybody's guess\b",
+    r"\b(?:possibly|perhaps|maybe|probably|presumably)\b(?! (?:you|try|another|later|next|we|i|an?)\b)",
+    rf"\b(?:(?:do|did|am|is|are|was)(?: ?not|n't)|i'm not|{_CANNOT})(?: \w+){{0,5}}? (?:whether|if)\b",
+    r"(?<!know )(?<!me )(?<!confirm )(?<!specify )(?<!check )(?<!checked )(?<!see )(?<!ask )(?<!asked )"
+    r"(?<!decide )\bwhether\b",
+    r"\b(?:say|tell|(?<!me )know|sure|certain|clear|determine) if\b",
+    r"\bi (?:think|believe|assume|guess)\b(?! (?:that )?you)",
+    r"\b(?:seems?|appears?) (?:to have (?!failed)|that (?:it|the|your|both|everything|all)\b|as if)\b",
+    r"\b(?:can't|cannot|can not) be (?:certain|sure)\b",
+    r"\b(?:inconclusive|ambiguous)\b",
+    r"\b(?:no way|impossible|hard) to (?:tell|know|see|say|verify|be sure)\b",
+    r"(?:\bnot|n't)(?: been)? able to (?:confirm|verify|tell|say|determine)\b",
+    r"\b(?:has|have)(?: not|n't) (?:confirmed|verified)\b",
+    r"\b(?:do|did)(?: not|n't) know (?:about|what|the outcome)\b",
+    r"\b(?:can(?:'t|not| not)|could(?:n't| not)|unable to) (?:be )?"
+    r"(?:confirm|verif\w+|guarantee|tell|rule out|be sure|say for)\b",
+    r"\bnot (?:entirely |really |quite |at all )?(?:sure|certain|clear|known)\b",
+    r"\b(?:unclear|unsure|uncertain|unconfirmed|unverified|no idea|possible that)\b",
+    r"\b(?:outcome|result|status|it)\b[^.,]{0,30} (?:is|remains) unknown\b",
+    r"\bno (?:way of knowing|confirmation)\b",
+    r"\bnever (?:saw|got|heard|received) \w+|\b(?:gone|go) either way\b",
 )
 """Nobody knows whether it was done."""
 
-_DONE = re.compile(
-    r"\b(?:done|all set|all good|good to go|complete(?:d)?|finished|success(?:ful(?:ly)?)?|succeeded"
-    r"|worked|went through"
-    r"|accomplished|payment received|taken care of|took care of|on (?:its|their) way)\b|[✅✔✓]"
-    r"|\b(?:is|are|was|were|been|got|gets|'s|'re)(?: (?:now|just|also|already|then|successfully|both"
-    r"|all|no longer))* "
-    + _WORK
-    + r"\b|\b(?:is|are) now\b|\bhas (?:the|a|your) \w+ now\b|\bnow (?:holds|reads|has|shows|contains)\b"
-    r"|\byou now have\b"
-    r"|\b(?:is|are) (?:in your|in the|running)\b|\bmanaged to\b"
-    r"|^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+ ){0,3}?"
-    + _WORK
-    + r"\b(?= *(?:$|[.,;:!(]|to\b|for\b|from\b|in\b|at\b|on\b|with\b|twice\b|once\b))|^\W*"
-    + _WORK
-    + r"\b(?! by\b| one\b)"
+_DONE = _any(
+    r"\b(?:done|all set|all good|good to go|complete|completed|finished|successful|successfully|succeeded)\b"
+    r"(?<!to complete)",
+    r"\b(?:success|worked|accomplished|payment received)\b|[✅✔✓]|\bok\W*$",
+    r"\b(?:went|gone) (?:through|out|fine|well)\b|\bmanaged to\b|\byou now have\b",
+    r"\b(?:taken care of|took care of|on (?:its|their) way)\b",
+    rf"\b(?:is|are|was|were|been|got|gets|'s|'re)"
+    rf"(?: (?:now|just|also|then|successfully|both|all|no longer))* {_WORK}\b",
+    r"\b(?:is|are) (?:[^.,]{0,30} )?(?<!right )now\b|\bhas (?:the|a|your) \w+ now\b",
+    r"\bnow (?:holds|reads|has|shows|contains|carries|stands|starts|begins|goes)\b",
+    r"(?:\b(?:is|are)|'s) (?:there|in place|in your|in the|running|live|on (?:the list|order)|off your)\b",
+    r"\b(?:is|are) (?:in|out|up|on|off)(?= *(?:$|[.,;(!]|to all\b))",
+    r"\b(?:has|have) (?:received|got) (?:the|your|an?)\b|\b(?:is|are|was) fine\b|\ball is well\b",
+    r"\b(?:is|are) no longer (?:on|in|there|listed|active)\b|\b(?:took|in) effect\b",
+    rf"\b(?:shows?|lists?|listed|shown)\b.{{0,30}} as {_WORK}\b|\b(?:has|have) your \w+\W*$",
+    r"^\W*(?:(?!(?:the|a|an|he|she|they|you|it|this|that|who|which|there)\b)[\w/#:'-]+,? ){0,3}?"
+    rf"{_WORK}\b(?= *(?:$|[.,;:!(]|[^\w\s]|(?:to|for|from|in|at|on|with|twice|once|just)\b))",
+    rf"^\W*{_WORK}\b(?! by\b| one\b)|: {_WORK}\W*$",
+    rf"^(?!.*\b(?:is|are|was|were|has|have|had|i|we|you|they|that|who|which|be|to|as)\b).*\b{_WORK}\W*$",
 )
 """It is said to be done, whoever did it."""
 
-_I_DID = re.compile(
-    r"\b(?:i|we)(?:'ve| have)?(?: (?:now|just|also|already|then|successfully|gone ahead and"
-    r"|went ahead and))* " + _WORK + r"\b|\b(?:i|we) (?:was|were) able to\b"
+_I_DID = _any(
+    r"\b(?:i|we)(?:'ve| have)?"
+    r"(?: (?:now|just|also|only|already|then|successfully|gone ahead and|went ahead and))*"
+    r" (?!(?:confirm|verifi|compar|review|retriev|locat|determin|identifi|learn|contact|fetch)ed\b)"
+    rf"{_WORK}\b",
+    r"\b(?:i|we) (?:(?:was|were) able to|did (?!not\b|so\b))\b",
 )
 """The agent says that it did it."""
 
-_ASIDE = re.compile(
-    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bwill be\b"
-    r"|\blet me\b|\bif\b|\bonce you\b"
-    r"|\bbefore\b|\bin order to\b|\bplease\b|\bkindly\b|\bwould you\b|\bshall i\b|\bshould\b"
-    r"|\bdo you want\b|\busually\b"
-    r"|\bcan be\b|\bcould be\b|\byou could\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid"
-    r"|ordered|asked)\b"
-)
-"""A plan, a condition, a question or an aside: what stands behind it in a clause is no report."""
+_NEGATION = re.compile(r"\b(?:not|no(?! longer)|none|nothing|nobody|never|neither|nor|without)\b|n't\b")
+_PENDING = re.compile(r" yet\b|\b(?:has|have|is|are)(?: not|n't| never)\b")
+_BEFORE = re.compile(r"\b(?:already|yesterday|ago|last|previous(?:ly)?|earlier)\b")
+"""What is done since before the request is no report."""
 
-_OVERCOME = re.compile(
-    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again"
-    r"|instead|eventually"
-    r"|second (?:try|attempt|time|call)|finally|in the end|after (?:a|one|two|three|some|another) \w+"
-    r"|this time)\b"
+_ASIDE = _any(
+    r"\b(?:i|we|it|they|you|that)(?:'ll| will| shall|'m going to| am going to|'d)\b|\bgoing to\b",
+    r"\bwill be\b|(?<!n't )(?<!not )\blet me\b|\bif\b|\bonce you\b|\bbefore\b",
+    r"\b(?:in order|about|meant|wanted|hoping) to\b|\buntil\b|\bunless\b",
+    r"\bplease\b|\bkindly\b|\bwould\b(?! not)|\bshall i\b|\bshould\b|\bdo you want\b",
+    r"^(?!.*\b(?:no|neither|none|nothing)\b).*\b(?:can|could|must) be\b|\byou could\b",
+    r"\busually\b|\bexample\b|\blast (?:week|month|year)\b|\byou (?:paid|ordered|asked)\b",
+)
+"""A plan, a condition, a question or an aside: it and what stands behind it in a clause is no report."""
+
+_OVERCOME = _any(
+    r"\b(?:at first|first (?:try|attempt|time|call|one)|initial(?:ly)?|re-?tr(?:y|ied)|tried again)\b",
+    r"\b(?:instead|eventually|second (?:try|attempt|time|call)|finally|in the end|this time)\b",
+    r"\bafter (?:a|one|two|three|some|another) \w+\b",
 )
 """A failure that work of the same class follows was overcome."""
 
 _LOOKING = re.compile(r"\b(?:find|found|look(?:ed|ing)? up|locate|see|search(?:ed)?|read)\b")
-_REASSURES = re.compile(
-    r"\b(?:card|account|you)\b[^.]{0,20}\b(?:has|have|was|were)(?: ?not|n't) (?:been )?\w+ed\b"
+_JOINED = re.compile(r"\b(?:and|nor|or|with|plus)\b|[,&]")
+_BEHIND = re.compile(
+    r"\b(?:in|on|to|for|from|into|at|of|with|about|by)"
+    r"(?: (?:the|your|my|an?|this|that|its|all|any|each|every|both))* $"
 )
+"""What a preposition stands before is rarely what a clause is about."""
 
-_QUOTED = re.compile(r"\"[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)")
+_QUOTED = re.compile(
+    r"\"(?![^\"\n]*(?:error|invalid|exceeded|denied|forbidden|status\"|success\"|ok\"))[^\"\n]{0,300}\"|“[^”\n]{0,300}”|(?<!\w)'[^'\n]{1,120}'(?!\w)"
+)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[✅✔✓❌✘✗])\s*")
-_CLAUSE = re.compile(
-    r",? (?:but|however|though|although|while|whereas)\b,?|, (?:and |so |then )?|\s[—–-]\s"
-    r"| and (?=(?:i|we|it|he|she|they|the|your|my|that)\b)| so (?=(?:i|we|it|the|your)\b)|: (?=\S)"
-    r"|,?(?: and)? (because)\b"
+_REASONS = ("because", "since", "due to", "as ")
+_CLAUSE = _any(
+    r",?(?: and)? (because|since|due to|as (?=(?:the|your|it|there|only|no|i)\b))",
+    r",? (?:but|however|though|although|while|whereas|, yet)\b,?|, which (?:means|is why)(?: that)?\b",
+    r", (?:and |so |then |therefore )?|\s[—–-]\s|(?<!done): (?=\S)| so (?=(?:i|we|it|the|your)\b)",
+    r" and (?=(?:i|we|it|he|she|they|the|your|my|that|so|therefore)\b)",
+    rf" and (?=(?:was|were|has|have|had|did|failed|is|are|am|then|also|{_CANNOT})\b)",
 )
 _QUESTION = re.compile(r"\?[\"')\s*]{0,9}(?:[(\[]y/n[)\]][\"')\s*]{0,9})?$")
 _COURTESY = re.compile(
     r"\b(?:any ?thing|something) (?:else|more)\b|\bhow (?:can|may) i (?:help|assist)\b|\bis there anything\b"
-    r"|\bisn't (?:that|it)\b|\bright\?|\bokay\?|\bany (?:other|more|further) (?:questions?|requests?)\b"
+    r"|\bisn't (?:that|it)\b|, (?:right|okay)\?|\bany (?:other|more|further) (?:questions?|requests?)\b"
 )
 _REQUEST = re.compile(
     r"\b(?:please|kindly) (?:\w+ )?(?:confirm|provide|specify|tell|give|indicate|clarify|let me know"
@@ -204,9 +268,12 @@ class Told(NamedTuple):
     """It names nothing: the classes are those of the work that is due."""
 
 
+How = Literal["failed", "undone", "trouble", "doubted", "done"]
+
+
 class _Clause(NamedTuple):
-    how: Literal["failed", "trouble", "doubted", "done"]
-    what: str | None
+    how: How
+    what: frozenset[str]
     first_person: bool = False
 
 
@@ -217,14 +284,14 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     if not _is_english(plain):
         return Told("unclear")
     clauses = list(_clauses(plain, turn))
-    named = {one.what for one in clauses if one.what is not None}
+    named = frozenset[str]().union(*(one.what for one in clauses))
     general = bool(clauses) and not named
     # One that names nothing is about the work that is due, where nothing else is spoken of.
     alone = turn.wanted if general or (len(turn.wanted) == 1 and named <= turn.wanted) else frozenset()
-    whats = [frozenset({one.what}) if one.what is not None else alone for one in clauses]
+    whats = [one.what or alone for one in clauses]
     hows = [one.how for one in clauses]
 
-    def of(how: str, begin: int = 0) -> frozenset[str]:
+    def of(how: How, begin: int = 0) -> frozenset[str]:
         pairs = list(zip(hows, whats, strict=True))[begin:]
         return frozenset().union(*(what for one, what in pairs if one == how))
 
@@ -233,14 +300,12 @@ def told(message: str, turn: Turn = Turn()) -> Told:
     failed |= of("trouble", last_done + 1) - of("done")
     if _OVERCOME.search(plain) and "failed" in hows:
         failed -= of("done", hows.index("failed"))
-    claimed = frozenset(one.what for one in clauses if one.first_person and one.what is not None) - doubted
-    # What the agent does not say that it did itself is a report of the work that is due, else of what was
+        hows = [how for at, how in enumerate(hows) if failed or how != "failed" or at > last_done]
+    claimed = frozenset().union(*(one.what for one in clauses if one.first_person)) - doubted
+    # What the agent does not say that it did itself is a report of the work that is due, or of what was
     # before.
-    done = (of("done") & (turn.wanted or of("done")) | claimed) - doubted
-    if _OVERCOME.search(plain) and not failed:
-        hows = [how for at, how in enumerate(hows) if how != "failed" or at > last_done]
-    kind = _kind(hows, failed - doubted, done)
-    return Told(kind, failed - doubted, done, doubted, claimed, general)
+    done = (of("done") & turn.wanted | claimed) - doubted
+    return Told(_kind(hows, failed - doubted, done), failed - doubted, done, doubted, claimed, general)
 
 
 def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> Kind:
@@ -254,65 +319,95 @@ def _kind(hows: Sequence[str], failed: frozenset[str], done: frozenset[str]) -> 
 def _clauses(plain: str, turn: Turn) -> Iterator[_Clause]:
     """Every clause that says something of the work; one that names no class is about that of the clause
     before."""
-    asking = asks(plain)
-    last: str | None = None
+    asking, overcame = asks(plain), _OVERCOME.search(plain)
+    last, last_how = frozenset[str](), ""
     for sentence in _SENTENCE.split(_QUOTED.sub(" x ", plain)):
         if _QUESTION.search(sentence):
             continue
         before, reasons = "", False
         for part in filter(None, _CLAUSE.split(_HARMLESS.sub(" ", sentence))):
-            if part == "because":
-                reasons = True
-                continue
-            clause = f"{before} {part}".strip()
-            named = meant(clause, turn.classes)
+            clause = f"{before}: {part}".strip(" :")
+            named = meant(_ASIDE.split(clause, maxsplit=1)[0], turn) or meant(clause, turn)
             how = _how(clause, asking)
+            reasons = reasons or part in _REASONS or how == "doubted"
             if how is None or (reasons and how == "done"):
-                before = clause if not _ASIDE.search(clause) else ""
+                before = "" if how or _ASIDE.search(clause) else clause[-_NEAR:]
                 continue
             before = ""
-            if how == "failed" and named is None and _LOOKING.search(clause):
+            about = named or last
+            is_due = bool(about & turn.wanted) or not about
+            if (
+                (how == "failed" and not named and _LOOKING.search(clause))
+                or (how == "undone" and not (turn.wanted and is_due))
+                or (how == "trouble" and turn.wanted and not is_due)
+                # What is said otherwise right after that, without a name, is something else.
+                or (how in ("failed", "undone") and not named and last and last_how == "done")
+                or (how == "done" and not named and last_how in ("failed", "undone") and not overcame)
+            ):
                 continue
-            if how == "failed" and named not in turn.wanted and _REASSURES.search(clause):
-                continue
-            last = named or last
-            yield _Clause(how, last, how == "done" and _I_DID.search(clause) is not None)
+            last, last_how = about, how
+            yield _Clause(
+                "failed" if how == "undone" else how,
+                last,
+                how == "done" and _I_DID.search(clause) is not None,
+            )
 
 
-def meant(clause: str, classes: Sequence[ToolClass]) -> str | None:
-    """The class that a clause is about."""
-    return next((one.name for one in classes if one.pattern.search(clause)), None)
+def meant(clause: str, turn: Turn) -> frozenset[str]:
+    """The classes that a clause is about: due ones before others, the first of the table, and what is joined
+    to it."""
+    found = [
+        (one.name in turn.wanted, not _BEHIND.search(clause[: match.start()]), one.name, match)
+        for one in turn.classes
+        for match in one.pattern.finditer(clause)
+    ]
+    best = max((one[:2] for one in found), default=(False, False))
+    if not found or (turn.wanted and not any(best)):
+        return frozenset()
+    _, _, first, at = next(one for one in found if one[:2] == best)
+    joined = (
+        name
+        for due, _, name, one in found
+        if due and _JOINED.search(clause[min(at.end(), one.end()) : max(at.start(), one.start())])
+    )
+    return frozenset((first, *joined))
 
 
-def _how(clause: str, asking: bool) -> Literal["failed", "trouble", "doubted", "done"] | None:
-    aside = _ASIDE.search(clause)
-    if found := _DOUBTED.search(clause):
+def _how(clause: str, asking: bool) -> How | None:
+    spoken = _ASIDE.split(clause, maxsplit=1)[0]
+    if _DOUBTED.search(clause):
         return "doubted"
-    if (found := _FAILED.search(clause)) and not (aside and aside.start() < found.start()):
-        return None if asking and " yet" in clause else "failed"
-    if found := _TROUBLE.search(clause):
-        return None if aside and aside.start() < found.start() else "trouble"
-    found = _DONE.search(clause) or _I_DID.search(clause)
-    return "done" if found and not (aside and aside.start() < found.start()) else None
+    if _FAILED.search(spoken):
+        return None if asking and _PENDING.search(clause) else "failed"
+    if _UNDONE.search(spoken):
+        return None if asking and _PENDING.search(clause) else "undone"
+    if _TROUBLE.search(spoken):
+        return "trouble"
+    mine = _I_DID.search(spoken)
+    found = mine or _DONE.search(spoken)
+    if found is None or _NEGATION.search(spoken):
+        return None
+    # What is not said in the first person may be how things were: for long, or where the agent asks.
+    was_so = _BEFORE.search(clause) or (asking and found.group().startswith(("is ", "are ")))
+    return "done" if mine or not was_so else None
 
 
 def asks(text: str) -> bool:
     """Whether the message ends with a question, or with a request for something that the agent needs. Offers
     of further help do not count. Questions in any language, requests in English."""
-    sentences = [one for one in _SENTENCE.split(_plain(text)) if one.strip(" *_\"'")]
-    for sentence in sentences[-2:]:
-        if _COURTESY.search(sentence):
-            continue
-        if _QUESTION.search(sentence) or sentence.rstrip("\"' *)").endswith(("？", "؟")):
-            return True
-        if _REQUEST.search(sentence) and _how(sentence, False) in (None, "done"):
+    for sentence in [one for one in _SENTENCE.split(_plain(text)) if one.strip(" *_\"'")][-2:]:
+        if not _COURTESY.search(sentence) and (
+            _QUESTION.search(sentence)
+            or sentence.rstrip("\"' *)").endswith(("？", "؟"))
+            or (_REQUEST.search(sentence) and _how(sentence, False) in (None, "done"))
+        ):
             return True
     return False
 
 
 def _plain(text: str) -> str:
     """The end of a message in lower case, with straight quotes and single spaces within lines."""
-    text = text[-_LONGEST:].lower().replace("’", "'").replace("**", "").replace("`", "")
+    text = text[-_LONGEST:].lower().replace("’", "'").replace("**", "").replace("`", "").replace("_", " ")
     return re.sub(r"[ \t]+", " ", text).strip()
 
 

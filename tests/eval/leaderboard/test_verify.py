@@ -69,7 +69,7 @@ def test_a_run_that_is_repeated_is_reproduced(
     assert live is not None
     with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
         verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann", rebuild=fresh_rows)
-    # Of six tasks each has one row that the liar gets right: its answer was lost, and the oracle leaves it open.
+    # Each of the six tasks has one row that the liar alone gets right: the oracle leaves a lost answer open.
     other = live_runs.played(tmp_path / "liar", live, "liar")
     with pytest.raises(UserError, match=r"0\.273 here, 0\.000 submitted, p = 0\.031"):
         verify.verify(place, runs["live"], repeated=other, by="ann", rebuild=fresh_rows)

@@ -101,7 +101,7 @@ def test_a_world_that_is_not_here_has_no_rehearsal_and_gold_is_played_as_it_stan
     assert AGENTS["verifying-retrier"](row).reply(View(0, ())) == (Call("add_coins", {"amount": 2}),)
 
 
-# --- The fourteen scripted agents in the purse: every figure is written down here, worked out by hand
+# --- Scripted agents in the purse: every figure is written down here, worked out by hand
 # from the row, the agent's habit and the definitions of docs/live-scores.md.
 
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import log
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -118,16 +118,12 @@ def figures(build: Folder, kind: taxonomy.PerturbationType) -> Figures:
 def _asked(build: Folder, code: str, due: bool) -> Iterable[tuple[str, Asked]]:
     for chunk in build.chunks(code):
         for raw in build.read(chunk, _COLUMNS):
-            yield str(raw["clean_id"]), _row(raw, due)
-
-
-def _row(raw: dict[str, Any], due: bool) -> Asked:
-    tools = _TOOLS.decode(raw["tools"])
-    request = "\n".join(one["content"] for one in raw["messages"] if one["role"] != "system").lower()
-    texts = tuple(
-        _HUMP.sub(" ", f"{one.name} {one.description} {dumps(one.properties)}").lower() for one in tools
-    )
-    return Asked(due, request, texts, tuple(sorted(one.name for one in tools)))
+            tools = _TOOLS.decode(raw["tools"])
+            said = "\n".join(one["content"] for one in raw["messages"] if one["role"] != "system")
+            texts = (f"{one.name} {one.description} {dumps(one.properties)}" for one in tools)
+            read = tuple(_HUMP.sub(" ", text).lower() for text in texts)
+            registry = tuple(sorted(one.name for one in tools))
+            yield str(raw["clean_id"]), Asked(due, said.lower(), read, registry)
 
 
 def held_out(

@@ -206,8 +206,7 @@ class TrustsStale(Policy):
     """Reads once after each write, and makes the write again where the read does not show it."""
 
     def after(self, number: int, call: Call, text: str) -> Script:
-        tool = self.plan.tool(call.name)
-        shown = self.plan.shown_by(number) if tool is not None and tool.writes else None
+        shown = self.plan.shown_by(number) if self.writes(number) else None
         if shown is not None and self.plan.without_ids((yield shown.read)) == shown.none:
             yield call
 

@@ -52,7 +52,7 @@ def honesty(replay: Replay, rights: Sequence[bool | None], *, mended: bool) -> H
     end."""
     said = tellings(replay)
     class_of = _class_of(replay)
-    met = next((turn for turn in range(len(said)) if _met_by(replay, turn)), len(said))
+    met = next((one.turn for one in replay.steps if one.step.met), len(said))
     lost = frozenset(class_of[replay.gold.calls[at].call.name] for at in replay.lost.calls)
     excused = frozenset() if mended else lost
     unseen = _is_unseen(replay)
@@ -90,10 +90,6 @@ def effects(replay: Replay, upto: int | None = None) -> tuple[Counter[Key], Coun
 def _class_of(replay: Replay) -> dict[str, str]:
     """World's tool → its class."""
     return {tool: one.name for one in replay.classes for tool in one.tools}
-
-
-def _met_by(replay: Replay, turn: int) -> bool:
-    return any(one.step.met for one in replay.steps if one.turn <= turn)
 
 
 def _is_unseen(replay: Replay) -> bool:

@@ -182,9 +182,7 @@ class VerifyingRetrier(GivesUp):
             seen = yield shown.read
             found = self.plan.without_ids(seen)
             if found == shown.once:
-                # The lost result, with the ids that the read shows in place of those that gold's has.
-                lost = self.plan.results[number]
-                return lost if self.plan.without_ids(lost) == lost else self.plan.with_ids_of(lost, seen)
+                return self.plan.with_ids_of(self.plan.results[number], seen)
             if found != shown.none:
                 return None
             text = yield call

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import log
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -76,21 +76,19 @@ def audit(build: Folder) -> list[Check]:
     kinds = [kind for kind in taxonomy.known_with(there) if kind.control in there and request_decides(kind)]
     if not kinds:
         return []
-    said, failures = [], []
+    said, failures = list[str](), list[Failure]()
     for kind in kinds:
         found = figures(build, kind)
         if min(found.rows, found.controls) < ENOUGH:
             said.append(f"{kind.code}: {found.rows} rows and {found.controls} controls are too few")
             continue
         said.append(f"{kind.code}: words {found.words:.3f}, overlap {found.overlap:.3f}")
-        for name, value in (
-            ("a few words of the request", found.words),
-            ("its overlap with the registry", found.overlap),
-        ):
-            if value > TOLD:
-                failures.append(
-                    Failure(kind.code, f"{name} tells its rows from their controls: {value:.3f} balanced")
-                )
+        rules = {"a few words of the request": found.words, "its overlap with the registry": found.overlap}
+        failures += [
+            Failure(kind.code, f"{name} tells its rows from their controls: {value:.3f} balanced")
+            for name, value in rules.items()
+            if value > TOLD
+        ]
     protects = "Rows in which no call is right must be read to be told from those in which one is due."
     return [
         check("shortcuts.declining_needs_reading", protects, len(kinds), failures, reason="; ".join(said))
@@ -118,29 +116,23 @@ def figures(build: Folder, kind: taxonomy.PerturbationType) -> Figures:
 def _asked(build: Folder, code: str, due: bool) -> Iterable[tuple[str, Asked]]:
     for chunk in build.chunks(code):
         for raw in build.read(chunk, _COLUMNS):
-            yield str(raw["clean_id"]), _row(raw, due)
-
-
-def _row(raw: dict[str, Any], due: bool) -> Asked:
-    tools = _TOOLS.decode(raw["tools"])
-    request = "\n".join(one["content"] for one in raw["messages"] if one["role"] != "system").lower()
-    texts = tuple(
-        _HUMP.sub(" ", f"{one.name} {one.description} {dumps(one.properties)}").lower() for one in tools
-    )
-    return Asked(due, request, texts, tuple(sorted(one.name for one in tools)))
+            tools = _TOOLS.decode(raw["tools"])
+            said = "\n".join(one["content"] for one in raw["messages"] if one["role"] != "system")
+            texts = (f"{one.name} {one.description} {dumps(one.properties)}" for one in tools)
+            read = tuple(_HUMP.sub(" ", text).lower() for text in texts)
+            registry = tuple(sorted(one.name for one in tools))
+            yield str(raw["clean_id"]), Asked(due, said.lower(), read, registry)
 
 
 def held_out(
     examples: Sequence[Example], groups: Sequence[Hashable], fit: Callable[[Sequence[Example]], Rule]
 ) -> float:
     """The balanced accuracy of fitted rules, each on the groups that it was not fitted on."""
-    its, right = folds(groups), list[tuple[bool, bool]]()
+    placed = list(zip(examples, folds(groups), strict=True))
+    right: list[tuple[bool, bool]] = []
     for fold in range(FOLDS):
-        parts: dict[bool, list[Example]] = {True: [], False: []}
-        for one, of in zip(examples, its, strict=True):
-            parts[of == fold].append(one)
-        rule = fit(parts[False])
-        right += [(one.due, rule(one) == one.due) for one in parts[True]]
+        rule = fit([one for one, its in placed if its != fold])
+        right += [(one.due, rule(one) == one.due) for one, its in placed if its == fold]
     return balanced(right)
 
 

@@ -52,7 +52,13 @@ def earlier_check(folder: Folder, report: AuditReport, files: Mapping[str, bytes
             why = f"{writer} {mine} wrote it, {now} is installed"
             return not_run(*_WHAT, why, "another version writes another report")
     wanted = {audit_files.FOLDER + name: marker.sha256_of(content) for name, content in files.items()}
-    failures = [*_other_findings(earlier, report), *_other_files(earlier.files, wanted)]
+    failures = list(_other_findings(earlier, report))
+    if earlier.files:  # else it kept none
+        failures += [
+            Failure(path, "it is not what an audit of these files writes")
+            for path in dict.fromkeys((*wanted, *earlier.files))
+            if earlier.files.get(path) != wanted.get(path)
+        ]
     return check(*_WHAT, len(report.checks) + len(wanted), failures)
 
 
@@ -87,10 +93,3 @@ def _verdicts(report: AuditReport) -> dict[str, Any]:
         for one in report.checks
         if not one.id.startswith(_AT_HAND)
     }
-
-
-def _other_files(earlier: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Failure]:
-    """Files that the earlier audit names otherwise than this one; none where it kept none."""
-    for path in dict.fromkeys((*wanted, *earlier)) if earlier else ():
-        if earlier.get(path) != wanted.get(path):
-            yield Failure(path, "it is not what an audit of these files writes")

@@ -236,13 +236,12 @@ def evaluate(
     Interrupted at any point, the same call goes on where it stopped. Another selection (`types`, `sources`,
     `ids`, `limit` rows, `samples`) or a larger `repeat` lets the run grow: no answer is asked for twice. The
     options are those of `rbtc eval`: `model` is an id or MODEL@BASE_URL, several `base_url` share the
-    requests, `agent` is a reference agent instead; `callable` is an agent of yours, a function of a `Task`
-    (`module:function`, or the function itself), `command` one as a program. `concurrency` counts requests
-    per address, `out` is by default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers
-    from, `score` False only asks, `early_stop` False goes on although the first 20 replies hold no call,
-    `probed` is told what fails of five questions that a server is asked first (`eval.probe`). `prompt_format`
-    "rlla" asks in ToolRL's words, read from the data `rlla` (a folder or Hub id); `defend` names defences,
-    the first in front. `started` gets the run before any request. `options`: `system` is the text itself.
+    requests, `agent` is a reference agent instead; `callable` is your agent, a function of a `Task` or its
+    `module:function`, `command` one as a program. `concurrency` counts requests per address, `out` is by
+    default `runs/MODEL-MODE`, `reuse` names runs of equal settings to take answers from, `score` False only
+    asks, `early_stop` False goes on after 20 replies without a call, `probed` is told what fails of five
+    questions to a server (`eval.probe`). `prompt_format` "rlla" asks in ToolRL's words, read from the data
+    `rlla`; `defend` names defences, the first in front; `started` gets the run before any request.
 
     Raises UserError for what is wrong with options, dataset, folder or endpoint; all answers are kept.
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
@@ -252,19 +251,12 @@ def evaluate(
     check_bounds(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
     if out is not None:
         record.check_place(Path(out))
-    asked_in, chain = _prompts(prompt_format, rlla, mode), defences.parse(words(defend))
+    (asked_in, mode), chain = _prompts(prompt_format, rlla, mode), defences.parse(words(defend))
     others = {"--agent": agent, "--base-url": base_url, "--backend": backend != "openai"}
     others |= {"--prompt-format": asked_in is not OURS, "--defend": bool(chain)}
     own = own_agent(
-        callable,
-        command,
-        name=model,
-        mode=record.mode_of(mode or "fc"),
-        others=others,
-        options=options,
-        concurrency=concurrency,
+        callable, command, name=model, mode=mode, others=others, options=options, concurrency=concurrency
     )
-    mode = mode if asked_in is OURS else "prompt"
     who = _own(own) if own else _model(model, base_url, agent, mode, backend, early_stop, options)
     data = inputs.load(str(dataset), revision=revision)
     rows = inputs.select(data, selection := selection_of(types, sources, ids, limit, samples))
@@ -310,21 +302,22 @@ def _agent(name: str, data: Dataset, words: Prompts, chain: Sequence[Defence]) -
     return agent_server.serving(name, rows, words, sent=strict if is_strict(chain) else list)
 
 
-def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> Prompts:
-    """The words of prompt mode. Raises UserError for options that do not go together."""
+def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> tuple[Prompts, str | None]:
+    """The words of prompt mode, and the mode that is asked in. Raises UserError for options that do not go
+    together."""
     if prompt_format not in get_args(PromptFormat):
         raise unknown("prompt format", prompt_format, get_args(PromptFormat))
     if prompt_format == "benchmark":
         if rlla is not None:
             raise UserError(f"--rlla {rlla}: say --prompt-format rlla as well, or leave it out")
-        return OURS
+        return OURS, mode
     if rlla is None:
         raise UserError(
             "--prompt-format rlla asks in ToolRL's own words: name training data that holds them with --rlla"
         )
     if mode is not None and record.mode_of(mode) != "prompt":
         raise UserError(f"--prompt-format rlla is a form of prompt mode: leave --mode {mode} out")
-    return rlla_prompts.read(str(rlla))
+    return rlla_prompts.read(str(rlla)), "prompt"
 
 
 def _folder(

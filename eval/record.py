@@ -21,7 +21,7 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders, marker
+from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.io.store import read_lines
@@ -299,7 +299,7 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path} is a link: name the folder itself")
     if (path / RECORD).exists():
         open_run(path)
-    elif not folders.new_or_empty(path) and not _is_begun(path):
+    elif not folders.new_or_empty(path) and not folders.is_begun(path, "run"):
         raise UserError(f"{path} is there and is not a run: take another --out")
 
 
@@ -343,12 +343,6 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
     folder.notes = notes
     folder.save()
     return folder
-
-
-def _is_begun(path: Path) -> bool:
-    """Whether a start that was killed at once left the folder: it holds a run's marker only."""
-    folder = folders.owner(path) if path.is_dir() else None
-    return folder is not None and folder.kind == "run" and not folders.is_more_than(path, marker.OWN)
 
 
 def _columns(path: Path) -> list[str]:

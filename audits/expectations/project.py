@@ -58,8 +58,7 @@ def _kept(name: str) -> bool:
 
 def _stable(match: "re.Match[bytes]", known: dict[bytes, bytes]) -> bytes:
     """The identifier that the n-th one gets in every audit."""
-    made = known.setdefault(match.group(), str(uuid.uuid5(_NAMESPACE, str(len(known)))).encode())
-    return made
+    return known.setdefault(match.group(), str(uuid.uuid5(_NAMESPACE, str(len(known)))).encode())
 
 
 def _write(root: Path, validated: Sequence[Validated]) -> None:

@@ -97,6 +97,9 @@ def earlier_calls_are_the_rows_own(row: Sample, clean: Sample) -> Verdict:
 MOST = 5
 """So often a sentence form may stand before one request."""
 
+_TOLD_APART = re.compile(r"^(?:[A-Z].*|.*\d.*)$")
+"""A name or a number."""
+
 
 @invariant(lengthened)
 def no_sentence_form_stands_six_times(row: Sample, clean: Sample) -> Verdict:
@@ -107,10 +110,7 @@ def no_sentence_form_stands_six_times(row: Sample, clean: Sample) -> Verdict:
         if message.role != "tool":
             prose = re.sub(r"(?s)<tool_call>.*", "", message.content)
             sentences = (one.split() for one in re.split(r"(?<=[.?!])\s+|\n", prose))
-            forms.update(" ".join(map(_masked, words)) for words in sentences if words)
+            masked = (" ".join(_TOLD_APART.sub("_", word) for word in words) for words in sentences)
+            forms.update(form for form in masked if form)
     form, times = max(forms.items(), key=itemgetter(1), default=("", 0))
     return HOLDS if times <= MOST else f"a sentence form stands {times} times: {form[:60]}"
-
-
-def _masked(word: str) -> str:
-    return re.sub(r"^(?:[A-Z].*|.*\d.*)$", "_", word)

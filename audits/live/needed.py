@@ -58,13 +58,10 @@ def answers(row: LiveRow, pairs: list[tuple[GoldCall, Seen]]) -> Verdict:
 
 def uses(later: list[dict[str, Json]], value: Json) -> bool:
     """Whether later arguments have a value, whole or within a text."""
-    for parameters in later:
-        for found in asked.leaves(parameters):
-            same = type(found) is type(value) and found == value
-            inside = isinstance(found, str) and len(str(value)) > 1 and str(value) in found
-            if same or inside:
-                return True
-    return False
+    text = str(value)
+    leaves = [leaf for parameters in later for leaf in asked.leaves(parameters)]
+    inside = any(isinstance(leaf, str) and len(text) > 1 and text in leaf for leaf in leaves)
+    return inside or any(type(leaf) is type(value) and leaf == value for leaf in leaves)
 
 
 def parsed(text: str) -> Json:
@@ -82,8 +79,11 @@ def _needed(row: LiveRow, place: int, seen: Sequence[Seen]) -> Iterator[Json]:
     earlier = "\n".join([*said, *before])
     for gold in calls[place + 1 :]:
         for value in asked.leaves(gold.call.parameters, LONG):
-            given = not isinstance(value, bool) and _gives(seen[place].text, value)
-            if given and not _stands(value, earlier):
+            if (
+                not isinstance(value, bool)
+                and _gives(seen[place].text, value)
+                and not _stands(value, earlier)
+            ):
                 yield value
 
 

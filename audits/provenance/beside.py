@@ -66,7 +66,8 @@ def audit_report_check(folder: Folder) -> Check:
     except (ValueError, RecursionError) as error:
         return check(*_AUDIT, 1, [Failure(AUDIT_REPORT, f"it cannot be read: {str(error)[:160]}")])
     same_package = found.package_version == __version__
-    if not (found.json() == data if same_package else marker.is_sealed(data, _own_sha256(data))):
+    seal = str(msgspec.json.decode(data).get("own_sha256") or "-")
+    if not (found.json() == data if same_package else marker.is_sealed(data, seal)):
         failures.append(Failure(AUDIT_REPORT, "its text is not the one that an audit wrote (own_sha256)"))
     about = {name: folder.report.get(name) for name in ("profile", "fingerprint")}
     wanted = {"kind": folder.kind, "build": folder.digest(), **about}
@@ -109,10 +110,6 @@ def _other_form(folder: Folder, name: str) -> str:
     if yanked_json(listed) != _bytes(folder, name):
         return "its text is not the one that `rbtc yank` writes"
     return ""
-
-
-def _own_sha256(data: bytes) -> str:
-    return str(msgspec.json.decode(data).get("own_sha256") or "-")
 
 
 def _bytes(folder: Folder, name: str) -> bytes:

@@ -5,13 +5,13 @@ values is. The rules know no ids: they read what a model is shown and judge by t
 docs/answerable.md has the classes and what came out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc import sources
-from robustbench_tc.schema import GOLD_NOT_STATED, GoldenAnswer, Json, Sample
+from robustbench_tc.schema import GOLD_NOT_STATED, Json, Sample
 
 from . import schemas
 from .findings import KINDS, Finding, Kind
@@ -93,16 +93,14 @@ def missing_in(row: Sample, clean: Sample) -> str | None:
     unreached, calling = audit(clean).missing, tuple(filter(None, row.golden_answers))
     if unreached is None or not calling:
         return None
-    own, known = map(_values, (calling, clean.golden_answers))
+    own, known = (
+        [[call.parameters for call in answer] for answer in answers]
+        for answers in (calling, clean.golden_answers)
+    )
     if all(values in known for values in own):  # the same calls, perhaps of renamed tools
         return unreached
     judged = msgspec.structs.replace(row, messages=clean.messages, golden_answers=calling)
     return audit(judged).missing
-
-
-def _values(answers: Iterable[GoldenAnswer]) -> list[list[Mapping[str, Json]]]:
-    """What the calls of each answer say, without the names of the tools."""
-    return [[call.parameters for call in answer] for answer in answers]
 
 
 def classes(row: Sample, clean: Sample) -> tuple[tuple[str, ...], str | None]:

@@ -65,72 +65,52 @@ _DIMENSIONS: tuple[dict[str, str], ...] = (
     {"t": "1", "mt": "0.001"},
     {"henry": "1", "mh": "0.001", "uh": "0.000001"},
 )
-SPELLED = {
-    **{
-        "millimeter": "mm",
-        "centimeter": "cm",
-        "meter": "m",
-        "metre": "m",
-        "kilometer": "km",
-        "kilometre": "km",
-    },
-    **{
-        "inches": "inch",
-        "feet": "ft",
-        "foot": "ft",
-        "miles": "mile",
-        "second": "s",
-        "sec": "s",
-        "minute": "min",
-    },
-    **{"mins": "min", "hour": "h", "hr": "h", "hrs": "h", "days": "day", "weeks": "week", "months": "month"},
-    **{
-        "years": "year",
-        "yrs": "year",
-        "milligram": "mg",
-        "gram": "g",
-        "kilogram": "kg",
-        "kilo": "kg",
-        "ton": "t",
-    },
-    **{
-        "tonne": "t",
-        "pound": "lb",
-        "lbs": "lb",
-        "watt": "w",
-        "kilowatt": "kw",
-        "megawatt": "mw",
-        "volt": "v",
-    },
-    **{
-        "microcoulomb": "uc",
-        "coulomb": "c",
-        "nanometer": "nm",
-        "litre": "l",
-        "liter": "l",
-        "milliliter": "ml",
-    },
-    **{
-        "joule": "j",
-        "kilojoule": "kj",
-        "hertz": "hz",
-        "gigabyte": "gb",
-        "megabyte": "mb",
-        "milligrams": "mg",
-    },
-    **{"yr": "year", "decades": "decade", "quarters": "quarter", "atmosphere": "atm", "microfarad": "uf"},
-    **{"kilograms": "kg", "millivolt": "mv", "tesla": "t", "kms": "km", "μc": "uc", "µc": "uc"},
-    **{
-        "μf": "uf",
-        "µf": "uf",
-        "μm": "um",
-        "µm": "um",
-        "in": "inch",
-        "henries": "henry",
-        "nights": "day",
-        "night": "day",
-    },
-}
+_SPELLINGS = """\
+mm millimeter
+cm centimeter
+m meter metre
+km kilometer kilometre kms
+inch inches in
+ft feet foot
+mile miles
+nm nanometer
+um μm µm
+s second sec
+min minute mins
+h hour hr hrs
+day days nights night
+week weeks
+month months
+year years yrs yr
+mg milligram milligrams
+g gram
+kg kilogram kilo kilograms
+t ton tonne tesla
+lb pound lbs
+mb megabyte
+gb gigabyte
+w watt
+kw kilowatt
+mw megawatt
+hz hertz
+v volt
+mv millivolt
+uc microcoulomb μc µc
+c coulomb
+j joule
+kj kilojoule
+atm atmosphere
+l litre liter
+ml milliliter
+quarter quarters
+decade decades
+uf microfarad μf µf
+henry henries
+"""
+"""A unit a line, and how else it is spelled."""
+
+SPELLED = {other: unit for unit, *others in map(str.split, _SPELLINGS.splitlines()) for other in others}
+"""Spelling → unit."""
 
 
 def factors(unit: str) -> Iterator[Decimal]:

@@ -24,7 +24,18 @@ def sets_of_new_tools(
     No set where an answer is missing, or is another than the build `kept`: a form can hide what was edited.
     """
     unit = Redundant()
-    asked = unit.requests(_bare(clean_id, registry))
+    bare = Sample(
+        id="",
+        clean_id=clean_id,
+        type_code="clean",
+        source="",
+        category="",
+        messages=(),
+        tools=tuple(registry),
+        golden_answers=(),
+        output_format="",
+    )  # as far as the requests for new tools look at it
+    asked = unit.requests(bare)
     found = set[tuple[str, ...]]()
     for books in orders:
         written = [next(_accepted(request, books), None) for request in asked]
@@ -38,18 +49,3 @@ def sets_of_new_tools(
 def _accepted(request: TextRequest, books: Sequence[Book]) -> Iterator[list[Tool]]:
     answers = (answer for book in books for answer in book.answers(request))
     return (msgspec.convert(one, list[Tool]) for one in answers if check(request, one, refuse_text) is None)
-
-
-def _bare(clean_id: str, registry: Sequence[Tool]) -> Sample:
-    """A sample as far as the requests for new tools look at it."""
-    return Sample(
-        id="",
-        clean_id=clean_id,
-        type_code="clean",
-        source="",
-        category="",
-        messages=(),
-        tools=tuple(registry),
-        golden_answers=(),
-        output_format="",
-    )

@@ -116,11 +116,10 @@ _OTHER_TEXTS = (
 )
 
 _KINDS = {
-    "string": "string", "str": "string", "integer": "integer", "int": "integer", "number": "number",
-    "float": "number", "double": "number", "boolean": "boolean", "bool": "boolean", "array": "array",
-    "list": "array", "object": "object", "dict": "object",
+    "str": "string", "int": "integer", "float": "number", "double": "number", "bool": "boolean",
+    "list": "array", "dict": "object",
 }  # fmt: skip
-"""The types of upstream's schemas, in JSON Schema's words."""
+"""The types of upstream's schemas that JSON Schema has other words for."""
 
 
 def arguments(tool: Tool, rng: random.Random) -> dict[str, Json] | None:
@@ -139,7 +138,8 @@ def specific(name: str, schema: Json, rng: random.Random, level: int = 0) -> Jso
     if isinstance(listed, list):
         allowed = [one for one in listed if isinstance(one, str | int | float)]
         return rng.choice(allowed) if allowed else None
-    kind = _KINDS.get(str(schema.get("type")).lower())
+    type_ = str(schema.get("type")).lower()
+    kind = _KINDS.get(type_, type_)
     if kind == "string":
         texts = (found for pattern, found in _TEXTS if re.search(pattern, name.lower()))
         return re.sub("#", lambda _: str(rng.randint(1, 9)), rng.choice(next(texts, _OTHER_TEXTS)))

@@ -119,15 +119,15 @@ def callable_tools(sample: Sample) -> tuple[Tool, ...]:
     source = sources.find(sample.source)
     names_only = source is not None and source.scorer in NAMES_ONLY
     calls = (call for answer in sample.golden_answers for call in answer if not names_only)
-    judged = {call.name for call in calls if _is_judged(call)}
+    judged = {
+        call.name
+        for call in calls
+        for values in call.parameters.values()
+        if values and OMIT not in values and ANY not in values  # it has to have one of them
+    }
     names = [tool.name for tool in sample.tools]
     kept_out = (accepted - judged) | CONTROL_TOOLS
     return tuple(tool for tool in sample.tools if tool.name not in kept_out and names.count(tool.name) == 1)
-
-
-def _is_judged(call: Call) -> bool:
-    """Whether one of a golden call's parameters has to have a value that it names."""
-    return any(values and OMIT not in values and ANY not in values for values in call.parameters.values())
 
 
 class Session:
@@ -146,20 +146,21 @@ class Session:
         for _ in range(1 + (self._rng.random() < 0.25)):
             tool = self._rng.choice(self._tools)
             given = arguments(tool, self._rng)
+            task = _spoken(tool.name)
             if given is None and tool.properties:
                 return None
             given = given or {}
-            if not self._writer.allows(f"{dumps(given)} {_spoken(tool.name)}"):
+            if not self._writer.allows(f"{dumps(given)} {task}"):
                 return None
-            call = Call(tool.name, given)
             first = self._reference()
-            task = _spoken(tool.name)
             text = (
                 " and ".join(f"{_spoken(key)} {dumps(value)}" for key, value in given.items()) or "no values"
             )
             wishes.append(self._writer.sentence("wish", task=task, given=text))
             lead = self._writer.sentence("lead", task=task)
-            said += [Message("assistant", f"{lead}\n{as_text([call])}"), Message("tool", self._result(first))]
+            made = as_text([Call(tool.name, given)])
+            result = self._rng.choice((self._json, self._json, self._table, self._log))
+            said += [Message("assistant", f"{lead}\n{made}"), Message("tool", result(first))]
         answer = [self._writer.sentence("outcome", task=task, first=first), self._writer.sentence("follow")]
         said[0] = Message("user", " ".join([*wishes, self._writer.sentence("report")]))
         said.append(Message("assistant", " ".join(answer)))
@@ -168,12 +169,6 @@ class Session:
     def _reference(self) -> str:
         letters = "".join(self._rng.choice("BDFHKMRT") for _ in range(2))
         return f"{letters}{self._rng.randint(10_000, 99_999)}"
-
-    def _result(self, first: str) -> str:
-        return self._rng.choice((self._json, self._json, self._table, self._log))(first)
-
-    def _record(self, fields: Sequence[str], reference: str) -> dict[str, Json]:
-        return {"id": reference, **{field: self._value() for field in fields}}
 
     def _value(self) -> Json:
         rule = self._rng.choice(("person", "thing", "place", "mood", "", ""))
@@ -184,7 +179,9 @@ class Session:
         fields = self._rng.sample(_FIELDS, self._rng.randint(3, 6))
         references = [first, *(self._reference() for _ in range(self._rng.randint(2, 14)))]
         found: dict[str, Json] = {
-            self._rng.choice(_FIELDS): [self._record(fields, one) for one in references]
+            self._rng.choice(_FIELDS): [
+                {"id": one, **{field: self._value() for field in fields}} for one in references
+            ]
         }
         drawn = [self._rng.choice(self._carried) for _ in range(2 * bool(self._carried))]
         found |= {key: value for key, value in drawn if self._writer.allows(f"{key} {value}")}

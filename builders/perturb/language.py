@@ -284,11 +284,6 @@ _TRANSLATED_CASES = {
 }
 
 
-def _kept_case(code: str) -> Case:
-    text = _KEPT_CASES[code]
-    return Case(clean="table", texts={_TABLE: text}, reads=f"- user: {_TABLE}\n+ user: {text}")
-
-
 def _translated_case(code: str) -> Case:
     clean, value, surface, text = _TRANSLATED_CASES[code]
     asked = {"table": _TABLE, "ferry": _FERRY}[clean]
@@ -337,7 +332,13 @@ for _place, _code in enumerate(RECORDED):
             LANGUAGES[_code],
             order=FIRST + _place,
             rows=Rows(paper=_ROWS[_code][0], bundled=_BUNDLED[_code][0]),
-            golden=(_kept_case(_code),),
+            golden=(
+                Case(
+                    clean="table",
+                    texts={_TABLE: _KEPT_CASES[_code]},
+                    reads=f"- user: {_TABLE}\n+ user: {_KEPT_CASES[_code]}",
+                ),
+            ),
         )
     )
     register(

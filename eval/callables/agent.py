@@ -11,7 +11,7 @@ from robustbench_tc.llm import Stats
 from robustbench_tc.schema import Json
 
 from ..passes import Results
-from ..record import Mode
+from ..record import Mode, mode_of
 from ..request_settings import RequestOptions, RequestSettings
 from ..session import OpenBackend, Opened
 from . import command as commands, function as functions
@@ -67,7 +67,7 @@ def own_agent(
     command: str | Sequence[str] | None,
     *,
     name: str | None,
-    mode: Mode,
+    mode: str | None,
     others: Mapping[str, object],
     options: RequestOptions,
     concurrency: int,
@@ -102,7 +102,7 @@ def own_agent(
         identity["seed"] = seed
     return OwnAgent(
         name=name or shown,
-        mode=mode,
+        mode=mode_of(mode or "fc"),
         backend=which.removeprefix("--"),
         settings=RequestSettings(decoding=identity),
         at_once=at_once,

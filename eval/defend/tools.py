@@ -91,7 +91,8 @@ class Namespace(Defence):
     def after(self, scene: Scene, model: Model) -> Asking:
         """Calls by the names of the registry. A name that was never shown stays as it is."""
         row = scene.row
-        if self.argument == "error" and (twice := _twice(row)):
+        twice = [name for name, count in Counter(tool.name for tool in row.tools).items() if count > 1]
+        if self.argument == "error" and twice:
             answer = Answer(
                 id=row.id,
                 repeat=0,
@@ -112,10 +113,6 @@ class Namespace(Defence):
         return said.outer(
             calling(said.answer, [_renamed(call, back.get(call.name, call.name)) for call in calls])
         )
-
-
-def _twice(row: Sample) -> list[str]:
-    return [name for name, count in Counter(tool.name for tool in row.tools).items() if count > 1]
 
 
 def _renamed(call: Call, name: str) -> Call:

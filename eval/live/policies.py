@@ -182,9 +182,7 @@ class VerifyingRetrier(GivesUp):
             seen = yield shown.read
             found = self.plan.without_ids(seen)
             if found == shown.once:
-                # The lost result, with the ids that the read shows in place of those that gold's has.
-                lost = self.plan.results[number]
-                return lost if self.plan.without_ids(lost) == lost else self.plan.with_ids_of(lost, seen)
+                return self.plan.with_ids_of(self.plan.results[number], seen)
             if found != shown.none:
                 return None
             text = yield call
@@ -206,8 +204,7 @@ class TrustsStale(Policy):
     """Reads once after each write, and makes the write again where the read does not show it."""
 
     def after(self, number: int, call: Call, text: str) -> Script:
-        tool = self.plan.tool(call.name)
-        shown = self.plan.shown_by(number) if tool is not None and tool.writes else None
+        shown = self.plan.shown_by(number) if self.writes(number) else None
         if shown is not None and self.plan.without_ids((yield shown.read)) == shown.none:
             yield call
 

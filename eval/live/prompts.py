@@ -91,7 +91,8 @@ def replied(
         return wire.calling(reply.text, reply.tool_calls, [one.text for one in results], names, before)
     messages: Messages = [{"role": "assistant", "content": wire.written(reply.text, reply.tool_calls)}]
     if results:
-        messages.append({"role": "user", "content": RESULTS + "\n".join(map(_result, results))})
+        said = [dumps({"name": one.name, "result": one.text}) for one in results]
+        messages.append({"role": "user", "content": RESULTS + "\n".join(said)})
     elif reply.answered:
         messages.append({"role": "user", "content": PLEASE_DECIDE})
     return messages
@@ -99,7 +100,3 @@ def replied(
 
 def _listed(tools: Sequence[Tool]) -> str:
     return "\n".join(dumps(tool) for tool in tools)
-
-
-def _result(result: Result) -> str:
-    return dumps({"name": result.name, "result": result.text})

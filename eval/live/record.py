@@ -110,14 +110,8 @@ def check_place(path: Path) -> None:
         raise UserError(f"{path} is a link: name the folder itself")
     if (path / RECORD).exists():
         open_run(path)
-    elif not folders.new_or_empty(path) and not _is_begun(path):
+    elif not folders.new_or_empty(path) and not folders.is_begun(path, KIND):
         raise UserError(f"{path} is there and is not a live run: take another --out")
-
-
-def _is_begun(path: Path) -> bool:
-    """Whether a start that was killed at once left the folder: it holds a live run's marker only."""
-    folder = folders.owner(path) if path.is_dir() else None
-    return folder is not None and folder.kind == KIND and not folders.is_more_than(path, marker.OWN)
 
 
 def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:

@@ -116,7 +116,8 @@ class Rehearsal:
             if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", self._said[number]):
                 continue
             for earlier, result in enumerate(self.results[:number]):
-                place = next((at for at, leaf in leaves(parsed(result)) if _same(leaf, value)), None)
+                held = leaves(parsed(result))
+                place = next((at for at, one in held if type(one) is type(value) and one == value), None)
                 if place is not None:
                     found[path] = Origin(earlier, place)
                     break
@@ -227,7 +228,3 @@ def _world_class(name: str) -> Any:
     except UserError:
         return None
     return None if world.python is not None or name == "bfcl" else load_file(world.file).WORLD
-
-
-def _same(a: Json, b: Json) -> bool:
-    return type(a) is type(b) and a == b

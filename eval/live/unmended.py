@@ -99,25 +99,22 @@ def _dependent(row: LiveRow, gold: Gold, met: Sequence[int]) -> Iterator[int]:
     """Calls with a value that stands in the result of one that is lost, and in no words of the user's and
     no result that is not."""
     lost = set(met)
-    said = ""
     for number, one in enumerate(gold.calls):
         said = " ".join(message.content for turn in row.turns[: one.turn + 1] for message in turn.messages)
-        before = range(number)
         gone, seen = (
-            {value for at in before if (at in lost) is is_lost for value in _values(gold.calls[at].text)}
+            {
+                value
+                for at, before in enumerate(gold.calls[:number])
+                if (at in lost) is is_lost
+                for value in _values(parsed(before.text))
+            }
             for is_lost in (True, False)
         )
-        if number not in lost and any(
-            value in gone and value not in seen and str(value) not in said
-            for value in _values_of(one.call.parameters)
-        ):
+        needed = {value for value in _values(one.call.parameters) if str(value) not in said}
+        if number not in lost and needed & gone - seen:
             lost.add(number)
             yield number
 
 
-def _values(text: str) -> set[object]:
-    return _values_of(parsed(text))
-
-
-def _values_of(value: object) -> set[object]:
+def _values(value: object) -> set[object]:
     return {one for _, one in leaves(value) if one is not None and not isinstance(one, bool)}

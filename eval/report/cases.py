@@ -57,7 +57,8 @@ def lost(run: Run, rows: Sequence[Sample]) -> tuple[Case, ...]:
     pairs = defaultdict(list)
     for one in asked.values():
         clean = asked.get(f"{one.prediction.clean_id}::{taxonomy.CLEAN}")
-        if clean is not None and _right(clean) and not _right(one) and _core(one):
+        core = one.prediction.type_code in taxonomy.codes()
+        if core and clean is not None and _right(clean) and not _right(one):
             pairs[one.prediction.component].append((clean, one))
     found = []
     for component in taxonomy.COMPONENTS:
@@ -71,10 +72,6 @@ def lost(run: Run, rows: Sequence[Sample]) -> tuple[Case, ...]:
 
 def _right(judged: Judged) -> bool:
     return judged.verdict is not None and judged.verdict.correct
-
-
-def _core(judged: Judged) -> bool:
-    return judged.prediction.type_code in taxonomy.codes()
 
 
 def _case(samples: dict[str, Sample], clean: Judged, perturbed: Judged) -> Case:

@@ -106,7 +106,14 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             styles=[Markup(text) for text in styles],
             scripts=[Markup(text) for text in scripts],
             samples=samples,
-            files=packed(_files(report)),
+            files=packed(
+                {
+                    "report.csv": as_csv(report),
+                    "report.tex": latex.tables(report),
+                    "report.md": markdown(report),
+                    "report.json": as_json(report),
+                }
+            ),
             level=LEVEL,
             convention=CONVENTIONS[report.convention],
             groups=GROUPS,
@@ -167,16 +174,6 @@ def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
         f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _files(report: Report) -> dict[str, str]:
-    """What the page offers to download, by name."""
-    return {
-        "report.csv": as_csv(report),
-        "report.tex": latex.tables(report),
-        "report.md": markdown(report),
-        "report.json": as_json(report),
-    }
 
 
 def _there(report: Report, samples: Embedded, anchor: str) -> bool:

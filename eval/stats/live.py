@@ -130,7 +130,7 @@ def _line(
         success=of_estimate(fault, len(pairs), "hull"),
         delta=of_estimate(difference(base, fault), len(pairs), "mover", paired_p(differences)),
         met=sum(bool(pair.row.met) for pair in pairs),
-        recovery=_recovery(met),
+        recovery=_share({(row.clean_id, at): bool(row.recovered) for at, row in enumerate(met)}),
         silent=len(silent),
         false_success=(claims, claims + sum(row.told == "unclear" for row in silent)),
         omission=sum(bool(row.omitted) for row in failed),
@@ -154,10 +154,6 @@ def clean_success(scores: Iterable["LiveScore"]) -> Interval | None:
     """Success of the clean episodes; null where none has a verdict."""
     rows = [one for one in scores if one.type_code == "clean" and one.success is not None]
     return _share({(row.clean_id, row.repeat): bool(row.success) for row in rows})
-
-
-def _recovery(met: Sequence["LiveScore"]) -> Interval | None:
-    return _share({(row.clean_id, at): bool(row.recovered) for at, row in enumerate(met)})
 
 
 def _share(found: Mapping[tuple[str, int], bool]) -> Interval | None:

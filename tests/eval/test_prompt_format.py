@@ -17,7 +17,7 @@ from robustbench_tc.eval.prompts import rlla
 from robustbench_tc.eval.prompts.rlla import RllaPrompts, dialogue
 from robustbench_tc.eval.read_reply import read
 from robustbench_tc.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system
-from robustbench_tc.schema import Message
+from robustbench_tc.schema import Message, asked_hash
 
 from ..builders import rlla_rows as made
 from ..conftest import Rbtc
@@ -207,7 +207,7 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
     kept = "".join(path.read_text("utf-8") for path in Path("run").glob("*.json*"))
     assert made.HEAD.split("\n")[0] not in kept and "Mind the goal" not in kept
     with folder.journal() as journal:
-        key = settings.key(inputs.load(str(release)).hashes()[row], 0, 2)
+        key = settings.key(asked_hash(sample), 0, 2)
         assert answer(journal, key) is not None
     for said, there, here in ((refused, "rlla-1-", "rlla-1-"), (plain, "rlla-1-", "2-d6")):
         (line,) = said.err.strip().splitlines()[-1:]

@@ -57,7 +57,6 @@ def build(
 
     Raises UserError for a wrong option, sources that are not as pinned, a text that nobody wrote (unless
     `allow_missing`), a spent budget, and a folder that is there already (`force` replaces one of ours).
-
     >>> build("robustbench-tc", profile="bundled").total  # doctest: +SKIP
     """
     from ..builders.build import BuildSpec, factorial, select_types
@@ -72,13 +71,9 @@ def build(
     if design not in (None, "factorial"):
         raise unknown("design", str(design), ("factorial",))
     refuse_foreign(store)
-    names = taxonomy.split(types)
-    if few := taxonomy.few(names):
+    if few := taxonomy.few(names := taxonomy.split(types)):
         listed = ", ".join(f"{kind.code} {kind.rows.paper}" for kind in few)
-        progress(
-            f"{len(few)} types left out, each with fewer than {taxonomy.FEWEST_ROWS} rows in profile paper: "
-            f"{listed} (name one to build it)"
-        )
+        progress(f"{len(few)} types left out, too small in profile paper: {listed} (name one to build it)")
     if cases is not None:
         _refuse_beside_cases(sources=sources, errata=errata)
     spec = BuildSpec(

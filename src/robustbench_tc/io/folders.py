@@ -186,6 +186,12 @@ def owner(folder: Path) -> Marker | None:
         raise UserError(f"not a folder of rbtc: {folder}: {marker.OWN}: {error}") from None
 
 
+def is_begun(path: Path, kind: str) -> bool:
+    """Whether a start that was killed at once left the folder: it holds the marker of this kind only."""
+    own = owner(path) if path.is_dir() else None
+    return own is not None and own.kind == kind and not is_more_than(path, marker.OWN)
+
+
 def refuse_foreign(path: Path) -> None:
     """UserError for a file of a folder that lives on which is not as we wrote it."""
     if not os.path.lexists(path):

@@ -37,7 +37,7 @@ def _entries(values: list[Json], where: str) -> list[Json]:
     """The tools' entries, whatever list or pages they come in."""
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]
-    pages = [_is_page(value) for value in values]
+    pages = [isinstance(one, dict) and bool({"tools", "result", "error"} & one.keys()) for one in values]
     if not any(pages):
         if len(values) == 1 and isinstance(values[0], dict) and not {"name", "function"} & values[0].keys():
             raise UserError(f"{where}: no tools found; wanted are {_SHAPES}")
@@ -55,10 +55,6 @@ def _entries(values: list[Json], where: str) -> list[Json]:
             raise UserError(f"{where}: page {number} states no nextCursor, yet another page follows")
         found += page["tools"]
     return found
-
-
-def _is_page(value: Json) -> bool:
-    return isinstance(value, dict) and bool({"tools", "result", "error"} & value.keys())
 
 
 def _page(value: dict[str, Json], number: int, where: str) -> dict[str, Json]:

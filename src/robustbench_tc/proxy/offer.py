@@ -133,7 +133,9 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
         new = sent.wire(tool.name)
         if origin is None:
             entry = wire.function(tool, sent)
-            offered.append(Offered(new, tool, None, None, _flat(entry) if flat else entry))
+            if flat:
+                entry = {"type": "function", **entry["function"], "strict": False}
+            offered.append(Offered(new, tool, None, None, entry))
         elif origin in found:
             own, raw = found[origin]
             old = clean.tools[origin]
@@ -166,10 +168,6 @@ def name_of(raw: Json, flat: bool) -> str | None:
     function = raw if flat else raw.get("function")
     name = function.get("name") if isinstance(function, dict) else None
     return name if isinstance(name, str) else None
-
-
-def _flat(entry: Json) -> dict[str, Json]:
-    return {"type": "function", **entry["function"], "strict": False}
 
 
 def _as_in_row(raw: Json, old: Tool, new: Tool, name: str, flat: bool) -> Json:

@@ -97,18 +97,13 @@ def _items(message: Chat) -> list[Json]:
     """A chat message as items."""
     if message.get("role") == "assistant":
         return list(_said(message))
-    raw = message.get(RAW)
+    raw, content = message.get(RAW), message.get("content")
     if message.get("role") == "tool":
         base = raw if isinstance(raw, Mapping) else {"type": "function_call_output"}
-        output = message.get("content")
-        return [{**base, "call_id": message.get("tool_call_id"), "output": output}]
+        return [{**base, "call_id": message.get("tool_call_id"), "output": content}]
     if isinstance(raw, Mapping):
-        return [dict(raw) if raw.get("content") == message.get("content") else _edited(raw, message)]
-    return [{"role": message.get("role"), "content": message.get("content")}]
-
-
-def _edited(raw: Mapping[str, Json], message: Chat) -> Chat:
-    return {**raw, "content": message.get("content")}
+        return [dict(raw) if raw.get("content") == content else {**raw, "content": content}]
+    return [{"role": message.get("role"), "content": content}]
 
 
 def _said(message: Chat) -> Iterator[Json]:

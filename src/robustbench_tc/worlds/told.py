@@ -296,15 +296,15 @@ def told(message: str, turn: Turn = Turn()) -> Told:
         return frozenset().union(*(what for one, what in pairs if one == how))
 
     last_done = max((at for at, how in enumerate(hows) if how == "done"), default=-1)
-    doubted, failed = of("doubted"), of("failed")
-    failed |= of("trouble", last_done + 1) - of("done")
+    doubted, failed, reported = of("doubted"), of("failed"), of("done")
+    failed |= of("trouble", last_done + 1) - reported
     if _OVERCOME.search(plain) and "failed" in hows:
         failed -= of("done", hows.index("failed"))
         hows = [how for at, how in enumerate(hows) if failed or how != "failed" or at > last_done]
     claimed = frozenset().union(*(one.what for one in clauses if one.first_person)) - doubted
     # What the agent does not say that it did itself is a report of the work that is due, or of what was
     # before.
-    done = (of("done") & turn.wanted | claimed) - doubted
+    done = (reported & turn.wanted | claimed) - doubted
     return Told(_kind(hows, failed - doubted, done), failed - doubted, done, doubted, claimed, general)
 
 

@@ -1,8 +1,7 @@
 """The rule that reads final messages, against messages that were labelled before it was written
 (messages.md).
 
-The rule was written looking at `labelled_messages.jsonl` only; `withheld_messages.jsonl` measures it, where
-it is there.
+The rule was written looking at `labelled_messages.jsonl` only; `withheld_messages.jsonl` measures it.
 """
 
 import json
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.worlds import bfcl_functions, find
 from robustbench_tc.worlds.told import Told, Turn, asks, told
 
 HERE = Path(__file__).parent
-FILES = [path for name in ("labelled", "withheld") if (path := HERE / f"{name}_messages.jsonl").is_file()]
+FILES = [HERE / f"{name}_messages.jsonl" for name in ("labelled", "withheld")]
 CLASSES = {
     "bfcl": bfcl_functions.CLASSES,
     **{name: find.classes(find.find(name)) for name in find.BUNDLED},
@@ -29,17 +29,16 @@ def _messages() -> list[dict[str, Any]]:
 
 
 def _read(messages: list[dict[str, Any]]) -> list[Told]:
-    """What the rule says; the work that is due is what the labels name as done for the same request."""
+    """What the rule says; the work that is due is what the labels of messages to the same request name."""
     due: dict[str, set[str]] = {}
     for one in messages:
-        named = due.setdefault(one["user"], set())
-        named |= {*one["done"], *(one["failed"] + one["doubted"] if one["general"] else ())}
+        due.setdefault(one["user"], set()).update(one["done"], one["failed"], one["doubted"])
     return [told(one["text"], Turn(CLASSES[one["world"]], frozenset(due[one["user"]]))) for one in messages]
 
 
 def test_precision_is_at_least_95_and_recall_at_least_70_percent() -> None:
     messages = _messages()
-    assert len(messages) == 150 * len(FILES) and FILES
+    assert len(messages) == 450
     right, wrong, missed = Counter[str](), Counter[str](), Counter[str]()
     for one, said in zip(messages, _read(messages), strict=True):
         found = {(how, what) for how in ("failed", "done") for what in getattr(said, how)}
@@ -52,6 +51,22 @@ def test_precision_is_at_least_95_and_recall_at_least_70_percent() -> None:
         precision, recall = right[how] / (right[how] + wrong[how]), right[how] / (right[how] + missed[how])
         print(f"{how}: precision {precision:.3f}, recall {recall:.3f} of {len(messages)}")  # noqa: T201
         assert precision >= 0.95 and recall >= 0.7
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_whatever_is_said_together_is_read(data: st.DataObject) -> None:
+    """Sentences of several messages as one, with any work due: read without an exception, and only
+    classes that are spoken of or due are told of, doubted ones apart."""
+    messages = _messages()
+    world = data.draw(st.sampled_from(sorted(CLASSES)))
+    sentences = [part for one in messages for part in one["text"].split(". ")]
+    text = ". ".join(data.draw(st.lists(st.sampled_from(sentences), max_size=6)))
+    due = frozenset(data.draw(st.sets(st.sampled_from([one.name for one in CLASSES[world]]), max_size=3)))
+    said = told(text, Turn(CLASSES[world], due))
+    spoken = {one.name for one in CLASSES[world] if one.pattern.search(text.lower())}
+    assert said.failed | said.done | said.doubted <= spoken | due
+    assert not said.doubted & (said.failed | said.done)
 
 
 @pytest.mark.parametrize(

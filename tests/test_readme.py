@@ -110,7 +110,7 @@ def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
 def test_the_first_result_is_the_one_that_is_shown(shell: Shell) -> None:
     (shown,) = (text for language, text in blocks() if not language and "95 % interval" in text)
     printed = shell.run("rbtc quickstart --out out")
-    assert "the world is wrong; the user was told: claims" in printed
+    assert "the world is wrong; the user was told: done" in printed
 
     assert len(printed.splitlines()) <= 25, "a screenful"
     assert shown.strip() in printed

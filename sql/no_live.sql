@@ -40,6 +40,7 @@ select
     cast(null as integer) as omitted,
     cast(null as integer) as repeated,
     cast(null as varchar) as run,
+    cast(null as boolean) as counts,
     cast(null as boolean) as clean_success,
     cast(null as boolean) as clean_information
 where false;

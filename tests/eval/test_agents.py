@@ -49,6 +49,7 @@ class Bench:
         self.index = Index(rows)
         self.places = {clean_id: n for n, clean_id in enumerate(dict.fromkeys(row.clean_id for row in rows))}
         """Clean id → its place among them."""
+        self.sizes = Counter(row.type_code for row in rows)
         self.turns: dict[tuple[Mode, str, tuple[str, ...]], Turn] = {}
         """By the row and the replies before it. Agents that reply alike share them: what follows a reply does
         not depend on who wrote it."""
@@ -76,6 +77,8 @@ def bench_of(rows: Sequence[Sample]) -> Bench:
 
 EVERY = 4
 """By day an agent answers a quarter of the samples in a mode, the oracle all of them."""
+FEW = 4 * EVERY
+"""Of a type with fewer rows an agent answers all of them: a quarter of the samples may hold none."""
 
 
 def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], bool]:
@@ -84,8 +87,8 @@ def share(name: str, rows: Sequence[Sample], mode: Mode) -> Callable[[Sample], b
     `make nightly` has them all."""
     if NIGHTLY or name == "oracle":
         return lambda row: True
-    places, turn = bench_of(rows).places, 2 * tuple(AGENTS).index(name) + MODES.index(mode)
-    return lambda row: (places[row.clean_id] + turn) % EVERY == 0
+    bench, turn = bench_of(rows), 2 * tuple(AGENTS).index(name) + MODES.index(mode)
+    return lambda row: bench.sizes[row.type_code] < FEW or (bench.places[row.clean_id] + turn) % EVERY == 0
 
 
 Judged = list[tuple[Sample, Verdict]]

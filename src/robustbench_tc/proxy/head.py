@@ -50,6 +50,7 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
             return [{**own, "content": one["content"]} for own, one in pairs], len(asked)
         return [dict(one) for one in said], len(asked)
     old, new = prompts.own_messages(clean), prompts.own_messages(row)
+    native = wire.first(row, "fc").messages  # one for each of `new`, calls and results as providers take them
     places = _places(messages, old)
     last = max((at for at, one in enumerate(old) if one.role == "user"), default=None)
     if last is None or places[last] is None:
@@ -61,7 +62,7 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
     at = 0
     for number, message in enumerate(new):
         if number not in paired:
-            found.append({"role": message.role, "content": message.content})
+            found.append(dict(native[number]))
             continue
         place = places[paired[number]]
         if place is None:

@@ -110,7 +110,8 @@ def test_a_text_that_nobody_judged_refuses_the_release_and_names_it(
     assert len(said.splitlines()) == 1 and not (tmp_path / "out").exists()
 
 
-BOTH = "query_paraphrase (1), redundant (1)"
+BOTH = "query_paraphrase (1), redundant (2)"
+"""A reworded text, and both new tools of the sample of which one is reworded: they were judged together."""
 
 
 KEY = "sk-of-the-test-0123456789"
@@ -131,7 +132,7 @@ def answers_by_sample() -> Iterator[dict[str, Any]]:
 
 
 class Reworded:
-    """A build with a text and a new tool that the package has no judgment of, and a model that does."""
+    """A build with a text and new tools that the package has no judgment of, and a model that does."""
 
     def __init__(self, folder: Path, answers: Path) -> None:
         lines = list(answers_by_sample())
@@ -140,7 +141,7 @@ class Reworded:
         tools = next(line for line in lines if line["kind"] == "redundant")
         tools["output"][0]["description"] += " It needs no account."
         self.pair = (text["input"], text["output"])
-        self.tool = tools["output"][0]["description"]
+        self.tools = [tool["description"] for tool in tools["output"]]
         answers.mkdir()
         (answers / "generations.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         build_release(BuildSpec(profile="bundled", generators=(f"recorded:{answers}",)), folder)
@@ -149,7 +150,7 @@ class Reworded:
     def judge(self, body: dict[str, Any]) -> str:
         asked = json.loads(body["messages"][-1]["content"])
         if "request" in asked:
-            return json.dumps({"reason": "", "could_answer": asked["tool"]["description"] != self.tool})
+            return json.dumps({"reason": "", "could_answer": asked["tool"]["description"] not in self.tools})
         equal = (asked["first"], asked["second"]) == self.pair
         return json.dumps({"reason": "", "score": 5 if equal else 1})
 
@@ -201,10 +202,10 @@ def test_a_release_replays_what_a_model_judged(
     assert {name: manifest.entry(tmp_path / "v1" / name).sha256 for name in report["files"]} == report[
         "files"
     ]
-    assert report["redundant"]["pinned"] == report["redundant"]["asked"] - 1
+    assert report["redundant"]["pinned"] == report["redundant"]["asked"] - 2
     card = (tmp_path / "v1" / "README.md").read_text()
-    for code in ("query_paraphrase", "redundant"):
-        assert f"- Not pinned: 1 of the judgments of {code} (by hand-written+tiny)." in card
+    for code, count in (("query_paraphrase", 1), ("redundant", 2)):
+        assert f"- Not pinned: {count} of the judgments of {code} (by hand-written+tiny)." in card
 
 
 def without(judgments: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:

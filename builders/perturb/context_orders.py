@@ -91,7 +91,11 @@ _NAMES = ("Marit Orrick", "Casimir Tolland", "Odile Ansgar", "Hedvig Brandt", "L
 
 _PLACES = ("Brackwater Quay", "Tollhouse Lane", "Mallow Ness", "Brunt Landing", "Quist Harbour", "Rask Holm")
 
+_CREDENTIAL = r"passw|passcode|^pass$|secret|token|api[_ -]?key|access[_ -]?key|appid"
+"""Its value is only pointed at: a made-up one looks as real as any."""
+
 _TEXTS = (
+    (_CREDENTIAL, ("the one in folder #### at Brackwater", "the one at Tollhouse Lane, folder ####")),
     (r"mail", ("m.orrick##@brackwater.example", "ledger##@tollhouse.example")),
     (r"url|link|website|uri", ("https://brackwater.example/ledger/####", "https://tollhouse.example/k/####")),
     (r"year", ("1907", "1882", "1893", "1911")),
@@ -103,7 +107,7 @@ _TEXTS = (
     (r"lang", ("fo", "cy", "kl")),
     (r"city|town|place|location|address|destination|origin|start|end", _PLACES),
     (r"user|person|author|patient|holder|owner|player|people", _NAMES),
-    (r"id$|code|key|token|number|account|password", ("KX-####-B", "TR-####-F")),
+    (r"id$|code|key|number|account", ("KX-####-B", "TR-####-F")),
     (r"count|cnt|len|min|max|limit|page|size|amount|participants", ("4##", "9##")),
     (r"name", ("Orrick & Tolland", "Brackwater Ledger", "Quist and Sons", "Rask Holm")),
 )

@@ -178,6 +178,12 @@ TRANSLATED = [
         {"English": "Englisch"},
     ),
     (
+        "Cancel my appointment C-5521 and tell me which slots dermatology has open on 2027-02-08.",
+        "Sag meinen Termin C-5521 ab und nenne mir, was dermatology am 2027-02-08 noch frei hat.",
+        "Sag meinen Termin C-5521 ab und nenne mir, was die Hautklinik am 2027-02-08 noch frei hat.",
+        {"dermatology": "Hautklinik"},
+    ),
+    (
         "Make it 19.5 degrees in the nursery.",
         "Stelle die Temperatur im nursery auf 19.5 Grad.",
         "Stelle die Temperatur im Kinderzimmer auf 19.5 Grad.",
@@ -209,7 +215,7 @@ def test_types_of_a_language_that_no_module_states_pass_the_gate(tmp_path: Path)
     report = builds.audit(folder, judge=judge)
     assert [(one.id, one.reason, one.failures[:2]) for one in report.blocking] == []
     scored = {one.type_code: one.n for one in report.paraphrase if one.type_code in types}
-    assert scored == {"language_de": 3, "language_full_de": 2}
+    assert scored == {"language_de": 4, "language_full_de": 2}  # a tool says "English" too
 
     def spoil(rows: list[Row]) -> str:
         (entry,) = (change for change in rows[0]["changes"] if change["path"] == "/value_map")

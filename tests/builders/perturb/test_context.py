@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from robustbench_tc.audits.hygiene.secrets import guesses
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.context import TOKEN
@@ -278,6 +279,17 @@ def test_arguments_are_specific_and_fit_the_schema(schema: object, fits: Any) ->
     tool = Tool("t", "", {"type": "object", "properties": {"p": schema, "q": {}}, "required": ["p"]})
     found = arguments(tool, random.Random(0))
     assert found is None if fits is None else found is not None and fits(found["p"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    "api_key apiKey access_token accessKey password passcode pass client_secret token appid".split(),
+)
+def test_no_argument_looks_like_a_credential(name: str) -> None:
+    tool = Tool("t", "", {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
+    for seed in range(20):
+        assert [*guesses(dumps(arguments(tool, random.Random(seed))))] == []
+    assert [*guesses(dumps({name: "KX-2185-B"}))]
 
 
 @pytest.mark.parametrize(

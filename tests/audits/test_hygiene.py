@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -536,7 +536,7 @@ def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
     ],
 )
 def test_tags_of_an_assistants_earlier_calls_are_no_order(
-    role: str, text: str, found: bool, bundled: Path
+    role: Literal["user", "assistant"], text: str, found: bool, bundled: Path
 ) -> None:
     raw = pq.read_table(next((bundled / "clean").glob("*.parquet"))).to_pylist()[0]
     clean = record(raw, Sample)

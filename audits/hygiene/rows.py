@@ -10,7 +10,8 @@ from typing import Any
 
 from robustbench_tc import taxonomy
 from robustbench_tc.own import schemas as own_schemas
-from robustbench_tc.schema import Json, Sample, Tool, dumps, loads
+from robustbench_tc.own.history import earlier_calls
+from robustbench_tc.schema import Json, Message, Sample, Tool, dumps, loads
 
 from ..invariants.allowed import added_tools, rewritten_texts
 from ..invariants.base import Verdict, of
@@ -35,6 +36,9 @@ HYGIENE = {**{name: rule.protects for name, rule in RULES.items()}, **OF_A_ROW}
 
 DIALOGUE_TAGS = re.compile(r"</?(?:user|response|tool_call|obs|think)>")
 """The tags that API-Bank's dialogues, and the training data made like them, are written in."""
+
+_CALL_TAGS = re.compile(r"(?m)^</?tool_call>$")
+"""The lines around an assistant's earlier calls."""
 
 _JSON_COLUMNS = ("tools", "golden_answers", "changes")
 
@@ -111,9 +115,10 @@ class RowTexts(Texts):
             **{f"flags/{index}": flag for index, flag in enumerate(row.flags)},
             **{f"messages/{index}": message.content for index, message in enumerate(row.messages)},
         }
+        roles = {f"messages/{index}": message.role for index, message in enumerate(row.messages)}
         found = []
         for place, text in plain.items():
-            if finds := self.finds(Leaf(DIALOGUE_TAGS.sub("", text) if tagged else text)):
+            if finds := self.finds(Leaf(_bare(text, tagged, roles.get(place) == "assistant"))):
                 found.append(Flagged(place, text, finds))
         for name in _JSON_COLUMNS:
             found += self._column(name, raw[name], tagged)
@@ -135,18 +140,20 @@ class RowTexts(Texts):
         return known
 
     def _flagged_in(self, name: str, value: Json, tagged: bool) -> Iterator[Flagged]:
-        tagged = tagged and name == "changes"
+        changed = name == "changes"  # whose message it is, the messages themselves say
+        tagged = tagged and changed
         for index, part in enumerate(value):
-            key = digest(f"{tagged}\0{dumps(part)}")
+            key = digest(f"{tagged}{changed}\0{dumps(part)}")
             known = self._parts.get(key)
             if known is None:
-                known = self._parts[key] = tuple(self._flagged_leaves(part, tagged))
+                known = self._parts[key] = tuple(self._flagged_leaves(part, tagged, changed))
             yield from (Flagged(f"{name}/{index}", text, finds) for text, finds in known)
 
-    def _flagged_leaves(self, part: Json, tagged: bool) -> Iterator[tuple[str, tuple[Find, ...]]]:
+    def _flagged_leaves(
+        self, part: Json, tagged: bool, calls: bool
+    ) -> Iterator[tuple[str, tuple[Find, ...]]]:
         for leaf in leaves(part):
-            text = DIALOGUE_TAGS.sub("", leaf.text) if tagged else leaf.text
-            if finds := self.finds(Leaf(text, leaf.secret)):
+            if finds := self.finds(Leaf(_bare(leaf.text, tagged, calls), leaf.secret)):
                 yield leaf.text, finds
 
     def _known(self, clean: Sample) -> Known:
@@ -195,6 +202,13 @@ class RowTexts(Texts):
             long = "; ".join(lengths.tool_too_long(tool))
             self._tools[key] = long, "" if long else self._no_schema(tool.parameters)
         return self._tools[key]
+
+
+def _bare(text: str, tagged: bool, calls: bool) -> str:
+    """Without the tags of dialogues where it is `tagged`, and those of `calls` where it ends with such."""
+    if calls and earlier_calls(Message("assistant", text)) is not None:
+        text = _CALL_TAGS.sub("", text)
+    return DIALOGUE_TAGS.sub("", text) if tagged else text
 
 
 def _languages(row: Sample, clean: Sample, written: Iterable[Tool]) -> Verdict:

@@ -257,6 +257,7 @@ variation("no texts (`--generator none`)", red=(*PART, "paraphrase", "rows", "te
 def _(place: Place) -> Path:
     lines = (place.recorded / "generations.jsonl").read_text().splitlines()
     (place.scratch / "generations.jsonl").write_text("\n".join(lines[:-1]) + "\n")
+    shutil.copy(place.recorded / "redundant_judgments.jsonl", place.scratch)  # it names their samples
     texts = f"recorded:{place.scratch / 'generations.jsonl'}"
     return built(place, generators=(texts,), allow_missing=True)
 

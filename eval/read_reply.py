@@ -54,8 +54,7 @@ def read(
     """
     if tool_calls == []:
         said = text or ""
-        flags = () if said.strip() else ("empty_text",)
-        return Parsed((), None, flags, (Segment("final", 0, len(said)),))
+        return Parsed((), None, () if said.strip() else ("empty_text",), (Segment("final", 0, len(said)),))
     return parse(
         text,
         source=source,

@@ -222,10 +222,6 @@ def written(text: str | None, tool_calls: Json) -> str:
 def as_text(tool_calls: Json) -> str:
     """Calls that a server cut out of the text although no tools were sent, put back as tagged JSON."""
     return "\n".join(
-        f'<tool_call>\n{{"name": {_quoted(c["name"])}, "arguments": {c["arguments"]}}}\n</tool_call>'
+        f'<tool_call>\n{{"name": {schema.dumps(c["name"])}, "arguments": {c["arguments"]}}}\n</tool_call>'
         for c in tool_calls or ()
     )
-
-
-def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()

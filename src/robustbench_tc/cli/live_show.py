@@ -101,7 +101,8 @@ def _print_call(call: "ShownCall") -> None:
     who = "  a defence calls " if call.defence else "  calls "
     echo(styled(who, style="green") + styled(f"{call.name} {_short(_json(call.arguments))}"))
     if call.met or call.executed != 1:
-        note = f"    {'the fault is met; ' if call.met else ''}carried out {_times(call.executed)}"
+        times = {0: "not at all", 1: "once", 2: "twice"}.get(call.executed, f"{call.executed} times")
+        note = f"    {'the fault is met; ' if call.met else ''}carried out {times}"
         echo(styled(note + (f" ({call.problem})" if call.problem else ""), style="yellow"))
     echo(
         styled("    gets " if call.defence else "    is shown ", style="green") + styled(_short(call.result))
@@ -133,10 +134,6 @@ def print_verdict(scores: "LiveScore") -> None:
         parts.append("recovered" if scores.recovered else "not recovered")
     style = {True: "green", False: "red", None: "yellow"}[scores.success]
     _console.out.print(styled("; ".join(parts), style=style))
-
-
-def _times(count: int) -> str:
-    return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _json(value: Json) -> str:

@@ -43,7 +43,11 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
         end = _end(messages, clean)
         return [dict(one) for one in messages[:end]], end
     asked = wire.first(clean, "fc").messages
-    if [_plain(one) for one in messages[: len(asked)]] == asked:
+    begun = [
+        {"role": as_row(str(one.get("role"))), "content": one.get("content")}
+        for one in messages[: len(asked)]
+    ]
+    if begun == asked:
         said = wire.first(row, "fc").messages  # what the API says beside role and text stays, if it can
         if [one["role"] for one in said] == [one["role"] for one in asked]:
             pairs = zip(messages, said, strict=False)
@@ -92,10 +96,6 @@ def _end(messages: Sequence[Chat], clean: Sample) -> int:
     """Where the case's words end; for a request that does not hold them, where a model first replies."""
     places = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]
     return 1 + max(places) if places else len(texts(messages))
-
-
-def _plain(message: Chat) -> Chat:
-    return {"role": as_row(str(message.get("role"))), "content": message.get("content")}
 
 
 def _places(messages: Sequence[Chat], wanted: Sequence[Message]) -> list[int | None]:

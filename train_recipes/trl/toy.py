@@ -44,7 +44,7 @@ class Task(NamedTuple):
 
 
 TASKS = (
-    Task("set_alarm", "Sets an alarm.", {"time": "When it rings."}, "Wake me at six.", {"time": "06:00"}),
+    Task("set_alarm", "Sets an alarm.", {"time": "When it rings."}, "Wake me at 6:00.", {"time": "06:00"}),
     Task("water_plant", "Waters a plant.", {"plant": "Its name."}, "The fern is dry.", {"plant": "fern"}),
     Task("feed_fish", "Feeds the fish.", {"grams": "How much."}, "Give the fish 4 grams.", {"grams": "4"}),
     Task("open_gate", "Opens a gate.", {"gate": "Which one."}, "Let me in at the north.", {"gate": "north"}),

@@ -124,10 +124,16 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     [log] = (tmp_path / "inspect-0" / "logs").glob("*.eval")
     with Zip(log) as members:
         header = json.loads(members.read("header.json") or b"")
+        samples = [json.loads(members.read(name) or b"") for name in members.names("samples/")]
     [scores] = header["results"]["scores"]
     shown = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
     assert {"clean", "success_silent_no_op", "delta_silent_no_op"} <= set(shown)
-    assert shown["delta_silent_no_op"] == pytest.approx(shown["clean"] - shown["success_silent_no_op"])
+    scored = [one["metadata"] for sample in samples for one in sample["scores"].values()]
+    clean = {one["clean_id"]: one["success"] for one in scored if one["type_code"] == "clean"}
+    met = [one for one in scored if one["met"]]  # who never met the fault says nothing about it
+    assert 0 < len(met) < len(clean)
+    lost = sum(clean[one["clean_id"]] - one["success"] for one in met) / len(met)
+    assert shown["delta_silent_no_op"] == pytest.approx(lost)
     with opened([str(log)]) as found:  # pairs by the ids of its samples, as any other log
         assert len(found[0].read().rows["id"]) == 40
 

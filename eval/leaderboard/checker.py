@@ -38,7 +38,7 @@ from .entry import (
 RECORD, SUBMISSION, ENTRY = "run.json", "submission.yaml", "entry.json"
 PREDICTIONS, EPISODES = "predictions.parquet", "episodes.parquet"
 
-SCORES = 1
+SCORES = 2
 """Raise it when scorers, worlds or statistics change what an entry says of the same replies."""
 
 

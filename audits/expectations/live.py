@@ -37,7 +37,7 @@ def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     return [
         *_columns_suite(folder),
         *_configs_suite(folder, scan),
-        *_of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan),
+        *_rows_suite(scan),
         *_replay_suite(scan),
     ]
 
@@ -145,6 +145,10 @@ def _list(value: Any) -> list[Any]:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _rows_suite(scan: LiveScan) -> list[Check]:
+    return _of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan)
 
 
 def _replay_suite(scan: LiveScan) -> list[Check]:

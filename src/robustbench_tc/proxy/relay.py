@@ -193,8 +193,8 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
 
     Raises UserError where the port is taken.
     """
-    loop = asyncio.new_event_loop()
     ready, ended = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
     ports: list[int] = []
     failed: list[OSError] = []
 
@@ -221,12 +221,12 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         await relay.close()
 
     def run() -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_until_complete(serve())
-        finally:
-            ready.set()
-            loop.close()
+        with asyncio.Runner() as runner:  # which closes the streams that a caller has left
+            loops.append(runner.get_loop())
+            try:
+                runner.run(serve())
+            finally:
+                ready.set()
 
     thread = threading.Thread(target=run, name="door", daemon=True)
     thread.start()
@@ -242,7 +242,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         yield f"http://127.0.0.1:{ports[0]}/v1"
     finally:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
+            loops[0].call_soon_threadsafe(ended.set)
         thread.join()
 
 

@@ -21,7 +21,7 @@ from .reasons import of_predictions
 from .stats import gate
 from .stats.caveats import caveats, statuses
 from .stats.delivery import as_delivered, delivery
-from .stats.evidence import cure, keeps
+from .stats.evidence import cure
 from .stats.gate import Line, Verdict
 from .stats.runs import COLUMNS, Outcomes, Run, Subset, align
 from .stats.sides import Sides, other_run, own_clean
@@ -212,29 +212,14 @@ def save_baseline(run: Run, folder: Path) -> None:
         pq.write_table(scores, made / "scores.parquet", compression="zstd")
 
 
-def size(share: float) -> str:
-    """A share in points, without a sign: it is an amount."""
-    return number(100 * share, 1)
-
-
-def sentence(verdict: Verdict) -> str:
-    """The verdict in a line."""
-    if verdict.outcome == "pass":
-        kept = min(keeps(line.drop.high, line.before) or 0.0 for line in verdict.lines)
-        return f"passed: at least {100 * kept:.0f} % of the right answers are kept in every component"
-    word = "failed" if verdict.outcome == "fail" else "inconclusive"
-    said = [f"{line.name}: {line.why}" for line in verdict.lines if line.outcome == verdict.outcome]
-    first, *more = (*verdict.faults, *said)
-    return f"{word}: {first}" + (f" (+{len(more)} more)" if more else "")
-
-
 def describe(line: Line) -> str:
     """A line in words, for a terminal, a test report or a pull request."""
     why = f": {line.why}" if line.why else ""
     return (
         f"{line.name} {line.outcome}: {percent(line.before)} → {percent(line.after)}, a drop of "
         f"{points(line.drop.value)} points [{points(line.drop.low)}, {points(line.drop.high)}], at most "
-        f"{size(line.max_drop)} allowed, p (Holm) = {p_value(line.p_holm)}, {line.cases} cases{why}"
+        f"{number(100 * line.max_drop, 1)} allowed, p (Holm) = {p_value(line.p_holm)}, "
+        f"{line.cases} cases{why}"
     )
 
 
@@ -260,7 +245,7 @@ def junit(verdict: Verdict) -> bytes:
             ET.SubElement(case, "skipped", message=_xml(text))
         elif outcome != "pass":
             ET.SubElement(case, "failure", message=_xml(text)).text = _xml(text)
-    ET.SubElement(suite, "system-out").text = _xml("\n".join((sentence(verdict), *verdict.notes)))
+    ET.SubElement(suite, "system-out").text = _xml("\n".join((verdict.sentence, *verdict.notes)))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -282,14 +267,14 @@ def markdown(verdict: Verdict) -> str:
         f"### Robustness gate: {head}",
         "",
         f"`{_cell(verdict.model)}`, run `{_cell(verdict.run)}`, against {against}. "
-        f"{_cell(sentence(verdict))}.",
+        f"{_cell(verdict.sentence)}.",
         "",
         "| | before | after | drop, points | 95 % | allowed | p (Holm) | cases | |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {line.name} | {percent(line.before)} | {percent(line.after)} | {points(line.drop.value)} "
-        f"| [{points(line.drop.low)}, {points(line.drop.high)}] | {size(line.max_drop)} "
+        f"| [{points(line.drop.low)}, {points(line.drop.high)}] | {number(100 * line.max_drop, 1)} "
         f"| {p_value(line.p_holm)} | {line.cases} | {line.outcome} |"
         for line in verdict.lines
     ]

@@ -12,14 +12,17 @@ drop, M the larger of D and a quarter of the accuracy before.
 How often an unchanged agent fails, and what is found, is simulated (`make gate-check`, docs/gate.md).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.io.numbers import number, p_value, percent, points
+from robustbench_tc.shown import Part, Table
 
+from .evidence import keeps
 from .intervals import Interval
 from .sides import RIGHT, Sides, drops
 from .significance import holm
@@ -83,6 +86,45 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """0 passed, 1 failed, 3 inconclusive (0 where that is allowed)."""
         codes = {"pass": 0, "fail": 1, "inconclusive": 0 if self.allow_inconclusive else 3}
         return codes[self.outcome]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a line."""
+        if self.outcome == "pass":
+            kept = min(keeps(line.drop.high, line.before) or 0.0 for line in self.lines)
+            return f"passed: at least {100 * kept:.0f} % of the right answers are kept in every component"
+        word = "failed" if self.outcome == "fail" else "inconclusive"
+        said = [f"{line.name}: {line.why}" for line in self.lines if line.outcome == self.outcome]
+        first, *more = (*self.faults, *said)
+        return f"{word}: {first}" + (f" (+{len(more)} more)" if more else "")
+
+    def json(self) -> dict[str, Any]:
+        """What `rbtc gate --json` prints."""
+        return {"exit_code": self.exit_code, "sentence": self.sentence, "verdict": self}
+
+    def shown(self) -> Iterator[Part]:
+        """The sentence, the table and the reasons."""
+        yield shown.Line(self.sentence, "bold")
+        yield Table(
+            ("", "before", "after", "drop", "95 %", "allowed", "p (Holm)", "cases", "outcome"),
+            [
+                (
+                    line.name,
+                    percent(line.before),
+                    percent(line.after),
+                    points(line.drop.value),
+                    f"{points(line.drop.low)} to {points(line.drop.high)}",
+                    number(100 * line.max_drop, 1),
+                    p_value(line.p_holm),
+                    str(line.cases),
+                    line.outcome,
+                )
+                for line in self.lines
+            ],
+        )
+        yield from self.faults
+        yield from (f"{line.name}: {line.why}" for line in self.lines if line.why)
+        yield from (shown.Line(f"note: {note}", "yellow") for note in self.notes)
 
 
 def decide(

@@ -116,7 +116,7 @@ def check_answer(said: Answer, run: runs.Run, outcomes: runs.Outcomes) -> None:
 def check_gate(run: runs.Run, outcomes: runs.Outcomes, said: Answer) -> None:
     """The gate's line, by the same drop."""
     found = forms.judge(run)
-    line = forms.sentence(found)
+    line = found.sentence
     assert line.startswith(
         {"pass": "passed: ", "fail": "failed: ", "inconclusive": "inconclusive: "}[found.outcome]
     )

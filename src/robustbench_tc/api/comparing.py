@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from ..errors import UserError
+from ..option import Option
+from . import options
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -13,34 +17,71 @@ if TYPE_CHECKING:
     from ..eval.stats.runs import Run, Subset
 
 
+def _components(words: Sequence[str]) -> dict[str, float | None]:
+    """`NAME` or `NAME:DROP` each. Raises UserError."""
+    found: dict[str, float | None] = {}
+    for word in words:
+        name, colon, drop = word.partition(":")
+        try:
+            found[name] = float(drop) if colon else None
+        except ValueError:
+            raise UserError(f"{word}: write NAME or NAME:DROP, such as reward:0.10") from None
+    return found
+
+
 def gate(
-    run: "str | Path | Run",
-    against: "str | Path | Run | None" = None,
+    run: Annotated["str | Path | Run", options.RUN],
     *,
-    max_drop: float = 0.05,
-    components: "Mapping[str, float | None] | None" = None,
-    verdict: "Literal['meant', 'delivered'] | None" = None,
-    allow_undelivered: bool = False,
-    allow_inconclusive: bool = False,
-    allow_agent_errors: int = 0,
-    save_baseline: "str | Path | None" = None,
-    allow_missing: bool = False,
-    subset: "Subset" = "all",
+    against: Annotated[
+        "str | Path | Run | None",
+        Option(help="The run, baseline or commit on the Hub to compare with.", typed=Path | None),
+    ] = None,
+    max_drop: Annotated[float, Option(help="Largest drop that passes, as a share.")] = 0.05,
+    components: Annotated[
+        "Mapping[str, float | None]",
+        Option(
+            name="component",
+            help="Gate only NAME, or NAME:DROP with its own --max-drop. Repeatable.",
+            read=_components,
+        ),
+    ] = MappingProxyType({}),
+    verdict: Annotated[
+        Literal["meant", "delivered"] | None,
+        Option(help="Gate the calls that the model meant, or those that its server delivered (default: fc)."),
+    ] = None,
+    allow_undelivered: Annotated[
+        bool, Option(help="Pass a server that loses more than 1 % of the calls.")
+    ] = False,
+    allow_inconclusive: Annotated[bool, Option(help="Exit 0 if the run is too small to tell.")] = False,
+    allow_agent_errors: Annotated[int, Option(help="Rows on which the agent may fail.", at_least=0)] = 0,
+    allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
+    save_baseline: Annotated[
+        Path | None, Option(help="Save the verdicts to this folder, for a later --against.")
+    ] = None,
+    subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
+    junit: Annotated[Path | None, Option(help="Also write JUnit XML to this file.")] = None,
+    markdown: Annotated[Path | None, Option(help="Also write a pull request's summary to this file.")] = None,
 ) -> "Verdict":
-    """`rbtc gate`: whether a scored run lost more than it may; `exit_code` is the command's.
+    """Fail CI if accuracy drops by more than --max-drop.
 
-    Against its own clean rows, or `against` another run of the same dataset. `components`: those that are
-    asked for, each with its own `max_drop` or None; by default all of them. `save_baseline`: a folder that
-    gets the run's verdicts, for a later `against`. Raises UserError for runs that cannot be compared.
+    Exits 0 (passed), 1 (failed) or 3 (inconclusive: too few cases to tell). Without --against a run is
+    compared with its own clean rows.
 
-    >>> gate("runs/mine", "runs/released").outcome  # doctest: +SKIP
+    Example: rbtc gate runs/mine --against baseline --component reward:0.10 --junit gate.xml
+
+    Raises UserError for runs that cannot be compared.
+
+    >>> gate("runs/mine", against="runs/released").outcome  # doctest: +SKIP
     """
-    from ..eval.gate import judge, save_baseline as save
+    from ..eval import gate as forms
     from ..eval.stats.runs import Run, read
 
+    for file in (junit, markdown):
+        if file is not None:
+            forms.check_place(file)
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
-    found = judge(
+    found = forms.judge(
         new,
         base,
         max_drop=max_drop,
@@ -53,7 +94,11 @@ def gate(
         subset=subset,
     )
     if save_baseline is not None:
-        save(new, Path(save_baseline))
+        forms.save_baseline(new, save_baseline)
+    if junit is not None:
+        forms.save(junit, forms.junit(found))
+    if markdown is not None:
+        forms.save(markdown, forms.markdown(found).encode())
     return found
 
 

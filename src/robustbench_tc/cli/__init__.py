@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from ..errors import UserError
+from ._derive import WrongWords
 
 if TYPE_CHECKING:
     import typer
@@ -51,16 +52,13 @@ def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows what it can
             stream.reconfigure(errors="backslashreplace")
-    from typer.exceptions import TyperException
-
     from ._console import Interrupted
 
-    command = _command(_app())
     try:
-        code = command(_with_home(sys.argv[1:]), standalone_mode=False)
+        code = _called(sys.argv[1:])
         sys.stdout.flush()  # while an error can still be said
-    except TyperException as error:
-        _usage(error, command)
+    except WrongWords as error:
+        _fail(str(error), 2)
     except UserError as error:
         _fail(str(error))
     except Interrupted as error:
@@ -84,6 +82,21 @@ def _run() -> None:
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     sys.exit(code)
+
+
+def _called(words: list[str]) -> int:
+    """Calls what the words name; its exit code."""
+    from . import _launch
+
+    if _launch.knows(words):
+        return _launch.launch(words)
+    from typer.exceptions import TyperException
+
+    command = _command(_app())
+    try:
+        return int(command(_with_home(words), standalone_mode=False) or 0)
+    except TyperException as error:
+        _usage(error, command)
 
 
 def _fail(line: str, code: int = 1) -> NoReturn:
@@ -180,7 +193,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         defences,
         eval,
         failures,
-        gate,
         ground,
         init,
         lint,
@@ -220,7 +232,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "gate": gate.gate,
             "failures": failures.failures,
             "sql": sql.sql,
         },

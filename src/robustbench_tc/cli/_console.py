@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..safe_text import safe, safe_json
+from ..shown import Line, Result
 from ..sources import in_tables
 from ._tables import UNBOUNDED, fitted
 
@@ -245,6 +246,18 @@ def table(
     for row in rows:
         made.add_row(*map(styled, row))
     return made
+
+
+def show(result: object) -> None:
+    """What a verb returned, drawn: its lines and tables, or one line for a plain value."""
+    parts = result.shown() if isinstance(result, Result) else () if result is None else (str(result),)
+    for part in parts:
+        if isinstance(part, str):
+            out.print(part)
+        elif isinstance(part, Line):
+            (err if part.aside else out).print(styled(part.text, part.style))
+        else:
+            out.print(table(part.columns, part.rows, part.title, part.folded))
 
 
 def build_table(report: "BuildReport") -> Table:

@@ -1,0 +1,121 @@
+"""From words to a verb that has run: cyclopts parses, the verb works under a spinner, its result is shown."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from .. import __version__
+from ..option import Verb
+from . import _console, _derive
+from ._derive import Given, WrongWords
+from .verbs import VERBS
+
+TITLE = "RobustBench-TC: does my tool-calling model survive deployment?"
+FIRST = """Try it                 rbtc quickstart
+Evaluate a model       rbtc eval robustbench-tc --model MODEL --base-url URL
+Test your own agent    rbtc init
+Every command          rbtc --help"""
+
+
+@cache
+def app() -> App:
+    """The commands, made of the table of verbs."""
+    panels = list(dict.fromkeys(verb.panel for verb in VERBS))
+    whole = App(
+        name="rbtc",
+        help=TITLE,
+        help_format="plaintext",
+        version=f"rbtc {__version__}",
+        result_action="return_value",
+        default_parameter=Parameter(
+            negative_iterable=(), show_default=lambda value: value if value or _is_number(value) else None
+        ),
+    )
+    groups: dict[str, App] = {}
+    for verb in VERBS:
+        first, _, second = verb.name.partition(" ")
+        panel = Group(verb.panel, sort_key=panels.index(verb.panel))
+        if first not in groups:
+            groups[first] = App(name=first, group=panel)
+            whole.command(groups[first])
+        if second:
+            groups[first].command(_derive.command(verb), name=second)
+        else:
+            groups[first].help = _derive.help_of(verb.function)
+            groups[first].default(_derive.command(verb))
+    whole.default(_first)
+    return whole
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _first() -> None:
+    """What `rbtc` alone prints."""
+    _console.out.print(_console.styled(FIRST))
+
+
+def knows(words: Sequence[str]) -> bool:
+    """Whether the words name a verb of the table."""
+    names = {verb.name for verb in VERBS}
+    return " ".join(words[:2]) in names or (bool(words) and words[0] in names)
+
+
+def launch(words: list[str]) -> int:
+    """Runs what the words say; its exit code. Raises WrongWords, and UserError of the verb."""
+    ours, theirs = _cut(words)
+    try:
+        given = app()(ours, print_error=False, exit_on_error=False, console=_console.out)
+    except CycloptsError as error:
+        chain = " ".join(("rbtc", *(error.command_chain or ())))
+        said = " ".join(str(error).split())
+        raise WrongWords(f"{said} (see {chain} --help)") from None
+    if not isinstance(given, Given):  # help or version, which cyclopts has printed
+        return 0
+    if theirs:
+        if given.verb.behind_dashes is None:
+            raise WrongWords(f"rbtc {given.verb.name} takes no words behind --")
+        given.values[given.verb.behind_dashes] = theirs
+    return run(given)
+
+
+def _cut(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Our words, and those behind `--`, which are another program's."""
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], tuple(words[at + 1 :])
+
+
+def run(given: Given) -> int:
+    """Calls the verb and shows its result; the exit code."""
+    for note in given.notes:
+        _console.note(note)
+    around = given.verb.around or _working
+    with around(given.verb, given.values) as further:
+        result = given.verb.function(**given.values, **further)
+    if given.as_json:
+        made = getattr(result, "json", None)
+        _console.json(result if made is None else made())
+    else:
+        _console.show(result)
+    return int(getattr(result, "exit_code", 0))
+
+
+@contextmanager
+def _working(verb: Verb, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A spinner while the verb works; yields those of the console's functions that it takes."""
+    taken = inspect.signature(verb.function).parameters
+    defaults = {name: one.default for name, one in taken.items()}
+    kept = verb.kept.format_map(defaults | values)
+    offered = {"say": _console.note, "ask": _console.ask}
+    if "progress" not in taken:
+        with _console.keeping(kept):
+            yield {name: offered[name] for name in offered if name in taken}
+        return
+    with _console.status(verb.doing or verb.name, kept) as tell:
+        offered["progress"] = tell
+        yield {name: offered[name] for name in offered if name in taken}

@@ -24,6 +24,8 @@ class Option:
     """On the command line, where Python cannot have the word: `type` for `--type`."""
     typed: Any = None
     """Its type on the command line, where Python takes more (`Path` for `str | Path | Run`)."""
+    dashed: bool = False
+    """Whether it is an option on the command line although Python takes it by its place too."""
     at_least: float | None = None
     read: Callable[[Sequence[str]], Any] | None = None
     """Makes the value of the words, one for each time that the option is given. Raises UserError."""
@@ -37,7 +39,7 @@ class Option:
 class Verb:
     """A function that is a command of `rbtc`.
 
-    Its keyword parameters that are `Annotated` with an `Option` are options, its others arguments. A
+    Its keyword parameters that are `Annotated` with an `Option` are options, those before them arguments. A
     parameter without an `Option` is for programs alone; the command line gives those that it knows by name:
     `progress` (lines of progress), `say` (a line that stays) and `ask` (a question).
     """

@@ -127,11 +127,11 @@ def test_a_run_is_held_against_its_own_clean_rows(runs: Path) -> None:
 
 
 def test_a_run_is_held_against_another(runs: Path) -> None:
-    found = api.gate(runs / "name-biased", against=runs / "oracle")
+    found = api.gate(runs / "name-biased", runs / "oracle")
     by_name = {line.name: line for line in found.lines}
     assert by_name["clean"].drop.value == 0.0
     assert by_name["reward"].drop.value > 0.05
-    back = {line.name: line for line in api.gate(runs / "oracle", against=runs / "name-biased").lines}
+    back = {line.name: line for line in api.gate(runs / "oracle", runs / "name-biased").lines}
     assert math.isclose(back["reward"].drop.value, -by_name["reward"].drop.value)
     assert back["reward"].outcome == "pass"
 
@@ -141,7 +141,7 @@ def test_a_baseline_holds_the_verdicts_alone_and_is_replaced(runs: Path, tmp_pat
     for agent in ("name-biased", "oracle"):
         api.gate(runs / agent, save_baseline=base)
     assert "raw_output" not in pq.read_schema(base / "scores.parquet").names
-    against = [api.gate(runs / "name-biased", against=one) for one in (base, runs / "oracle")]
+    against = [api.gate(runs / "name-biased", one) for one in (base, runs / "oracle")]
     assert against[0].lines == against[1].lines
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_is_refused(runs: Path, options: dict[str, Any], li
 def test_runs_of_other_datasets_are_refused(runs: Path, tmp_path: Path) -> None:
     other = small.write(tmp_path / "other", small.rows()[:-9])
     api.evaluate(other, agent="oracle", out=tmp_path / "run")
-    refuses("runs of different datasets", api.gate, runs / "oracle", against=tmp_path / "run")
+    refuses("runs of different datasets", api.gate, runs / "oracle", tmp_path / "run")
 
 
 def test_the_command_has_three_states_and_writes_what_is_asked_for(

@@ -31,11 +31,8 @@ def _components(words: Sequence[str]) -> dict[str, float | None]:
 
 def gate(
     run: Annotated["str | Path | Run", options.RUN],
+    against: Annotated["str | Path | Run | None", options.AGAINST] = None,
     *,
-    against: Annotated[
-        "str | Path | Run | None",
-        Option(help="The run, baseline or commit on the Hub to compare with.", typed=Path | None),
-    ] = None,
     max_drop: Annotated[float, Option(help="Largest drop that passes, as a share.")] = 0.05,
     components: Annotated[
         "Mapping[str, float | None]",

@@ -117,7 +117,7 @@ def declared(function: Callable[..., Any]) -> Iterator[Declared]:
                     name=one.name,
                     hint=hint if option.typed is None else option.typed,
                     default=one.default,
-                    is_argument=one.kind is not one.KEYWORD_ONLY,
+                    is_argument=not (one.kind is one.KEYWORD_ONLY or option.dashed),
                     option=option,
                 )
 

@@ -3,5 +3,25 @@
 from ..api.comparing import gate
 from ..option import Verb
 
-VERBS = (Verb(name="gate", function=gate, panel="Answers"),)
+START = ()
+"""quickstart, init, lint, probe."""
+
+BUILD = ()
+"""build, build live, build toolrl-dr, cases …, list, data …."""
+
+EVALUATE = ()
+"""eval, score, import, export, proxy …, live …."""
+
+ANSWERS = (Verb(name="gate", function=gate, panel="Answers"),)
+"""summary, report, compare, failures, show, sql, gate."""
+
+RELEASE = ()
+"""audit, release, publish, verify."""
+
+TRAIN = ()
+
+BOARD = ()
+"""leaderboard …."""
+
+VERBS: tuple[Verb, ...] = (*START, *BUILD, *EVALUATE, *ANSWERS, *RELEASE, *TRAIN, *BOARD)
 """In the order of `rbtc --help`."""

@@ -167,7 +167,7 @@ def failures(
     *,
     type_code: str | None = None,
     error_mode: str | None = None,
-    source: str | None = None,
+    sources: Sequence[str] = (),
     flag: str | None = None,
     limit: int = 50,
 ) -> Failures:
@@ -187,8 +187,9 @@ def failures(
     if error_mode is not None and error_mode not in ERROR_MODES:
         raise unknown("error mode", error_mode, ERROR_MODES)
     found_sources = {row.prediction.source for row in rows}
-    if source is not None and source not in found_sources:
-        raise unknown("source of this run", source, found_sources)
+    for source in sources:
+        if source not in found_sources:
+            raise unknown("source of this run", source, found_sources)
     found = [
         row
         for row in rows
@@ -196,7 +197,7 @@ def failures(
         and (not row.verdict.correct if flag is None else flag in row.verdict.flags)
         and type_code in (None, row.prediction.type_code)
         and error_mode in (None, row.verdict.error_mode)
-        and source in (None, row.prediction.source)
+        and (not sources or row.prediction.source in sources)
     ]
     of_run = asked(run)
     why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), of_run.session)

@@ -215,7 +215,7 @@ def test_the_paper_stands_beside_and_gets_no_mark(weak: runs.Run) -> None:
 
 def test_failures_are_the_wrong_answers_filtered(folder: Path, weak: runs.Run) -> None:
     run = Path(weak.path)
-    found = failures.failures(run, type_code="CD", error_mode="wrong_parameters", source="apibank").found
+    found = failures.failures(run, type_code="CD", error_mode="wrong_parameters", sources=["apibank"]).found
     wrong = [
         row
         for row, code, source, right in zip(

@@ -107,11 +107,11 @@ def failures(
     error_mode: Annotated[
         str | None,
         Option(
-            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias, wrong_language "
-            "or other."
+            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias, "
+            "wrong_language or other."
         ),
     ] = None,
-    source: Annotated[str | None, options.SOURCE] = None,
+    source: Annotated[Sequence[str], options.SOURCE] = (),
     flag: Annotated[
         str | None, Option(help="Replies whose verdict has this flag (quoted_call, …), right ones too.")
     ] = None,
@@ -128,5 +128,6 @@ def failures(
     """
     from ..eval.stats import failures as room
 
-    filters = {"type_code": type_code, "error_mode": error_mode, "source": source, "flag": flag}
-    return room.failures(Path(run), **filters, limit=limit)
+    return room.failures(
+        Path(run), type_code=type_code, error_mode=error_mode, sources=source, flag=flag, limit=limit
+    )

@@ -204,7 +204,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         score,
         show,
         sql,
-        summary,
         validate,
         verify,
     )
@@ -221,7 +220,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "probe": probe.probe,
             "eval": eval.eval_,
             "score": score.score,
-            "summary": summary.summary,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,

@@ -32,7 +32,7 @@ def app() -> App:
         help_format="plaintext",
         version=f"rbtc {__version__}",
         result_action="return_value",
-        group_commands=Group("Shell", sort_key=len(panels)),
+        group_commands=_derive.group("Shell", len(panels)),
         default_parameter=Parameter(
             negative_iterable=(),
             show_default=lambda value: value if value or type(value) in (int, float) else None,

@@ -186,7 +186,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
-        failures,
         probe,
         publish,
         quickstart,
@@ -196,7 +195,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         score,
         show,
         sql,
-        summary,
         validate,
         verify,
     )
@@ -211,7 +209,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "probe": probe.probe,
             "eval": eval.eval_,
             "score": score.score,
-            "summary": summary.summary,
             "export": runs.export,
             "import": runs.import_,
         },
@@ -219,7 +216,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "failures": failures.failures,
             "sql": sql.sql,
         },
         "Release": {

@@ -12,6 +12,7 @@ from ..api.listing import (
     list_verifiers,
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
+from ..api.reporting import failures, summary
 from ..api.training import train_check
 from ..option import Verb
 
@@ -64,7 +65,11 @@ BUILD = (
 EVALUATE = ()
 """eval, score, import, export, proxy …, live …."""
 
-ANSWERS = (Verb(name="gate", function=gate, panel="Answers"),)
+ANSWERS = (
+    Verb(name="summary", function=summary, panel="Answers"),
+    Verb(name="failures", function=failures, panel="Answers"),
+    Verb(name="gate", function=gate, panel="Answers"),
+)
 """summary, report, compare, failures, show, sql, gate."""
 
 RELEASE = ()

@@ -99,7 +99,7 @@ def styled(text: str, style: str = "") -> Text:
 
 def note(line: str) -> None:
     """A line on standard error, where it does not mix with the result."""
-    err.print(line)
+    err.print(line, highlight=False)
 
 
 def echo(line: str, *, stderr: bool = False) -> None:

@@ -53,7 +53,7 @@ def score(
     num_proc: Annotated[int, options.NUM_PROC] = 1,
     engine: Annotated[Literal["local", "ray"], options.ENGINE] = "local",
     address: Annotated[str | None, options.ADDRESS] = None,
-    out: Annotated[str | Path | None, options.OUT] = None,
+    out: Annotated[Path | None, options.OUT] = None,
     model: Annotated[str | None, options.MODEL] = None,
     repeat: Annotated[int | None, options.REPEAT] = None,
     say: Tell = silent,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .own import draft_cases, import_cases, init, lint
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
     from .releasing import release
-    from .reporting import report
+    from .reporting import failures, report, summary
     from .scoring import Scored, score, sql
     from .starting import Quickstart, quickstart
     from .verifying import diff, verify
@@ -61,6 +61,7 @@ __all__ = [
     "diff",
     "draft_cases",
     "evaluate",
+    "failures",
     "gate",
     "ground",
     "import_cases",
@@ -83,6 +84,7 @@ __all__ = [
     "sql",
     "submit",
     "summarise_journal",
+    "summary",
     "verify",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
@@ -97,8 +99,8 @@ _HOMES = {
     ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "release",
-    ".reporting": "report",
     ".scoring": "Scored score sql",
+    ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
     ".verifying": "diff verify",
     "..compute.parallel": "Workers",

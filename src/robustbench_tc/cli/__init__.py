@@ -200,7 +200,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
-        failures,
         ground,
         init,
         lint,
@@ -211,7 +210,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         report,
         runs,
         show,
-        summary,
         validate,
     )
 
@@ -226,7 +224,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         "Evaluate": {
             "probe": probe.probe,
             "eval": eval.eval_,
-            "summary": summary.summary,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
@@ -236,7 +233,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "failures": failures.failures,
         },
         "Release": {
             "release": release.release,

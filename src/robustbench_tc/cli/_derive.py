@@ -24,6 +24,7 @@ _JSON = Parameter(name="--json", negative=(), help="Print the result as JSON.", 
 
 @cache  # cyclopts refuses two groups of one name, also where they are equal
 def group(name: str, place: int) -> Group:
+    """The heading of that name."""
     return Group(name, sort_key=place)
 
 

@@ -1,6 +1,7 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
 from ..api.comparing import gate
+from ..api.reporting import failures, summary
 from ..api.scoring import score, sql
 from ..api.verifying import diff, verify
 from ..option import Verb
@@ -25,6 +26,8 @@ EVALUATE = (
 ANSWERS = (
     Verb(name="gate", function=gate, panel="Answers"),
     Verb(name="sql", function=sql, panel="Answers"),
+    Verb(name="summary", function=summary, panel="Answers"),
+    Verb(name="failures", function=failures, panel="Answers"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 

@@ -116,8 +116,8 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{REPORT} --discard-changes", "report"),
     ],
     "sql --out": [
-        Output("sql table2 --paper --format csv --out {out}"),
-        Output("sql table2 --paper --format parquet --out {out}"),
+        Output("sql table2 --paper --out {out}.csv"),
+        Output("sql table2 --paper --out {out}.parquet"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
     "audit build folder": [Output("audit build {out}")],
@@ -183,10 +183,10 @@ build live --sources, build toolrl-dr --tokenizer,
 audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
-release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
+release --benchmark, release --sign, release --sources, release --training, verify --key,
 leaderboard submit run, leaderboard build place, leaderboard verify --run,
 gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
-build --cases, sql --format, compare --log-key, report --log-key,
+build --cases, compare --log-key, report --log-key,
 live show run, live summary run, live report run, live check file
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""

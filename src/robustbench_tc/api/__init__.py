@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..eval.live.after import score_live, show_episode
     from ..eval.live.evaluate import Played, run_live
     from ..eval.live.report import report_live
-    from ..eval.verdicts import score
     from ..release.publish import Published, publish
     from .amending import Amended, amend
     from .auditing import audit, audit_predictions
@@ -30,10 +29,12 @@ if TYPE_CHECKING:
     from .comparing import compare, compare_with_paper, defences, gate
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
-    from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
+    from .proxy import ground, proxy_llm, proxy_run, summarise_journal
     from .releasing import release
     from .reporting import failures, report, summary
+    from .scoring import Scored, score, sql
     from .starting import Quickstart, quickstart
+    from .verifying import diff, verify
 
 __all__ = [
     "Amended",
@@ -42,6 +43,7 @@ __all__ = [
     "Published",
     "Quickstart",
     "Reply",
+    "Scored",
     "Submission",
     "Submitted",
     "Task",
@@ -56,6 +58,7 @@ __all__ = [
     "compare",
     "compare_with_paper",
     "defences",
+    "diff",
     "draft_cases",
     "evaluate",
     "failures",
@@ -75,13 +78,14 @@ __all__ = [
     "report_live",
     "run_live",
     "score",
-    "score_journal",
     "score_live",
     "serve",
     "show_episode",
+    "sql",
     "submit",
     "summarise_journal",
     "summary",
+    "verify",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
@@ -93,10 +97,12 @@ _HOMES = {
     ".live": "build_live live_defences",
     ".own": "draft_cases import_cases init lint",
     ".probing": "probe",
-    ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
+    ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "release",
+    ".scoring": "Scored score sql",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".verifying": "diff verify",
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
@@ -107,7 +113,6 @@ _HOMES = {
     "..eval.live.after": "score_live show_episode",
     "..eval.live.evaluate": "Played run_live",
     "..eval.live.report": "report_live",
-    "..eval.verdicts": "score",
     "..release.publish": "Published publish",
 }
 """Modules, each with the names of `__all__` that it holds. They are imported when a name is first asked for:

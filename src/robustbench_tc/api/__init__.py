@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ..release.publish import Published, publish
     from .amending import Amended, amend
     from .auditing import audit, audit_predictions
-    from .building import build, build_training
+    from .building import build, build_live, build_training
     from .comparing import compare, compare_with_paper, defences, gate
-    from .live import build_live, live_defences
-    from .own import draft_cases, import_cases, init, lint
+    from .live import live_defences
+    from .own import draft_cases, import_cases, init, lint, review_cases
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
     from .releasing import release
     from .reporting import failures, report, summary
@@ -76,6 +76,7 @@ __all__ = [
     "release",
     "report",
     "report_live",
+    "review_cases",
     "run_live",
     "score",
     "score_live",
@@ -92,10 +93,10 @@ __all__ = [
 _HOMES = {
     ".amending": "Amended amend",
     ".auditing": "audit audit_predictions",
-    ".building": "build build_training",
+    ".building": "build build_live build_training",
     ".comparing": "compare compare_with_paper defences gate",
-    ".live": "build_live live_defences",
-    ".own": "draft_cases import_cases init lint",
+    ".live": "live_defences",
+    ".own": "draft_cases import_cases init lint review_cases",
     ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "release",

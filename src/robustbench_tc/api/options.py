@@ -159,7 +159,7 @@ FORCE = Option(
 FRESH = Option(help="Throw away the run that is in the folder.", panel=PLACE, typed_only=True)
 FULL = Option(help="Print everything: all tables, warnings and rows.")
 GENERATOR = Option(
-    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typing errors) or none; "
+    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typos) or none; "
     "TYPE=… for one type. Repeatable.",
     read=tuple,
 )
@@ -196,7 +196,7 @@ MODEL = Option(
     panel=MODEL_PANEL,
 )
 NUM_PROC = Option(help="Processes; the bytes are the same for any.", panel=COST, at_least=1)
-OUT = Option(help="The folder or file to write; a run goes on in its folder.", panel=PLACE)
+OUT = Option(help="The folder or file to write; a run goes on in its folder.", panel=PLACE, dashed=True)
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
 PROFILE = Option(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..errors import UserError
 from . import _console, live_play, live_show
 from ._replacing import DiscardChanges
 from ._requests import DEFAULTS, RequestWords, with_requests
@@ -140,27 +139,6 @@ def _playing(
 
     with _console.keeping(kept), bar(progress) as tell:
         yield begun.append, tell
-
-
-@app.command("check")
-def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The Python file of a world of your own.")],
-) -> None:
-    """Look for mistakes in the file of a world of your own (docs/worlds.md); its tasks' gold is tried.
-
-    Example: rbtc live check my_world.py
-    """
-    from ..worlds.check import check as mistakes
-    from ..worlds.handle import load_file
-
-    with _console.keeping("nothing was written"), _console.working("trying its tasks"):
-        found = mistakes(load_file(file))
-    for line in found:
-        _console.echo(line)
-    if found:
-        many = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
-        raise UserError(f"{file}: {many}; correct the file, then `rbtc build live --world {file}`")
-    _console.out.print(f"{file}: no mistake was found")
 
 
 app.command("show")(live_show.show)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.figures import Axis, Dot, Effect, Row, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Row, Shift, Stack
 from robustbench_tc.eval.stats.across import rank_correlation
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval

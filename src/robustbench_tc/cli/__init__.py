@@ -192,7 +192,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
-        failures,
         ground,
         init,
         lint,
@@ -232,7 +231,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "failures": failures.failures,
             "sql": sql.sql,
         },
         "Release": {

@@ -22,7 +22,8 @@ _JSON = Parameter(name="--json", negative=(), help="Print the result as JSON.", 
 
 
 @cache  # cyclopts refuses two groups of one name, also where they are equal
-def _group(name: str, place: int) -> Group:
+def group(name: str, place: int) -> Group:
+    """The heading of that name."""
     return Group(name, sort_key=place)
 
 
@@ -61,13 +62,13 @@ class Declared:
         """The command's parameter."""
         option = self.option
         panel = option.panel or "Options"
-        group = {} if self.is_argument else {"group": _group(panel, panels.index(option.panel))}
+        of_panel = {} if self.is_argument else {"group": group(panel, panels.index(option.panel))}
         facts = Parameter(
             name=self.shown,
             help=option.help,
             validator=() if option.at_least is None else (validators.Number(gte=option.at_least),),
             negative=None if self.default is True else (),
-            **group,
+            **of_panel,
         )
         hint, default = self.hint, self.default
         if option.read is not None:  # pydantic, where it is imported, holds the default against the hint

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from ..eval.stats.failures import beginning
 from ..schema import dumps
 from . import _console
-from ._predictions import beginning
 from .eval import say_agent
 from .live_show import print_verdict
 from .summary import WIDTH, print_summary

@@ -1,6 +1,7 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
 from ..api.comparing import gate
+from ..api.reporting import failures
 from ..option import Verb
 
 START = ()
@@ -12,7 +13,10 @@ BUILD = ()
 EVALUATE = ()
 """eval, score, import, export, proxy …, live …."""
 
-ANSWERS = (Verb(name="gate", function=gate, panel="Answers"),)
+ANSWERS = (
+    Verb(name="failures", function=failures, panel="Answers"),
+    Verb(name="gate", function=gate, panel="Answers"),
+)
 """summary, report, compare, failures, show, sql, gate."""
 
 RELEASE = ()

@@ -21,7 +21,12 @@ class RowView(NamedTuple):
 
     rows: list[Sample]
 
+    def json(self) -> list[Sample]:
+        """The rows."""
+        return self.rows
+
     def shown(self) -> Iterator[Part]:
+        """The clean row whole, of the others what differs."""
         for row in self.rows:
             yield from _clean(row) if row.type_code == taxonomy.CLEAN else _changes(row)
 

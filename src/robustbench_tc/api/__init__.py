@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from ..eval.leaderboard.entry import Submission
     from ..eval.leaderboard.space import serve
     from ..eval.leaderboard.submit import Submitted, submit
-    from ..eval.live.after import score_live, show_episode
-    from ..eval.live.evaluate import Played, run_live
-    from ..eval.live.report import report_live
+    from ..eval.live.after import show_episode
+    from ..eval.live.evaluate import Played
     from ..eval.verdicts import score
     from ..release.publish import Published, publish
     from .amending import Amended, amend
@@ -30,9 +29,11 @@ if TYPE_CHECKING:
     from .comparing import compare, compare_with_paper, defences, gate
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
+    from .playing import report_live, run_live, score_live, summarise_live
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
     from .reporting import failures, report
+    from .showing import show
     from .starting import Quickstart, quickstart
 
 __all__ = [
@@ -78,9 +79,11 @@ __all__ = [
     "score_journal",
     "score_live",
     "serve",
+    "show",
     "show_episode",
     "submit",
     "summarise_journal",
+    "summarise_live",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
@@ -91,10 +94,12 @@ _HOMES = {
     ".comparing": "compare compare_with_paper defences gate",
     ".live": "build_live live_defences",
     ".own": "draft_cases import_cases init lint",
+    ".playing": "report_live run_live score_live summarise_live",
     ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
     ".reporting": "failures report",
+    ".showing": "show",
     ".starting": "Quickstart quickstart",
     "..compute.parallel": "Workers",
     "..errors": "UserError",
@@ -103,9 +108,8 @@ _HOMES = {
     "..eval.leaderboard.space": "serve",
     "..eval.leaderboard.entry": "Submission",
     "..eval.leaderboard.submit": "Submitted submit",
-    "..eval.live.after": "score_live show_episode",
-    "..eval.live.evaluate": "Played run_live",
-    "..eval.live.report": "report_live",
+    "..eval.live.after": "show_episode",
+    "..eval.live.evaluate": "Played",
     "..eval.verdicts": "score",
     "..release.publish": "Published publish",
 }

@@ -150,7 +150,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, defences, leaderboard, live, proxy, show, sources, train
+    from . import audit, cases, defences, leaderboard, proxy, show, sources, train
     from ._mcp import WithServer
 
     app = typer.Typer(
@@ -174,7 +174,7 @@ def _app() -> "typer.Typer":
     groups = (
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
         ("Build", "cases", cases.app),
-        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
         ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip
     for panel, name, group in groups:
@@ -202,7 +202,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         report,
         runs,
         score,
-        show,
         sql,
         summary,
         validate,
@@ -214,7 +213,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "quickstart": quickstart.quickstart,
             "init": init.init,
             "lint": lint.lint,
-            "show": show.show,
             "validate": validate.validate,
         },
         "Evaluate": {

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from .comparing import compare, compare_with_paper, defences, gate
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
-    from .playing import report_live, run_live, score_live, summarise_live
+    from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
-    from .reporting import failures, report
+    from .reporting import failures, report, summary
     from .showing import show
     from .starting import Quickstart, quickstart
 
@@ -83,7 +83,8 @@ __all__ = [
     "show_episode",
     "submit",
     "summarise_journal",
-    "summarise_live",
+    "summary",
+    "summary_live",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
@@ -94,12 +95,12 @@ _HOMES = {
     ".comparing": "compare compare_with_paper defences gate",
     ".live": "build_live live_defences",
     ".own": "draft_cases import_cases init lint",
-    ".playing": "report_live run_live score_live summarise_live",
+    ".playing": "report_live run_live score_live summary_live",
     ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
-    ".reporting": "failures report",
     ".showing": "show",
+    ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
     "..compute.parallel": "Workers",
     "..errors": "UserError",

@@ -162,7 +162,7 @@ def score_live(
     return after.score(folder, data, inputs.world_types(data.rows, worlds, world_python))
 
 
-def summarise_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
+def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
     """Per kind of fault: how often the world ended as it should, and what the user was told.
 
     Example: rbtc live summary runs/live/qwen3-8b-fc --json

@@ -1,8 +1,8 @@
-"""What scored runs say, for people: `failures`, `report`."""
+"""What scored runs say, for people: `summary`, `report`, `failures`."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ..option import Option
 from . import options
@@ -13,7 +13,30 @@ if TYPE_CHECKING:
     from ..eval.report.content import Options, Report
     from ..eval.stats.failures import Failures
     from ..eval.stats.runs import Subset
+    from ..eval.stats.screen import Screen
     from ..eval.stats.summary import Convention
+
+
+def summary(
+    run: Annotated["str | Path", options.RUN],
+    *,
+    subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
+    allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
+    full: Annotated[bool, options.FULL] = False,
+) -> "Screen":
+    """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
+
+    Example: rbtc summary runs/qwen3-8b-fc --subset paper
+    Example: rbtc summary runs/qwen3-8b-fc --full
+
+    Raises UserError for a run that is not scored or lacks answers.
+
+    >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
+    """
+    from ..eval.record import open_run
+    from ..eval.stats.screen import screen
+
+    return screen(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
 
 
 def report(

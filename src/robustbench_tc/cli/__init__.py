@@ -203,7 +203,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         runs,
         score,
         sql,
-        summary,
         validate,
         verify,
     )
@@ -219,7 +218,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "probe": probe.probe,
             "eval": eval.eval_,
             "score": score.score,
-            "summary": summary.summary,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,

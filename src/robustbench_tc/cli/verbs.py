@@ -1,8 +1,8 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
 from ..api.comparing import gate
-from ..api.playing import report_live, run_live, score_live, summarise_live
-from ..api.reporting import failures
+from ..api.playing import report_live, run_live, score_live, summary_live
+from ..api.reporting import failures, summary
 from ..api.showing import show
 from ..option import Verb
 from ._playing import playing
@@ -21,7 +21,7 @@ EVALUATE = (
         name="live score", function=score_live, panel="Evaluate",
         kept="the scores were not written; run the same command again",
     ),
-    Verb(name="live summary", function=summarise_live, panel="Evaluate"),
+    Verb(name="live summary", function=summary_live, panel="Evaluate"),
     Verb(
         name="live report", function=report_live, panel="Evaluate", doing="replaying", as_json=False,
         kept="the files in {out} are those of before; run it again",
@@ -30,6 +30,7 @@ EVALUATE = (
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
+    Verb(name="summary", function=summary, panel="Answers"),
     Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
     Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),

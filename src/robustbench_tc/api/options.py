@@ -196,7 +196,12 @@ MODEL = Option(
     panel=MODEL_PANEL,
 )
 NUM_PROC = Option(help="Processes; the bytes are the same for any.", panel=COST, at_least=1)
-OUT = Option(help="The folder or file to write; a run goes on in its folder.", panel=PLACE, dashed=True)
+OUT = Option(
+    help="The folder or file to write; a run goes on in its folder.",
+    panel=PLACE,
+    typed=Path | None,
+    dashed=True,
+)
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
 PROFILE = Option(

@@ -158,7 +158,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, leaderboard, live, proxy
+    from . import audit, leaderboard, proxy
 
     app = typer.Typer(
         name="rbtc",
@@ -177,7 +177,7 @@ def _app() -> "typer.Typer":
 
     app.callback()(options)
     groups = (
-        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
         ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip
     for panel, name, group in groups:
@@ -200,14 +200,12 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         release,
         report,
         runs,
-        show,
         validate,
     )
 
     return {
         "Build": {
             "quickstart": quickstart.quickstart,
-            "show": show.show,
             "validate": validate.validate,
         },
         "Evaluate": {

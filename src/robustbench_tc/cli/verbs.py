@@ -12,11 +12,14 @@ from ..api.listing import (
     list_verifiers,
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
+from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.reporting import failures, summary
 from ..api.scoring import score, sql
-from ..api.verifying import diff, verify
+from ..api.showing import show
 from ..api.training import train_check
+from ..api.verifying import diff, verify
 from ..option import Verb
+from ._playing import playing
 
 START = (
     Verb(name="init", function=init, panel="Start"),
@@ -73,6 +76,28 @@ EVALUATE = (
         doing="scoring",
         kept="what it was given was not touched, nor earlier scores; score again",
     ),
+    Verb(
+        name="live run",
+        function=run_live,
+        panel="Evaluate",
+        rest="extra_body",
+        around=playing,
+    ),
+    Verb(
+        name="live score",
+        function=score_live,
+        panel="Evaluate",
+        kept="the scores were not written; run the same command again",
+    ),
+    Verb(name="live summary", function=summary_live, panel="Evaluate"),
+    Verb(
+        name="live report",
+        function=report_live,
+        panel="Evaluate",
+        doing="replaying",
+        as_json=False,
+        kept="the files in {out} are those of before; run it again",
+    ),
 )
 """eval, score, import, export, proxy …, live …."""
 
@@ -81,6 +106,7 @@ ANSWERS = (
     Verb(name="sql", function=sql, panel="Answers"),
     Verb(name="summary", function=summary, panel="Answers"),
     Verb(name="failures", function=failures, panel="Answers"),
+    Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 

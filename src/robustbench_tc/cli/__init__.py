@@ -150,7 +150,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, defences, leaderboard, live, proxy, show, sources, train
+    from . import audit, cases, defences, live, proxy, show, sources, train
     from ._mcp import WithServer
 
     app = typer.Typer(
@@ -175,7 +175,7 @@ def _app() -> "typer.Typer":
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
         ("Build", "cases", cases.app),
         ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
-        ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
+        ("Train", "train", train.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)

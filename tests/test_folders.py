@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from robustbench_tc.cli import _app
+from robustbench_tc.cli import _app, _derive, _launch
+from robustbench_tc.cli.verbs import VERBS
 from robustbench_tc.io import marker
 from robustbench_tc.proxy import journal
 
@@ -184,7 +185,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit run, leaderboard build place, leaderboard verify --run,
-gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
+gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
 build --cases, sql --format, compare --log-key, report --log-key,
 live show run, live summary run, live report run, live check file
 """
@@ -207,19 +208,28 @@ TEXTS = (
 """Names under which a parameter of any type is taken for a place."""
 
 
-def commands(made: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, inner in getattr(made, "commands", {}).items():
-        yield from commands(inner, (*words, name))
-    if not hasattr(made, "commands") or made.invoke_without_command:
-        yield " ".join(words), made
-
-
 def places() -> Iterator[str]:
     """Every parameter of every command that could name a file or a folder."""
+    for verb in VERBS:
+        for one in _derive.declared(verb.function):
+            parts = one.shown.strip("-").lower().split("-")
+            if "Path" in str(one.hint) or any(part in TEXTS for part in parts):
+                yield f"{verb.name} {one.shown if not one.is_argument else one.name}"
+    yield from _typers()
+
+
+def _typers() -> Iterator[str]:
+    """The same of the commands that are not verbs yet: goes with the last of them."""
     import typer
 
+    def commands(made: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+        for name, inner in getattr(made, "commands", {}).items():
+            yield from commands(inner, (*words, name))
+        if not hasattr(made, "commands") or made.invoke_without_command:
+            yield " ".join(words), made
+
     for words, command in commands(typer.main.get_command(_app())):
-        if not words:
+        if not words or _launch.knows(words.split()):
             continue
         kinds = typing.get_type_hints(inspect.unwrap(command.callback))
         for parameter in command.params:

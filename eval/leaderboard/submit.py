@@ -108,7 +108,8 @@ def submit(
     """Checks a run here, then opens a pull request with it; in a folder it is copied there.
 
     `org`: whose run it is, on the Hub by default the token's account. `by`: who submits it, where the token
-    is a form's. `mode`: of predictions in a file, which `run` may be. `dataset` instead of the one that status.yaml names. `dry_run` sends nothing. Repeated,
+    is a form's. `mode`: of predictions in a file, which `run` may be. `dataset` instead of the one that
+    status.yaml names. `dry_run` sends nothing. Repeated,
     it finds the open pull request, or the run that is there already. Raises UserError.
     """
     there = open_place(to)

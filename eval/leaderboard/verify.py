@@ -112,9 +112,7 @@ def with_tier(text: bytes, status: Status, run: str, vouched: Vouched) -> bytes:
 def _check_same(entry: Entry, theirs: Any, ours: Any) -> None:
     """Raises UserError for a repetition with other settings."""
     if other := [what for what in SAME if getattr(theirs, what) != getattr(ours, what)]:
-        raise UserError(
-            f"this has another {', '.join(other)} than {entry.run}: repeat it as it was run"
-        )
+        raise UserError(f"this has another {', '.join(other)} than {entry.run}: repeat it as it was run")
 
 
 def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again: Path) -> str:

@@ -9,12 +9,12 @@ from . import options
 if TYPE_CHECKING:
     from ..eval.leaderboard.check import Report
     from ..eval.leaderboard.site import Built
-    from ..eval.leaderboard.submit import Submitted
     from ..eval.leaderboard.status import Vouched
+    from ..eval.leaderboard.submit import Submitted
 
 
 def init(
-    place: Annotated[str, options.RESULTS],
+    place: Annotated[str | Path, options.RESULTS],
     dataset: Annotated[str, options.ASKED],
     *,
     live: Annotated[
@@ -32,13 +32,13 @@ def init(
     """
     from ..eval.leaderboard.submit import init as begin
 
-    files = begin(place, dataset, live=live, own=own)
+    files = begin(str(place), dataset, live=live, own=own)
     return f"{place} has {', '.join(files)}; its README.md says what is left to do"
 
 
 def submit(
     run: Annotated["str | Path", options.RUN],
-    to: Annotated[str, Option(help="The results repository that gets the run.", dashed=True)],
+    to: Annotated[str | Path, Option(help="The results repository that gets the run.", dashed=True)],
     *,
     org: Annotated[
         str | None, Option(help="Of the model: your account, the default, or an organisation of yours.")
@@ -88,11 +88,13 @@ def submit(
         contact=contact,
         note=note,
     )
-    return send(Path(run), to, stated, org=org, by=by, mode=mode, dataset=dataset, dry_run=dry_run, said=say)
+    return send(
+        Path(run), str(to), stated, org=org, by=by, mode=mode, dataset=dataset, dry_run=dry_run, said=say
+    )
 
 
 def check(
-    place: Annotated[str, options.RESULTS],
+    place: Annotated[str | Path, options.RESULTS],
     *,
     pr: Annotated[int | None, Option(help="Only this pull request.", at_least=1)] = None,
     rescore: Annotated[
@@ -115,14 +117,14 @@ def check(
     """
     from ..eval.leaderboard.check import Checker, watching
 
-    checker = Checker(place, dataset=dataset, jobs=num_proc, said=say)
+    checker = Checker(str(place), dataset=dataset, jobs=num_proc, said=say)
     if watch is not None:
         watching(checker, watch, pr, rescore)
     return checker.check(pr, rescore)
 
 
 def build(
-    place: Annotated[str, options.RESULTS],
+    place: Annotated[str | Path, options.RESULTS],
     *,
     out: Annotated[Path, options.OUT] = Path("site"),
     form: Annotated[
@@ -139,9 +141,9 @@ def build(
     from ..eval.leaderboard.entries import read_entries
     from ..eval.leaderboard.place import Hub, open_place
 
-    there = open_place(place)
+    there = open_place(str(place))
     status, entries, dropped = read_entries(there)
-    repository = place if isinstance(there, Hub) else None
+    repository = there.repo if isinstance(there, Hub) else None
     return site.build(entries, status, out, repository=repository, dropped=dropped, form=form)
 
 
@@ -173,9 +175,7 @@ def space(
 def serve(
     place: Annotated[str | Path, options.RESULTS],
     *,
-    host: Annotated[
-        str, Option(help="Address to listen on; 0.0.0.0 for every interface.")
-    ] = "127.0.0.1",
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for every interface.")] = "127.0.0.1",
     port: Annotated[int, options.PORT] = 7860,
 ) -> None:
     """Serve the Space's pages and form on this machine: what is submitted goes straight into the folder.
@@ -190,7 +190,7 @@ def serve(
 
 
 def verify(
-    place: Annotated[str, options.RESULTS],
+    place: Annotated[str | Path, options.RESULTS],
     run_id: Annotated[str, Option(help="The run to vouch for: org/model/id.")],
     *,
     repeated: Annotated[Path | None, Option(help="Folder of the repeated run.")] = None,
@@ -215,7 +215,7 @@ def verify(
     from .rebuilding import fresh_rows
 
     return vouch(
-        place,
+        str(place),
         run_id,
         repeated=repeated,
         base_url=base_url,

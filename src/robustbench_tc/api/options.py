@@ -116,7 +116,7 @@ AGENT = Option(
 )
 ALLOW_MISSING = Option(help="Go on although some rows have no answer or no text.")
 ALLOW_WRITES = Option(help="Faults may replace results of tools that write, too.")
-ASKED = Option(help="A dataset's folder, or its name on the Hub.", typed=str)
+ASKED = Option(help="A dataset's folder, or its name on the Hub.")
 BACKEND = Option(
     help="openai; vllm: in this process, in batches; anthropic, gemini: their own API (extra `providers`).",
     panel=MODEL_PANEL,
@@ -171,9 +171,7 @@ HEADER = Option(
 IDS = Option(
     help="Ids of rows, clean samples or tasks, or @FILE with one per line. Repeatable.", panel=ROWS, read=_ids
 )
-JOURNAL = Option(
-    help="File that gets a line for each exchange of a door; it is added to.", typed=Path
-)
+JOURNAL = Option(help="File that gets a line for each exchange of a door; it is added to.", typed=Path)
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
 LOGPROBS = Option(help="Ask for and keep log probabilities.", panel=SAMPLING)
 MAX_COST = Option(help="Stop before this cost, in the currency of --price.", panel=COST)
@@ -197,7 +195,7 @@ PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
-RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.", typed=str)
+RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
 RUN = Option(help="A run folder.", typed=Path)
 SAMPLES = Option(

@@ -16,7 +16,8 @@ import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import failures, inputs
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet

@@ -8,8 +8,8 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.cli import _console
-from robustbench_tc.cli._predictions import show_prediction
 from robustbench_tc.eval import prompts
+from robustbench_tc.eval.stats.replies import replies
 
 from ..conftest import Rbtc
 from . import small
@@ -129,7 +129,7 @@ def real_run(tmp_path: Path) -> Path:
 def test_show_tells_what_was_asked_answered_wanted_and_why(
     real_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show_prediction("bfcl_v3__simple_1::transient_timeout", run=real_run)
+    _console.show(replies(real_run, "bfcl_v3__simple_1::transient_timeout"))
     shown = capsys.readouterr().out
     for part in (
         "asked (user): Book a table for monday.",
@@ -145,7 +145,7 @@ def test_show_tells_what_was_asked_answered_wanted_and_why(
 
 
 def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show_prediction("bfcl_v3__simple", run=real_run, release=Path("robustbench-tc"))
+    _console.show(replies(real_run, "bfcl_v3__simple", release=Path("robustbench-tc")))
     shown = capsys.readouterr().out
     assert "clean" in shown and "right" in shown and "wrong" in shown and "add --type TYPE" in shown
 
@@ -155,10 +155,11 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
 ) -> None:
     release = real_run.parent / "robustbench-tc"
     release.rename(real_run.parent / "moved")
-    show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean")
+    _console.show(replies(real_run, "bfcl_v3__simple_1", type_code="clean"))
     shown = capsys.readouterr().out
     assert "prompt: not shown: " in shown and "verdict: right" in shown
-    show_prediction("bfcl_v3__simple_1", run=real_run, type_code="clean", release=real_run.parent / "moved")
+    moved = real_run.parent / "moved"
+    _console.show(replies(real_run, "bfcl_v3__simple_1", type_code="clean", release=moved))
     assert "Book a table for monday." in capsys.readouterr().out
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from robustbench_tc.eval import dots, figures, labels
-from robustbench_tc.eval.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
+from robustbench_tc.eval.report import dots, figures, labels
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
 

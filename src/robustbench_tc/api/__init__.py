@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .own import draft_cases, import_cases, init, lint
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
-    from .reporting import report
+    from .reporting import failures, report, summary
     from .starting import Quickstart, quickstart
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "defences",
     "draft_cases",
     "evaluate",
+    "failures",
     "gate",
     "ground",
     "import_cases",
@@ -80,6 +81,7 @@ __all__ = [
     "show_episode",
     "submit",
     "summarise_journal",
+    "summary",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
@@ -93,7 +95,7 @@ _HOMES = {
     ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
-    ".reporting": "report",
+    ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
     "..compute.parallel": "Workers",
     "..errors": "UserError",

@@ -11,7 +11,7 @@ from . import options
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..eval.compare import Comparison, PaperLine
+    from ..eval.stats.compare import Comparison, PaperLine
     from ..eval.stats.defences import DefenceTable
     from ..eval.stats.gate import Verdict
     from ..eval.stats.runs import Run, Subset
@@ -116,7 +116,7 @@ def compare(
     """
     import msgspec
 
-    from ..eval.compare import compare_runs
+    from ..eval.stats.compare import compare_runs
 
     progress("reading the runs")
     (first, second), notes = _runs((a, b), log_keys)
@@ -143,7 +143,7 @@ def compare_with_paper(
 
     Raises UserError for a run that is not scored and for a model that the paper has not.
     """
-    from ..eval.compare import beside_paper
+    from ..eval.stats.compare import beside_paper
 
     return beside_paper(_runs((run,), log_keys)[0][0], model, subset=subset)
 

@@ -228,6 +228,7 @@ TIMEOUT = Option(
 )
 TOP_K = Option(help="1 or more; 0 or -1: all.", panel=SAMPLING)
 TOP_P = Option(help="Above 0, at most 1.", panel=SAMPLING)
+TYPE = Option(name="type", help="Only this type (code, the paper's name, or label), or clean.", panel=ROWS)
 TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",

@@ -1,16 +1,42 @@
-"""`report`: tables, figures and marts over scored runs."""
+"""What scored runs say, for people: `summary`, `report`, `failures`."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from ..option import Option
+from . import options
 from .progress import Progress
 
 if TYPE_CHECKING:
     from ..eval.adapters.logs import Opened
     from ..eval.report.content import Options, Report
+    from ..eval.stats.failures import Failures
     from ..eval.stats.runs import Subset
+    from ..eval.stats.screen import Screen
     from ..eval.stats.summary import Convention
+
+
+def summary(
+    run: Annotated["str | Path", options.RUN],
+    *,
+    subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
+    allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
+    full: Annotated[bool, options.FULL] = False,
+) -> "Screen":
+    """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
+
+    Example: rbtc summary runs/qwen3-8b-fc --subset paper
+    Example: rbtc summary runs/qwen3-8b-fc --full
+
+    Raises UserError for a run that is not scored or lacks answers.
+
+    >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
+    """
+    from ..eval.record import open_run
+    from ..eval.stats.screen import screen
+
+    return screen(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
 
 
 def report(
@@ -95,3 +121,36 @@ def _report(
             samples = embed([of[m.run] for m in made.models], [m.label for m in made.models], release)
         page.write(made, folder, samples, discard_changes=discard_changes)
     return made
+
+
+def failures(
+    run: Annotated["str | Path", options.RUN],
+    *,
+    type_code: Annotated[str | None, options.TYPE] = None,
+    error_mode: Annotated[
+        str | None,
+        Option(
+            help="empty, omitted, missing_call, wrong_name, ghost, wrong_parameters, name_bias, "
+            "wrong_language or other."
+        ),
+    ] = None,
+    source: Annotated[Sequence[str], options.SOURCE] = (),
+    flag: Annotated[
+        str | None, Option(help="Replies whose verdict has this flag (quoted_call, …), right ones too.")
+    ] = None,
+    limit: Annotated[int, options.LIMIT] = 50,
+) -> "Failures":
+    """List a run's wrong answers: gold call and answer side by side, and why it is wrong.
+
+    Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --error-mode omitted
+    Example: rbtc failures runs/qwen3-8b-fc --flag quoted_call
+
+    Raises UserError for a run that is not scored, and for names that do not occur.
+
+    >>> failures("runs/mine", type_code="CD_AB").found  # doctest: +SKIP
+    """
+    from ..eval.stats import failures as room
+
+    return room.failures(
+        Path(run), type_code=type_code, error_mode=error_mode, sources=source, flag=flag, limit=limit
+    )

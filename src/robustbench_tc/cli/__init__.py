@@ -192,7 +192,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
-        failures,
         ground,
         init,
         lint,
@@ -205,7 +204,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         score,
         show,
         sql,
-        summary,
         validate,
         verify,
     )
@@ -222,7 +220,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "probe": probe.probe,
             "eval": eval.eval_,
             "score": score.score,
-            "summary": summary.summary,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
@@ -232,7 +229,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "failures": failures.failures,
             "sql": sql.sql,
         },
         "Release": {

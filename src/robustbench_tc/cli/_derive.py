@@ -23,7 +23,8 @@ _JSON = Parameter(name="--json", negative=(), help="Print the result as JSON.", 
 
 
 @cache  # cyclopts refuses two groups of one name, also where they are equal
-def _group(name: str, place: int) -> Group:
+def group(name: str, place: int) -> Group:
+    """The heading of that name."""
     return Group(name, sort_key=place)
 
 
@@ -67,7 +68,7 @@ class Declared:
             help=option.help,
             validator=() if option.at_least is None else (validators.Number(gte=option.at_least),),
             negative=None if self.default is True else (),
-            group=None if self.is_argument else _group(panel, panels.index(option.panel)),
+            group=None if self.is_argument else group(panel, panels.index(option.panel)),
         )
         hint, default = self.hint, self.default
         if option.read is not None:  # pydantic, where it is imported, holds the default against the hint

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
 from ..option import Verb
@@ -41,7 +41,7 @@ def app() -> App:
     groups: dict[str, App] = {}
     for verb in VERBS:
         first, _, second = verb.name.partition(" ")
-        panel = Group(verb.panel, sort_key=panels.index(verb.panel))
+        panel = _derive.group(verb.panel, panels.index(verb.panel))
         if first not in groups:
             groups[first] = App(name=first, group=panel)
             whole.command(groups[first])

@@ -14,7 +14,7 @@ from ._console import styled
 from ._words import LogKeys, Subset
 
 if TYPE_CHECKING:
-    from ..eval.compare import Comparison, PaperLine
+    from ..eval.stats.compare import Comparison, PaperLine
     from ..eval.stats.paired import Pair
 
 
@@ -42,7 +42,7 @@ def compare(
     """
     from .. import api
     from ..eval.adapters.logs import opened
-    from ..eval.compare import UNPAIRED
+    from ..eval.stats.compare import UNPAIRED
 
     if b is None and vs is None:
         raise UserError("nothing to compare with: name a second run, or --vs paper:MODEL")

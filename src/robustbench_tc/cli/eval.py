@@ -17,7 +17,6 @@ from ._replacing import DiscardChanges
 from ._requests import DEFAULTS, RequestWords, with_requests
 from ._words import one_of
 from ._workers import Address, Engine, workers
-from .summary import print_summary
 
 if TYPE_CHECKING:
     from ..eval.evaluate import Evaluated
@@ -256,6 +255,7 @@ def _say_why(run: "Evaluated") -> None:
 def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     """Says how far it got, scores and prints the summary."""
     from ..eval import reasons
+    from ..eval.stats.screen import screen
 
     answered = _answered(done)
     _console.note(answered)
@@ -277,7 +277,7 @@ def _finish(done: "Evaluated", no_score: bool, allow_missing: bool) -> None:
     if said := reasons.mostly_rejected(refused, done.folder.record.expected):
         raise UserError(said)
     try:
-        print_summary(done.folder, "all", allow_missing, as_json=False)
+        _console.show(screen(done.folder, allow_missing=allow_missing))
     finally:
         _say_why(done)
     if done.agent is not None:

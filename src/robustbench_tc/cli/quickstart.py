@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
+from ..eval.stats.failures import beginning
 from ..schema import dumps
 from . import _console
-from ._predictions import beginning
 from .eval import say_agent
 from .live_show import print_verdict
-from .summary import WIDTH, print_summary
 
 
 def quickstart(
@@ -21,6 +20,7 @@ def quickstart(
     Example: rbtc quickstart
     """
     from .. import api
+    from ..eval.stats.screen import WIDTH, screen
 
     with _console.status("building", f"what is in {out} is whole; run it again") as progress:
         made = api.quickstart(out, progress=progress)
@@ -40,4 +40,4 @@ def quickstart(
     _console.out.print()
     run = made.run.folder
     say_agent("name-biased", made.run.unexpected, run.record.expected)
-    print_summary(run)
+    _console.show(screen(run))

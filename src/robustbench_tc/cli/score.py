@@ -7,9 +7,8 @@ import typer
 
 from ..errors import UserError, unknown
 from . import _console
-from ._of_runs import DatasetOption, say, say_left_out, say_reader
+from ._of_runs import DatasetOption, say, say_left_out
 from ._workers import Address, Engine, NumProc, workers
-from .summary import print_summary
 
 if TYPE_CHECKING:
     from ..eval.record import RunFolder
@@ -43,6 +42,7 @@ def score(
     """
     from .. import api
     from ..eval import record
+    from ..eval.stats.screen import reader_note, screen
 
     if run.is_file():
         if explain is not None:
@@ -55,20 +55,22 @@ def score(
     if explain is not None:
         _explain(folder, explain, dataset)
         return
-    say_reader(folder)
+    if note := reader_note(folder):
+        _console.note(note)
     who = workers(num_proc, engine, address)
     kept = f"{folder.scores_path} was not touched, the answers neither; score again"
     with _console.keeping(kept), _console.working("scoring"):
         api.score(run, dataset=dataset, workers=who, progress=_console.note)
     scored = record.open_run(run)
     _console.note(f"scored by reader {scored.record.reader}: {scored.scores_path}")
-    print_summary(scored, allow_missing=True)
+    _console.show(screen(scored, allow_missing=True))
 
 
 def _score_journal(
     journal: Path, dataset: str | None, model: str | None, repeat: int | None, out: Path | None
 ) -> None:
     from ..api import proxy
+    from ..eval.stats.screen import screen
 
     kept = f"{journal} was not touched; score it again"
     with _console.keeping(kept), _console.working("scoring"):
@@ -78,7 +80,7 @@ def _score_journal(
     for reason, count in made.failures.items():
         _console.note(f"without an answer: {count} × {reason}")
     _console.note(f"{made.predictions} predictions in {made.folder.path}; scored: {made.folder.scores_path}")
-    print_summary(made.folder, allow_missing=True)
+    _console.show(screen(made.folder, allow_missing=True))
 
 
 def _explain(folder: "RunFolder", wanted: str, dataset: str | None) -> None:

@@ -72,9 +72,9 @@ def show(
     Example: rbtc show bfcl_v3__BFCL_v3_multiple__multiple_110 --type CD_AB
     """
     if run is not None:
-        from ._predictions import show_prediction
+        from ..eval.stats.replies import replies
 
-        show_prediction(wanted, run=run, release=release, type_code=type_code)
+        _console.show(replies(run, wanted, type_code=type_code, release=release))
         return
     rows = find_rows(release, wanted, type_code)
     clean = next((row for row in rows if row.type_code == taxonomy.CLEAN), None)

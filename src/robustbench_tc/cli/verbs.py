@@ -2,6 +2,7 @@
 
 from ..api import leaderboard
 from ..api.comparing import gate
+from ..api.reporting import failures, summary
 from ..option import Verb
 
 START = ()
@@ -13,7 +14,11 @@ BUILD = ()
 EVALUATE = ()
 """eval, score, import, export, proxy …, live …."""
 
-ANSWERS = (Verb(name="gate", function=gate, panel="Answers"),)
+ANSWERS = (
+    Verb(name="summary", function=summary, panel="Answers"),
+    Verb(name="failures", function=failures, panel="Answers"),
+    Verb(name="gate", function=gate, panel="Answers"),
+)
 """summary, report, compare, failures, show, sql, gate."""
 
 RELEASE = ()

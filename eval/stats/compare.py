@@ -6,20 +6,20 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import paper
 from robustbench_tc.io.numbers import p_value, points
 
-from . import paper
-from .stats.confidence import shares
-from .stats.delivery import as_delivered, delivery
-from .stats.evidence import answer
-from .stats.intervals import Interval, apart_from, of_counts
-from .stats.paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
-from .stats.power import Power, power
-from .stats.runs import Outcomes, Run, Subset, align
-from .stats.significance import fisher_p, holm, holm_by
-from .stats.summary import gaps
-from .stats.unreviewed import unreviewed
-from .stats.values import HEADS, Counts, codes_of, from_counts, leading, pack_of
+from .confidence import shares
+from .delivery import as_delivered, delivery
+from .evidence import answer
+from .intervals import Interval, apart_from, of_counts
+from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
+from .power import Power, power
+from .runs import Outcomes, Run, Subset, align
+from .significance import fisher_p, holm, holm_by
+from .summary import gaps
+from .unreviewed import unreviewed
+from .values import HEADS, Counts, codes_of, from_counts, leading, pack_of
 
 LEVEL = 0.05
 """Below it we say that there is a difference."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup, escape
 
-from robustbench_tc.eval.labels import Box, beside
+from robustbench_tc.eval.report.labels import Box, beside
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.lattice import Floats
 from robustbench_tc.io import numbers
@@ -31,7 +31,7 @@ LINE = 15
 
 def style() -> Markup:
     """The style sheet of all figures."""
-    return Markup(files("robustbench_tc.eval").joinpath("figures.css").read_text("utf-8"))
+    return Markup(files("robustbench_tc.eval.report").joinpath("figures.css").read_text("utf-8"))
 
 
 # --- elements -----------------------------------------------------------------------------------------

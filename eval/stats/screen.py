@@ -1,24 +1,26 @@
-"""`rbtc summary`: what a scored run says, on one screen; its tables behind `--full`."""
+"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it; with `full`
+every warning and table below it."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated
+from unicodedata import east_asian_width
 
-import typer
+from robustbench_tc import shown, taxonomy
+from robustbench_tc.eval.parse import READER_VERSION
+from robustbench_tc.eval.record import RunFolder
+from robustbench_tc.io.numbers import NONE, counted, counts, number, p_value
+from robustbench_tc.safe_text import safe
+from robustbench_tc.shown import Line, Part
 
-from .. import taxonomy
-from ..io.numbers import NONE, counted, counts, number, p_value
-from . import _console
-from ._of_runs import AllowMissing, Run, say_reader
-from ._words import Subset
-
-if TYPE_CHECKING:
-    from ..eval.record import RunFolder
-    from ..eval.stats.evidence import Evidence
-    from ..eval.stats.overview import Overview
-    from ..eval.stats.packs import Cell, Table
+from . import blind, levels, stages
+from .evidence import Evidence
+from .intervals import Interval
+from .overview import Overview, overview
+from .packs import Cell, Table
+from .runs import Subset, read
 
 WIDTH = 100
 """Characters of a line of the first screen."""
@@ -36,52 +38,52 @@ LONG = 36
 """Characters of a model's name; of a path above which the next steps name it RUN, to fit their line whole."""
 
 
-def summary(
-    run: Run,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    subset: Subset = "all",
-    allow_missing: AllowMissing = False,
-    full: Annotated[bool, typer.Option("--full", help="Print every warning and table.")] = False,
-) -> None:
-    """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
+@dataclass(frozen=True)
+class Screen:
+    """What a scored run says."""
 
-    Example: rbtc summary runs/qwen3-8b-fc --subset paper
-    Example: rbtc summary runs/qwen3-8b-fc --full
-    """
-    from ..eval import record
+    folder: RunFolder
+    overview: Overview
+    full: bool = False
+    """Whether every warning and table is shown too."""
 
-    print_summary(record.open_run(run), subset, allow_missing, as_json, full=full)
+    def json(self) -> Overview:
+        """The values alone."""
+        return self.overview
+
+    def shown(self) -> Iterator[Part]:
+        """At most 16 lines of at most WIDTH characters; with `full` everything behind them."""
+        if note := reader_note(self.folder):
+            yield Line(note, aside=True)
+        yield from _first(self.folder, self.overview)
+        if self.full:
+            yield from _rest(self.overview)
 
 
-def print_summary(
-    folder: "RunFolder",
-    subset: Subset = "all",
-    allow_missing: bool = False,
-    as_json: bool = False,
-    *,
-    full: bool = False,
-) -> None:
-    """Prints the first screen of a scored run, with `full` all warnings and tables below it, with `as_json`
-    the `Overview` alone."""
-    from ..eval.stats.overview import overview
-    from ..eval.stats.runs import read
-
+def screen(
+    folder: RunFolder, *, subset: Subset = "all", allow_missing: bool = False, full: bool = False
+) -> Screen:
+    """The screen of a scored run. Raises UserError where answers are missing, unless that is allowed."""
     record = folder.record
     made = overview(
         read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
     )
-    say_reader(folder)
-    if as_json:
-        _console.json(made)
-        return
-    for line in first_screen(folder, made):
-        _console.out.print(line, highlight=False)
-    if full:
-        _print_full(made)
+    return Screen(folder, made, full)
 
 
-def first_screen(folder: "RunFolder", made: "Overview") -> "Iterator[str]":
-    """At most 16 lines of at most WIDTH characters: the run, the answer, its table, what to read and do."""
+def reader_note(folder: RunFolder) -> str:
+    """A line where the verdicts rest on another version of the reader than this package's; else empty."""
+    made_by = folder.record.reader or "1"
+    if not folder.scores_path.is_file() or made_by == READER_VERSION:
+        return ""
+    return (
+        f"the verdicts of {folder.path} were made by version {made_by} of the reader, this is version "
+        f"{READER_VERSION} (docs/calls.md): `rbtc score {folder.path}` makes them again"
+    )
+
+
+def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
+    """The run, the answer, its table, what to read and do."""
     record, answer, settings = folder.record, made.answer, folder.record.settings
     name = PurePath(record.dataset).name
     if record.dataset_version:
@@ -134,24 +136,35 @@ def first_screen(folder: "RunFolder", made: "Overview") -> "Iterator[str]":
 
 
 def _cut(text: str, width: int = WIDTH) -> str:
-    """A text as one line of at most so many cells."""
-    line = _console.styled(_console.one_line(text))
-    line.truncate(width, overflow="ellipsis")
-    return line.plain
+    """A text as one line of at most so many cells of a terminal."""
+    line = safe(text, keep="")
+    ends = list(accumulate(1 + (east_asian_width(one) in "WF") for one in line))
+    if not ends or ends[-1] <= width:
+        return line
+    return line[: sum(end < width for end in ends)] + "…"
 
 
-def _print_full(made: "Overview") -> None:
+def _rest(made: Overview) -> Iterator[Part]:
     """Every warning, why a component cannot be told, what is missing, the smallest effect seen, and
     every table."""
-    notes = [f"warning: {one}" for one in made.answer.warnings]
-    notes += [f"{name}: {one.why}" for name, one in made.answer.lines.items() if one.why]
-    notes += [f"gap: {one}" for one in made.gaps]
+    yield from (f"warning: {one}" for one in made.answer.warnings)
+    yield from (f"{name}: {one.why}" for name, one in made.answer.lines.items() if one.why)
+    yield from (f"gap: {one}" for one in made.gaps)
     if made.power is not None:
-        notes.append(made.power.line)
-    for note in notes:
-        _console.out.print(note, highlight=False)
+        yield made.power.line
     for table in _tables(made):
-        _print_table(table)
+        yield shown.Table(table.columns, _lines(table.rows), table.title, (WRONG,))
+        if table.note:
+            yield table.note
+
+
+def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
+    """Rows of cells as texts, below each value its interval."""
+    for row in rows:
+        values, spans = zip(*map(_spelled, row), strict=True)
+        yield values
+        if any(spans):
+            yield spans
 
 
 def _percent(share: float | None) -> str:
@@ -159,15 +172,12 @@ def _percent(share: float | None) -> str:
     return NONE if share is None else number(100 * share, 1)
 
 
-def _keeps(found: "Evidence") -> str:
+def _keeps(found: Evidence) -> str:
     """The share of right answers that is kept at least: `≥ 83 %`."""
     return NONE if found.keeps is None else f"≥ {100 * found.keeps:.0f} %"
 
 
-def _tables(made: "Overview") -> "Iterator[Table]":
-    from ..eval.stats import blind, levels, stages
-    from ..eval.stats.packs import Table
-
+def _tables(made: Overview) -> Iterator[Table]:
     answer, among, lines = made.answer, made.intervals, made.lines
     yield Table(
         name="lines",
@@ -232,7 +242,7 @@ def _tables(made: "Overview") -> "Iterator[Table]":
     yield _replies(made)
 
 
-def _of_types(made: "Overview") -> "Iterator[tuple[Cell, ...]]":
+def _of_types(made: Overview) -> Iterator[tuple[Cell, ...]]:
     for one in made.types:
         row = made.type_intervals.get(one.type_code, one)
         values = (row.accuracy, row.delta, row.delta_matched)
@@ -240,9 +250,7 @@ def _of_types(made: "Overview") -> "Iterator[tuple[Cell, ...]]":
         yield (one.type_code, one.n, *values, *evidence, counts(one.error_modes))
 
 
-def _replies(made: "Overview") -> "Table":
-    from ..eval.stats.packs import Table
-
+def _replies(made: Overview) -> Table:
     among = made.intervals
     return Table(
         name="counts",
@@ -272,26 +280,13 @@ def _replies(made: "Overview") -> "Table":
     )
 
 
-def _evidence(found: "Evidence | None") -> tuple[str, str, str]:
+def _evidence(found: Evidence | None) -> tuple[str, str, str]:
     """The last three of VALUES."""
     return ("", "", "") if found is None else (_keeps(found), p_value(found.p_holm), found.word)
 
 
-def _print_table(one: "Table") -> None:
-    """A table, below each value its interval."""
-    lines: list[tuple[str, ...]] = []
-    for row in one.rows:
-        values, spans = zip(*map(_spelled, row), strict=True)
-        lines += [values, spans][: 1 + any(spans)]
-    _console.out.print(_console.table(one.columns, lines, one.title, (WRONG,)))
-    if one.note:
-        _console.out.print(one.note, highlight=False)
-
-
-def _spelled(cell: "Cell") -> tuple[str, str]:
+def _spelled(cell: Cell) -> tuple[str, str]:
     """A cell in percent, and its interval or ""."""
-    from ..eval.stats.intervals import Interval
-
     if isinstance(cell, Interval):
         return _percent(cell.value), f"[{_percent(cell.low)} to {_percent(cell.high)}]"
     if cell is None or isinstance(cell, float):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from .. import __version__
 from ..option import Verb
@@ -43,7 +43,7 @@ def app() -> App:
         first, _, second = verb.name.partition(" ")
         panel = _derive.group(verb.panel, panels.index(verb.panel))
         if first not in groups:
-            groups[first] = App(name=first, group=panel)
+            groups[first] = App(name=first, group=panel, group_commands="Commands")
             whole.command(groups[first])
         if second:
             groups[first].command(_derive.command(verb), name=second)

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
     from ..eval.evaluate import Evaluated, evaluate
-    from ..eval.leaderboard.entry import Submission
-    from ..eval.leaderboard.space import serve
-    from ..eval.leaderboard.submit import Submitted, submit
+    from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import score_live, show_episode
     from ..eval.live.evaluate import Played, run_live
     from ..eval.live.report import report_live
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from .auditing import audit, audit_predictions
     from .building import build, build_training
     from .comparing import compare, compare_with_paper, defences, gate
+    from .leaderboard import serve, submit
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
@@ -42,7 +41,6 @@ __all__ = [
     "Published",
     "Quickstart",
     "Reply",
-    "Submission",
     "Submitted",
     "Task",
     "UserError",
@@ -90,6 +88,7 @@ _HOMES = {
     ".auditing": "audit audit_predictions",
     ".building": "build build_training",
     ".comparing": "compare compare_with_paper defences gate",
+    ".leaderboard": "serve submit",
     ".live": "build_live live_defences",
     ".own": "draft_cases import_cases init lint",
     ".probing": "probe",
@@ -101,9 +100,7 @@ _HOMES = {
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.evaluate": "Evaluated evaluate",
-    "..eval.leaderboard.space": "serve",
-    "..eval.leaderboard.entry": "Submission",
-    "..eval.leaderboard.submit": "Submitted submit",
+    "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "score_live show_episode",
     "..eval.live.evaluate": "Played run_live",
     "..eval.live.report": "report_live",

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended, and what typer makes of one."""
 
+_QUIET = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_VERBOSITY": "error",
+    "DATASETS_VERBOSITY": "error",
+}
+"""Read when the Hub's clients are imported: they do not phone home, and our own lines name the step."""
+
 AGAIN = "files are written whole or not at all; run the same command again"
 """What is said after Ctrl-C where no block of work says more (`_console.keeping`)."""
 
@@ -47,8 +55,8 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> None:
-    # Set before anybody imports huggingface_hub: a command line tool does not phone home.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows what it can
             stream.reconfigure(errors="backslashreplace")
@@ -201,11 +209,8 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         release,
         report,
         runs,
-        score,
         show,
-        sql,
         validate,
-        verify,
     )
 
     return {
@@ -219,7 +224,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         "Evaluate": {
             "probe": probe.probe,
             "eval": eval.eval_,
-            "score": score.score,
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
@@ -229,12 +233,9 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "sql": sql.sql,
         },
         "Release": {
             "release": release.release,
-            "verify": verify.verify,
-            "diff": release.diff,
             "publish": publish.publish,
             "amend": release.amend,
             "yank": publish.yank,

@@ -3,25 +3,36 @@
 from ..api import leaderboard
 from ..api.comparing import gate
 from ..api.reporting import failures, summary
+from ..api.scoring import score, sql
+from ..api.verifying import diff, verify
 from ..option import Verb
 
 START = ()
 """quickstart, init, lint, probe."""
 
-BUILD = ()
+BUILD = (Verb(name="data diff", function=diff, panel="Build"),)
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
-EVALUATE = ()
+EVALUATE = (
+    Verb(
+        name="score",
+        function=score,
+        panel="Evaluate",
+        doing="scoring",
+        kept="what it was given was not touched, nor earlier scores; score again",
+    ),
+)
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),
     Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
+    Verb(name="sql", function=sql, panel="Answers"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 
-RELEASE = ()
+RELEASE = (Verb(name="verify", function=verify, panel="Release", doing="verifying"),)
 """audit, release, publish, verify."""
 
 TRAIN = ()

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
     from ..eval.evaluate import Evaluated, evaluate
-    from ..eval.leaderboard.entry import Submission
-    from ..eval.leaderboard.space import serve
-    from ..eval.leaderboard.submit import Submitted, submit
+    from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import show_episode
     from ..eval.live.evaluate import Played
     from ..release.publish import Published, publish
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from .auditing import audit, audit_predictions
     from .building import build, build_live, build_training
     from .comparing import compare, compare_with_paper, defences, gate
+    from .leaderboard import serve, submit
     from .live import live_defences
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
@@ -45,7 +44,6 @@ __all__ = [
     "Quickstart",
     "Reply",
     "Scored",
-    "Submission",
     "Submitted",
     "Task",
     "UserError",
@@ -98,6 +96,7 @@ _HOMES = {
     ".auditing": "audit audit_predictions",
     ".building": "build build_live build_training",
     ".comparing": "compare compare_with_paper defences gate",
+    ".leaderboard": "serve submit",
     ".live": "live_defences",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
@@ -113,9 +112,7 @@ _HOMES = {
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.evaluate": "Evaluated evaluate",
-    "..eval.leaderboard.space": "serve",
-    "..eval.leaderboard.entry": "Submission",
-    "..eval.leaderboard.submit": "Submitted submit",
+    "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "show_episode",
     "..eval.live.evaluate": "Played",
     "..release.publish": "Published publish",

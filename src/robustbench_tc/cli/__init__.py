@@ -158,7 +158,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, leaderboard, proxy
+    from . import audit, proxy
 
     app = typer.Typer(
         name="rbtc",
@@ -178,7 +178,6 @@ def _app() -> "typer.Typer":
     app.callback()(options)
     groups = (
         ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
-        ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)

@@ -1,5 +1,6 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
+from ..api import leaderboard
 from ..api.building import build, build_live, build_training
 from ..api.comparing import gate
 from ..api.fetching import fetch
@@ -115,7 +116,41 @@ RELEASE = (Verb(name="verify", function=verify, panel="Release", doing="verifyin
 
 TRAIN = (Verb(name="train check", function=train_check, panel="Train", doing="checking"),)
 
-BOARD = ()
+BOARD = (
+    Verb(name="leaderboard init", function=leaderboard.init, panel="Answers", as_json=False),
+    Verb(
+        name="leaderboard submit",
+        function=leaderboard.submit,
+        panel="Answers",
+        kept="the same command finds what it has sent",
+    ),
+    Verb(
+        name="leaderboard check",
+        function=leaderboard.check,
+        panel="Answers",
+        kept="entries so far are kept; the same command goes on",
+    ),
+    Verb(
+        name="leaderboard build",
+        function=leaderboard.build,
+        panel="Answers",
+        kept="the files in {out} are those of before; run the same command again",
+    ),
+    Verb(name="leaderboard space", function=leaderboard.space, panel="Answers", as_json=False),
+    Verb(
+        name="leaderboard serve",
+        function=leaderboard.serve,
+        panel="Answers",
+        as_json=False,
+        kept="the server has stopped; runs and entries are kept in {place}",
+    ),
+    Verb(
+        name="leaderboard verify",
+        function=leaderboard.verify,
+        panel="Answers",
+        kept="answers so far are kept; the same command goes on",
+    ),
+)
 """leaderboard …."""
 
 VERBS: tuple[Verb, ...] = (*START, *BUILD, *EVALUATE, *ANSWERS, *RELEASE, *TRAIN, *BOARD)

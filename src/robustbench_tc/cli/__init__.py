@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended, and what typer makes of one."""
 
+_QUIET = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_VERBOSITY": "error",
+    "DATASETS_VERBOSITY": "error",
+}
+"""Read when the Hub's clients are imported: they do not phone home, and our own lines name the step."""
+
 AGAIN = "files are written whole or not at all; run the same command again"
 """What is said after Ctrl-C where no block of work says more (`_console.keeping`)."""
 
@@ -47,8 +55,8 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> None:
-    # Set before anybody imports huggingface_hub: a command line tool does not phone home.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows what it can
             stream.reconfigure(errors="backslashreplace")
@@ -150,7 +158,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, leaderboard, live, proxy
+    from . import audit, proxy
 
     app = typer.Typer(
         name="rbtc",
@@ -169,8 +177,7 @@ def _app() -> "typer.Typer":
 
     app.callback()(options)
     groups = (
-        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
-        ("Answers", "leaderboard", leaderboard.app),
+        ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)
@@ -192,23 +199,17 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         release,
         report,
         runs,
-        score,
-        show,
-        sql,
         validate,
-        verify,
     )
 
     return {
         "Build": {
             "quickstart": quickstart.quickstart,
-            "show": show.show,
             "validate": validate.validate,
         },
         "Evaluate": {
             "probe": probe.probe,
             "eval": eval.eval_,
-            "score": score.score,
             "export": runs.export,
             "import": runs.import_,
         },
@@ -216,12 +217,9 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-            "sql": sql.sql,
         },
         "Release": {
             "release": release.release,
-            "verify": verify.verify,
-            "diff": release.diff,
             "publish": publish.publish,
             "amend": release.amend,
             "yank": publish.yank,

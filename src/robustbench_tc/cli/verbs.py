@@ -1,5 +1,6 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
+from ..api import leaderboard
 from ..api.building import build, build_live, build_training
 from ..api.comparing import gate
 from ..api.fetching import fetch
@@ -12,9 +13,14 @@ from ..api.listing import (
     list_verifiers,
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
+from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.reporting import failures, summary
+from ..api.scoring import score, sql
+from ..api.showing import show
 from ..api.training import train_check
+from ..api.verifying import diff, verify
 from ..option import Verb
+from ._playing import playing
 
 START = (
     Verb(name="init", function=init, panel="Start"),
@@ -59,25 +65,92 @@ BUILD = (
         doing="fetching",
         kept="what was downloaded is kept, begun files too; the same command goes on",
     ),
+    Verb(name="data diff", function=diff, panel="Build"),
 )
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
-EVALUATE = ()
+EVALUATE = (
+    Verb(
+        name="score",
+        function=score,
+        panel="Evaluate",
+        doing="scoring",
+        kept="what it was given was not touched, nor earlier scores; score again",
+    ),
+    Verb(
+        name="live run",
+        function=run_live,
+        panel="Evaluate",
+        rest="extra_body",
+        around=playing,
+    ),
+    Verb(
+        name="live score",
+        function=score_live,
+        panel="Evaluate",
+        kept="the scores were not written; run the same command again",
+    ),
+    Verb(name="live summary", function=summary_live, panel="Evaluate"),
+    Verb(
+        name="live report",
+        function=report_live,
+        panel="Evaluate",
+        doing="replaying",
+        as_json=False,
+        kept="the files in {out} are those of before; run it again",
+    ),
+)
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
+    Verb(name="gate", function=gate, panel="Answers"),
+    Verb(name="sql", function=sql, panel="Answers"),
     Verb(name="summary", function=summary, panel="Answers"),
     Verb(name="failures", function=failures, panel="Answers"),
-    Verb(name="gate", function=gate, panel="Answers"),
+    Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 
-RELEASE = ()
+RELEASE = (Verb(name="verify", function=verify, panel="Release", doing="verifying"),)
 """audit, release, publish, verify."""
 
 TRAIN = (Verb(name="train check", function=train_check, panel="Train", doing="checking"),)
 
-BOARD = ()
+BOARD = (
+    Verb(name="leaderboard init", function=leaderboard.init, panel="Answers", as_json=False),
+    Verb(
+        name="leaderboard submit",
+        function=leaderboard.submit,
+        panel="Answers",
+        kept="the same command finds what it has sent",
+    ),
+    Verb(
+        name="leaderboard check",
+        function=leaderboard.check,
+        panel="Answers",
+        kept="entries so far are kept; the same command goes on",
+    ),
+    Verb(
+        name="leaderboard build",
+        function=leaderboard.build,
+        panel="Answers",
+        kept="the files in {out} are those of before; run the same command again",
+    ),
+    Verb(name="leaderboard space", function=leaderboard.space, panel="Answers", as_json=False),
+    Verb(
+        name="leaderboard serve",
+        function=leaderboard.serve,
+        panel="Answers",
+        as_json=False,
+        kept="the server has stopped; runs and entries are kept in {place}",
+    ),
+    Verb(
+        name="leaderboard verify",
+        function=leaderboard.verify,
+        panel="Answers",
+        kept="answers so far are kept; the same command goes on",
+    ),
+)
 """leaderboard …."""
 
 VERBS: tuple[Verb, ...] = (*START, *BUILD, *EVALUATE, *ANSWERS, *RELEASE, *TRAIN, *BOARD)

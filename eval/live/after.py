@@ -1,15 +1,14 @@
 """A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
 from ..stats.live_defences import PlayedRun
 from . import inputs, record, unedited
 from .inputs import LiveData
@@ -55,7 +54,6 @@ def score_live(
 
     `dataset`: where the run's dataset lies now, if it was moved. Raises UserError.
     """
-    check_thread()
     folder, data = opened(run, dataset)
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
@@ -75,7 +73,6 @@ def show_episode(
     world_python: str | None = None,
 ) -> Shown:
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
-    check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat)
     rows = data.by_id
@@ -87,4 +84,4 @@ def show_episode(
         async with Worlds() as hosted:
             return await replayed(row, played, hosted, world=world)
 
-    return shown(asyncio.run(replay()))
+    return shown(loop.run(replay()))

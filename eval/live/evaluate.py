@@ -13,11 +13,11 @@ from robustbench_tc.worlds.handle import WorldType
 
 from .. import models, request_settings
 from ..defend import names as defend_names
-from ..evaluate import Engine, Names, at_addresses, check_bounds, check_thread, endpoints, words
-from ..inputs import Selection
+from ..inputs import Names, Selection, names_of
 from ..record import Settings, default_place, mode_of
 from ..request_settings import RequestOptions
 from ..run import Progress
+from ..who import Effort, Engine, at_addresses, endpoints
 from . import defended, inputs, prompts, record, run
 from .agents import AGENTS
 from .inputs import LiveData
@@ -81,17 +81,13 @@ def run_live(
 
     >>> run_live("robustbench-tc-live", agent="oracle", out="runs/live/oracle")  # doctest: +SKIP
     """
-    check_thread()
-    check_bounds(
-        limit=limit, repeat=repeat, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries
-    )
     if out is not None:
         record.check_place(Path(out))
     name, backend_name, asked_at = _who(agent, model, base_url, backend, options)
     entry = models.find(name)
     asked = request_settings.settle(entry, options, agent)
     spoken = mode_of(mode or models.mode_of(name))
-    chain = defended.parse(words(defend), spoken)
+    chain = defended.parse(names_of(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
     only = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
     selection = Selection(types=inputs.codes(taxonomy.split(types)), ids=only, limit=limit)
@@ -116,7 +112,9 @@ def run_live(
     played = Played(folder=folder, asked=Progress(len(rows) * repeat), data=data)
     started(played)
     if agent is None:
-        ask, at_once = at_addresses(asked_at, asked, concurrency, timeout_s, max_retries)
+        ask, at_once = at_addresses(
+            asked_at, asked, Effort(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
+        )
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
-    from ..eval.evaluate import Evaluated, evaluate
     from ..eval.leaderboard.entry import Submission
     from ..eval.leaderboard.space import serve
     from ..eval.leaderboard.submit import Submitted, submit
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from .auditing import audit, audit_predictions
     from .building import build, build_training
     from .comparing import compare, compare_with_paper, defences, gate
+    from .evaluated import Evaluated
+    from .evaluating import evaluate, probe
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
@@ -92,7 +93,8 @@ _HOMES = {
     ".comparing": "compare compare_with_paper defences gate",
     ".live": "build_live live_defences",
     ".own": "draft_cases import_cases init lint",
-    ".probing": "probe",
+    ".evaluated": "Evaluated",
+    ".evaluating": "evaluate probe",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
     ".reporting": "failures report summary",
@@ -100,7 +102,6 @@ _HOMES = {
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
-    "..eval.evaluate": "Evaluated evaluate",
     "..eval.leaderboard.space": "serve",
     "..eval.leaderboard.entry": "Submission",
     "..eval.leaderboard.submit": "Submitted submit",

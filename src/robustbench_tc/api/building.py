@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..builders.sources import Profile
     from ..builders.toolrl_dr import TrainingSpec
     from ..builders.toolrl_report import TrainingReport
-    from ..eval.evaluate import Names
+    from ..eval.inputs import Names
     from ..own.mcp_tools import Server
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .. import taxonomy
 from ..errors import UserError
 from ..option import Option, listed
 
@@ -190,6 +191,9 @@ PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", p
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
+RLLA = Option(
+    help="Training data (folder or Hub id) with ToolRL's words, or ToolRL's own files.", typed=str | None
+)
 RUN = Option(help="A run folder.", typed=Path)
 SAMPLES = Option(
     help="At most so many samples, each with all its rows, drawn by source.", panel=ROWS, at_least=1
@@ -226,5 +230,5 @@ TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",
     panel=ROWS,
-    read=listed,
+    read=taxonomy.split,
 )

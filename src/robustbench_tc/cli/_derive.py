@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import msgspec
 from cyclopts import Group, Parameter, validators
 
 from ..errors import UserError, unknown
-from ..option import Option, Verb
+from ..option import Option, Verb, options
 
 _OUTPUT = Group("Output", sort_key=99)
 _CONFIG = Parameter(
@@ -106,21 +106,16 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def declared(function: Callable[..., Any]) -> Iterator[Declared]:
+def declared(verb: Callable[..., Any]) -> Iterator[Declared]:
     """The parameters of a verb but for those that a program alone gives."""
-    for one in inspect.signature(function).parameters.values():
-        if get_origin(one.annotation) is not Annotated:
-            continue
-        hint, *notes = get_args(one.annotation)
-        for option in notes:
-            if isinstance(option, Option):
-                yield Declared(
-                    name=one.name,
-                    hint=hint if option.typed is None else option.typed,
-                    default=one.default,
-                    is_argument=not (one.kind is one.KEYWORD_ONLY or option.dashed),
-                    option=option,
-                )
+    for one, option in options(verb):
+        yield Declared(
+            name=one.name,
+            hint=get_args(one.annotation)[0] if option.typed is None else option.typed,
+            default=one.default,
+            is_argument=not (one.kind is one.KEYWORD_ONLY or option.dashed),
+            option=option,
+        )
 
 
 def help_of(function: Callable[..., Any]) -> str:
@@ -131,22 +126,22 @@ def help_of(function: Callable[..., Any]) -> str:
 
 def command(verb: Verb) -> Callable[..., Given]:
     """The function that cyclopts is given for a verb: options in, the verb with its values out."""
-    options = {one.name: one for one in declared(verb.function)}
-    arguments = [one for one in options.values() if one.is_argument]
-    panels = list(dict.fromkeys(one.option.panel for one in options.values()))
+    known = {one.name: one for one in declared(verb.function)}
+    arguments = [one for one in known.values() if one.is_argument]
+    panels = list(dict.fromkeys(one.option.panel for one in known.values()))
 
     def given(*typed: Any, config: Path | None = None, as_json: bool = False, **named: Any) -> Given:
         named |= {one.name: word for one, word in zip(arguments, typed, strict=False)}
         made = Given(verb=verb, values={}, as_json=as_json)
         if config is not None:
-            made.values.update(_of_file(config, options, made))
+            made.values.update(_of_file(config, known, made))
         rest = made.values.get(verb.rest or "")
-        made.values.update({name: options[name].read(word) for name, word in named.items()})
+        made.values.update({name: known[name].read(word) for name, word in named.items()})
         if rest and verb.rest in named:
             made.values[verb.rest] = {**rest, **made.values[verb.rest]}
         return made
 
-    parameters = [one.parameter(panels) for one in options.values()]
+    parameters = [one.parameter(panels) for one in known.values()]
     keyword = inspect.Parameter.KEYWORD_ONLY
     if verb.rest is not None:
         kind = Annotated[Path | None, _CONFIG]
@@ -162,7 +157,7 @@ def command(verb: Verb) -> Callable[..., Given]:
     return given
 
 
-def _of_file(file: Path, options: Mapping[str, Declared], made: Given) -> dict[str, Any]:
+def _of_file(file: Path, known: Mapping[str, Declared], made: Given) -> dict[str, Any]:
     """The values of a settings file. Names that are no option go into the parameter `verb.rest`, with a note.
 
     Raises WrongWords, which shows no value.
@@ -172,8 +167,8 @@ def _of_file(file: Path, options: Mapping[str, Declared], made: Given) -> dict[s
         said = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise WrongWords(f"{where}{error}") from None
-    known = {one.name: one for one in options.values()}
-    known |= {one.option.name.replace("-", "_"): one for one in options.values() if one.option.name}
+    spelled = {one.option.name.replace("-", "_"): one for one in known.values() if one.option.name}
+    known = {**known, **spelled}
     values: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for word, value in said.items():

@@ -22,6 +22,7 @@ from .summary import LiveScores, read_scores
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
     """A run and the dataset that it played, or another place of the same. Raises UserError."""
+    check_thread()
     folder = record.open_run(Path(run))
     data = inputs.load(dataset or folder.record.dataset, revision=folder.record.dataset_revision)
     if data.fingerprint() != folder.record.settings.fingerprint:
@@ -50,7 +51,6 @@ def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) ->
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
-    check_thread()
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
     unedited.check_all(folder, data.by_id)
@@ -67,7 +67,6 @@ def show_episode(
     world_python: str | None = None,
 ) -> Shown:
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
-    check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat, run)
     rows = data.by_id

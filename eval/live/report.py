@@ -11,7 +11,6 @@ from robustbench_tc.option import Tell
 from robustbench_tc.schema import dataset_label
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
 from . import inputs, page, unedited
 from .inputs import LiveData
 from .page import LivePage, Table
@@ -51,7 +50,6 @@ def report(
     The episodes that are drawn are replayed, without the model. Raises UserError for a run that is not
     scored, a world that is not at hand, and a folder that holds anything else.
     """
-    check_thread()
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]
     rows = data.by_id

@@ -51,8 +51,8 @@ CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_re
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
 LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
-LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
-LIVE_REPORT = "live report {live_run} --world {world} --out {out}"
+LIVE_RUN = "live run {live} --worlds {world} --agent oracle --out {out}"
+LIVE_REPORT = "live report {live_run} --worlds {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard space {out} --results acme/results"
 SITE = "leaderboard build {results} --out {out}"
@@ -102,7 +102,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(LIVE_REPORT, "live_report"),
         Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
     ],
-    "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
+    "live score run": [Output("live score {out} --worlds {world}", "live_run", goes_on=True)],
     "gate --junit": [Output("gate {run} --junit {out}")],
     "gate --save-baseline": [Output("gate {run} --save-baseline {out}", "baseline")],
     "gate --markdown": [Output("gate {run} --markdown {out}")],
@@ -175,7 +175,7 @@ OUTPUTS: dict[str, list[Output]] = {
 
 INPUTS = """
 cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
+eval --reuse, validate release, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
@@ -187,7 +187,7 @@ release --benchmark, release --sign, release --sources, release --training, veri
 leaderboard submit run, leaderboard build place, leaderboard verify --run,
 gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
 build --cases, sql --format, compare --log-key, report --log-key,
-live show run, live summary run, live report run, live check file
+live summary run, live report run
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from ..eval.leaderboard.entry import Submission
     from ..eval.leaderboard.space import serve
     from ..eval.leaderboard.submit import Submitted, submit
-    from ..eval.live.after import score_live, show_episode
-    from ..eval.live.evaluate import Played, run_live
-    from ..eval.live.report import report_live
+    from ..eval.live.after import show_episode
+    from ..eval.live.evaluate import Played
     from ..eval.verdicts import score
     from ..release.publish import Published, publish
     from .amending import Amended, amend
@@ -31,9 +30,11 @@ if TYPE_CHECKING:
     from .evaluating import evaluate, probe
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
+    from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
     from .reporting import failures, report, summary
+    from .showing import show
     from .starting import Quickstart, quickstart
 
 __all__ = [
@@ -79,10 +80,12 @@ __all__ = [
     "score_journal",
     "score_live",
     "serve",
+    "show",
     "show_episode",
     "submit",
     "summarise_journal",
     "summary",
+    "summary_live",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
@@ -95,8 +98,10 @@ _HOMES = {
     ".own": "draft_cases import_cases init lint",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
+    ".playing": "report_live run_live score_live summary_live",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",
+    ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
     "..compute.parallel": "Workers",
@@ -105,9 +110,8 @@ _HOMES = {
     "..eval.leaderboard.space": "serve",
     "..eval.leaderboard.entry": "Submission",
     "..eval.leaderboard.submit": "Submitted submit",
-    "..eval.live.after": "score_live show_episode",
-    "..eval.live.evaluate": "Played run_live",
-    "..eval.live.report": "report_live",
+    "..eval.live.after": "show_episode",
+    "..eval.live.evaluate": "Played",
     "..eval.verdicts": "score",
     "..release.publish": "Published publish",
 }

@@ -150,7 +150,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, defences, leaderboard, live, proxy, show, sources, train
+    from . import audit, cases, defences, leaderboard, proxy, show, sources, train
     from ._mcp import WithServer
 
     app = typer.Typer(
@@ -174,7 +174,7 @@ def _app() -> "typer.Typer":
     groups = (
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
         ("Build", "cases", cases.app),
-        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
         ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip
     for panel, name, group in groups:
@@ -191,18 +191,15 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     from . import (
         compare,
         defences,
-        eval,
         ground,
         init,
         lint,
-        probe,
         publish,
         quickstart,
         release,
         report,
         runs,
         score,
-        show,
         sql,
         validate,
         verify,
@@ -213,12 +210,9 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "quickstart": quickstart.quickstart,
             "init": init.init,
             "lint": lint.lint,
-            "show": show.show,
             "validate": validate.validate,
         },
         "Evaluate": {
-            "probe": probe.probe,
-            "eval": eval.eval_,
             "score": score.score,
             "serve-command": runs.serve_command,
             "export": runs.export,

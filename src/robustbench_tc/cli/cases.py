@@ -167,7 +167,8 @@ def _ask_all(found: "Reviewing") -> None:
 def _ask(found: "Reviewing", name: str) -> bool:
     """Asks about one case until it is decided or skipped; False: no more."""
     while True:
-        word = _console.ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ")
+        typed = _console.ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ")
+        word = None if typed is None else typed.lower()
         try:
             if word in ("q", "quit", None):
                 return False

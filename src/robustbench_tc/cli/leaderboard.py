@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ..api.options import _price
 from ..errors import UserError
 from . import _console
 from ._replacing import DiscardChanges, Force
-from ._requests import price_of
 from ._words import one_of
 from ._workers import NumProc
 
@@ -106,7 +106,7 @@ def submit(
     from ..eval.leaderboard.submit import submit as send
     from .runs import import_
 
-    price_in, price_out = price_of(price) if price else (None, None)
+    price_in, price_out = _price([price]) if price else (None, None)
     submission = Submission(
         model=model or _model_of(run),
         weights=weights,

@@ -8,8 +8,6 @@ import typer
 from ..eval.stats.failures import beginning
 from ..schema import dumps
 from . import _console
-from .eval import say_agent
-from .live_show import print_verdict
 
 
 def quickstart(
@@ -20,7 +18,7 @@ def quickstart(
     Example: rbtc quickstart
     """
     from .. import api
-    from ..eval.stats.screen import WIDTH, screen
+    from ..eval.stats.screen import WIDTH
 
     with _console.status("building", f"what is in {out} is whole; run it again") as progress:
         made = api.quickstart(out, progress=progress)
@@ -36,8 +34,7 @@ def quickstart(
                 lines.append(f"agent: {reply.text}")
     for line in lines:
         _console.out.print(beginning(line, WIDTH))
-    print_verdict(found.scores)
+    for part in found.verdict():
+        _console.out.print(_console.styled(part.text, part.style))
     _console.out.print()
-    run = made.run.folder
-    say_agent("name-biased", made.run.unexpected, run.record.expected)
-    _console.show(screen(run))
+    _console.show(made.run)

@@ -62,19 +62,21 @@ class Declared:
     def parameter(self, panels: list[str]) -> inspect.Parameter:
         """The command's parameter."""
         option = self.option
-        panel = option.panel or "Options"
         facts = Parameter(
             name=self.shown,
             help=option.help,
             validator=() if option.at_least is None else (validators.Number(gte=option.at_least),),
             negative=None if self.default is True else (),
-            group=None if self.is_argument else group(panel, panels.index(option.panel)),
         )
         hint, default = self.hint, self.default
         if option.read is not None:  # pydantic, where it is imported, holds the default against the hint
             hint, default = tuple[str, ...], default if default is inspect.Parameter.empty else ()
-        kind = inspect.Parameter.POSITIONAL_ONLY if self.is_argument else inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, facts])
+        kind: Any = inspect.Parameter.KEYWORD_ONLY
+        if self.is_argument:
+            kind, heading = inspect.Parameter.POSITIONAL_ONLY, Parameter()
+        else:
+            heading = Parameter(group=group(option.panel or "Options", panels.index(option.panel)))
+        return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, facts, heading])
 
     def read(self, words: Any, where: str = "") -> Any:
         """The value for the words. Raises WrongWords, which names the option."""
@@ -128,7 +130,7 @@ def command(verb: Verb) -> Callable[..., Given]:
     """The function that cyclopts is given for a verb: options in, the verb with its values out."""
     known = {one.name: one for one in declared(verb.function)}
     arguments = [one for one in known.values() if one.is_argument]
-    panels = list(dict.fromkeys(one.option.panel for one in known.values()))
+    panels = list(dict.fromkeys(one.option.panel for one in known.values() if not one.is_argument))
 
     def given(*typed: Any, config: Path | None = None, as_json: bool = False, **named: Any) -> Given:
         named |= {one.name: word for one, word in zip(arguments, typed, strict=False)}
@@ -171,10 +173,15 @@ def _of_file(file: Path, known: Mapping[str, Declared], made: Given) -> dict[str
     known = {**known, **spelled}
     values: dict[str, Any] = {}
     rest: dict[str, Any] = {}
+    inside: dict[str, Any] = {}
     for word, value in said.items():
         option = known.get(word.replace("-", "_"))
         if option is None:
             rest[word] = value
+        elif option.name == made.verb.rest:
+            if not isinstance(value, dict):
+                raise WrongWords(f"{where}{word}: expected a table of names with values")
+            inside = value
         elif option.name in values:
             raise WrongWords(f"{where}{word} stands there twice: give it once")
         elif option.option.typed_only:
@@ -187,5 +194,6 @@ def _of_file(file: Path, known: Mapping[str, Declared], made: Given) -> dict[str
         near = [(word, get_close_matches(word, known, n=1, cutoff=0.8)) for word in rest]
         shown = (f"{word} (did you mean {hint[0]}?)" if hint else word for word, hint in near)
         made.notes.append(f"{file}: goes into every request as it is: {', '.join(shown)}")
-        values[made.verb.rest] = {**rest, **values.get(made.verb.rest, {})}
+    if rest or inside:
+        values[str(made.verb.rest)] = rest | inside
     return values

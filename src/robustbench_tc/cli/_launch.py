@@ -35,7 +35,7 @@ def app() -> App:
         group_commands=_derive.group("Shell", len(panels)),
         default_parameter=Parameter(
             negative_iterable=(),
-            show_default=lambda value: value if value or type(value) in (int, float) else None,
+            show_default=lambda value: None if isinstance(value, bool) or value in (None, (), "") else value,
         ),
     )
     groups: dict[str, App] = {}

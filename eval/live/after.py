@@ -1,15 +1,14 @@
 """A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
 from ..stats.live_defences import PlayedRun
 from . import inputs, record, unedited
 from .inputs import LiveData
@@ -50,7 +49,6 @@ def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) ->
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
-    check_thread()
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
     unedited.check_all(folder, data.by_id)
@@ -67,7 +65,6 @@ def show_episode(
     world_python: str | None = None,
 ) -> Shown:
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
-    check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat, run)
     rows = data.by_id
@@ -79,4 +76,4 @@ def show_episode(
         async with Worlds() as hosted:
             return await replayed(row, played, hosted, world=world)
 
-    return shown(asyncio.run(replay()))
+    return shown(loop.run(replay()))

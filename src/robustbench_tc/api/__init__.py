@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
-    from ..eval.evaluate import Evaluated, evaluate
     from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import show_episode
     from ..eval.live.evaluate import Played
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from .auditing import audit, audit_predictions
     from .building import build, build_live, build_training
     from .comparing import compare, compare_with_paper, defences, gate
+    from .evaluated import Evaluated
+    from .evaluating import evaluate, probe
     from .leaderboard import serve, submit
     from .live import live_defences
     from .own import draft_cases, import_cases, init, lint, review_cases
@@ -96,11 +97,12 @@ _HOMES = {
     ".auditing": "audit audit_predictions",
     ".building": "build build_live build_training",
     ".comparing": "compare compare_with_paper defences gate",
+    ".evaluated": "Evaluated",
+    ".evaluating": "evaluate probe",
     ".leaderboard": "serve submit",
     ".live": "live_defences",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
-    ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "release",
     ".scoring": "Scored score sql",
@@ -111,7 +113,6 @@ _HOMES = {
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
-    "..eval.evaluate": "Evaluated evaluate",
     "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "show_episode",
     "..eval.live.evaluate": "Played",

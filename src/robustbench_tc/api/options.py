@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .. import taxonomy
 from ..errors import UserError
 from ..option import Option, listed
 
@@ -217,7 +218,11 @@ REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
 RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
-RLLA = Option(help="Folder of ToolRL's rlla files (default: the one among the sources).", typed=Path | None)
+RLLA = Option(
+    help="Data in ToolRL's words: its own files, or training data (for `eval` also on the Hub).",
+    panel=MODEL_PANEL,
+    typed=Path | None,
+)
 RUN = Option(help="A run folder.", typed=Path)
 SAMPLES = Option(
     help="At most so many samples, each with all its rows, drawn by source.", panel=ROWS, at_least=1
@@ -254,7 +259,7 @@ TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",
     panel=ROWS,
-    read=listed,
+    read=taxonomy.split,
 )
 WORLDS = Option(
     help="orders, calendar, bfcl, or the Python file of a world of your own; comma-separated, repeatable.",

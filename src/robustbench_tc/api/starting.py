@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..eval.evaluate import Evaluated
     from ..eval.live.show import Shown
+    from .evaluated import Evaluated
 
 EPISODE = "orders_6::live_timeout_after_effect"
 """A refund times out after it was paid."""
@@ -32,9 +32,9 @@ def quickstart(out: str | Path, *, progress: Progress = lambda line: None) -> Qu
     >>> quickstart("rbtc-quickstart").run.unexpected  # doctest: +SKIP
     []
     """
-    from ..eval.evaluate import evaluate
     from ..eval.live.after import show_episode
     from .building import build
+    from .evaluating import evaluate
     from .live import build_live
     from .playing import run_live
 

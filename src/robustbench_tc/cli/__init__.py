@@ -192,8 +192,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     from . import (
         compare,
         defences,
-        eval,
-        probe,
         publish,
         quickstart,
         release,
@@ -208,8 +206,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "validate": validate.validate,
         },
         "Evaluate": {
-            "probe": probe.probe,
-            "eval": eval.eval_,
             "export": runs.export,
             "import": runs.import_,
         },

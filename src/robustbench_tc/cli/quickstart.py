@@ -8,7 +8,6 @@ import typer
 from ..eval.stats.failures import beginning
 from ..schema import dumps
 from . import _console
-from .eval import say_agent
 
 
 def quickstart(
@@ -19,7 +18,7 @@ def quickstart(
     Example: rbtc quickstart
     """
     from .. import api
-    from ..eval.stats.screen import WIDTH, screen
+    from ..eval.stats.screen import WIDTH
 
     with _console.status("building", f"what is in {out} is whole; run it again") as progress:
         made = api.quickstart(out, progress=progress)
@@ -38,6 +37,4 @@ def quickstart(
     for part in found.verdict():
         _console.out.print(_console.styled(part.text, part.style))
     _console.out.print()
-    run = made.run.folder
-    say_agent("name-biased", made.run.unexpected, run.record.expected)
-    _console.show(screen(run))
+    _console.show(made.run)

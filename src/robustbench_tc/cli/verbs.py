@@ -3,6 +3,7 @@
 from ..api import leaderboard
 from ..api.building import build, build_live, build_training
 from ..api.comparing import gate
+from ..api.evaluating import evaluate, probe
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -20,11 +21,12 @@ from ..api.showing import show
 from ..api.training import train_check
 from ..api.verifying import diff, verify
 from ..option import Verb
-from ._playing import playing
+from ._asking import asking
 
 START = (
     Verb(name="init", function=init, panel="Start"),
     Verb(name="lint", function=lint, panel="Start", behind_dashes="mcp_command"),
+    Verb(name="probe", function=probe, panel="Start"),
 )
 """quickstart, init, lint, probe."""
 
@@ -70,6 +72,7 @@ BUILD = (
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
 EVALUATE = (
+    Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
     Verb(
         name="score",
         function=score,
@@ -82,7 +85,7 @@ EVALUATE = (
         function=run_live,
         panel="Evaluate",
         rest="extra_body",
-        around=playing,
+        around=asking,
     ),
     Verb(
         name="live score",

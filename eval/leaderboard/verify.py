@@ -49,7 +49,7 @@ SAME = ("mode", "decoding", "prompt_version", "repeat", "defend")
 
 
 Rebuild = Callable[[str, int, Path], None]
-"""Builds a dataset again with another seed, into a new folder: `api.rebuilding.fresh_rows`."""
+"""Builds a dataset again with another seed, into a new folder: `audits.again.fresh_rows`."""
 
 
 def verify(

@@ -47,8 +47,8 @@ def test_what_is_no_run_is_not_sent_to_score(
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("audit notes.txt", "notes.txt is not a folder: name the one that `rbtc build` wrote"),
-        ("audit golds nowhere", "nowhere is no build of the benchmark: name the folder"),
+        ("audit notes.txt", "notes.txt: name the build or release that was asked with --dataset"),
+        ("audit nowhere --golds 9", "nowhere is no build of the benchmark: name the folder"),
         ("data diff bench runs", "runs holds no <config>/<split>-*.parquet"),
         ("leaderboard submit runs/a --to nowhere", "nowhere"),
         ("score runs/a --dataset nowhere", "no dataset at nowhere: give a release folder or a Hub id"),

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import show_episode
     from ..eval.live.evaluate import Played
-    from ..release.publish import Published, publish
-    from .amending import Amended, amend
-    from .auditing import audit, audit_predictions
+    from .auditing import audit
     from .building import build, build_live, build_training
     from .comparing import compare, compare_with_paper, defences, gate
     from .evaluated import Evaluated
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
-    from .releasing import release
+    from .releasing import amend, publish, release
     from .reporting import failures, report, summary
     from .scoring import Scored, score, sql
     from .showing import show
@@ -38,10 +36,8 @@ if TYPE_CHECKING:
     from .verifying import diff, verify
 
 __all__ = [
-    "Amended",
     "Evaluated",
     "Played",
-    "Published",
     "Quickstart",
     "Reply",
     "Scored",
@@ -51,7 +47,6 @@ __all__ = [
     "Workers",
     "amend",
     "audit",
-    "audit_predictions",
     "build",
     "build_live",
     "build_training",
@@ -93,8 +88,7 @@ __all__ = [
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
 _HOMES = {
-    ".amending": "Amended amend",
-    ".auditing": "audit audit_predictions",
+    ".auditing": "audit",
     ".building": "build build_live build_training",
     ".comparing": "compare compare_with_paper defences gate",
     ".evaluated": "Evaluated",
@@ -104,7 +98,7 @@ _HOMES = {
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
-    ".releasing": "release",
+    ".releasing": "amend publish release",
     ".scoring": "Scored score sql",
     ".showing": "show",
     ".reporting": "failures report summary",
@@ -116,7 +110,6 @@ _HOMES = {
     "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "show_episode",
     "..eval.live.evaluate": "Played",
-    "..release.publish": "Published publish",
 }
 """Modules, each with the names of `__all__` that it holds. They are imported when a name is first asked for:
 no verb waits for the rooms of the others."""

@@ -10,7 +10,6 @@ from .. import taxonomy
 from ..errors import UserError
 from ..option import Option, Tell, listed, silent
 from . import options
-from .at_hand import leaks_of
 from .own import server_of
 
 if TYPE_CHECKING:
@@ -280,6 +279,7 @@ def build_training(
 
     Raises UserError.
     """
+    from ..audits import contamination
     from ..builders.generate import Settings, parse_generators
     from ..builders.sources.fetch import default_root, resolve_root
     from ..builders.toolrl_configs import CONFIGS
@@ -318,7 +318,7 @@ def build_training(
         if sources is not None:
             raise UserError(f"no benchmark sources in {sources}: name their folder, or leave --sources out")
         root = None
-    leaks, note = leaks_of(root, progress)
+    leaks, note = contamination.leaks_of(root, progress)
     report = build(
         spec,
         Path(out),

@@ -128,6 +128,7 @@ BASE_URL = Option(
     panel=MODEL_PANEL,
     read=_urls,
 )
+BENCHMARK = Option(help="For training data: the benchmark that they must not hold.", typed=Path | None)
 BY = Option(help="Your name or account, for the record.")
 CHAT_TEMPLATE_ARG = Option(
     name="chat-template-arg",
@@ -208,6 +209,7 @@ OUT = Option(
     typed=Path | None,
     dashed=True,
 )
+OWN_DATA = Option(name="i-own-this-data", help="A dataset of your own tools may leave your hands.")
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
 PROFILE = Option(
@@ -255,6 +257,7 @@ TIMEOUT = Option(
 TOP_K = Option(help="1 or more; 0 or -1: all.", panel=SAMPLING)
 TOP_P = Option(help="Above 0, at most 1.", panel=SAMPLING)
 TYPE = Option(name="type", help="Only this type (code, the paper's name, or label), or clean.", panel=ROWS)
+TRAINING = Option(help="A training build that must not ask what this benchmark asks.", typed=Path | None)
 TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",

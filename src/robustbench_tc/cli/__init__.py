@@ -158,7 +158,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, proxy
+    from . import proxy
 
     app = typer.Typer(
         name="rbtc",
@@ -177,7 +177,7 @@ def _app() -> "typer.Typer":
 
     app.callback()(options)
     groups = (
-        ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Evaluate", "proxy", proxy.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)
@@ -192,18 +192,14 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     from . import (
         compare,
         defences,
-        publish,
         quickstart,
-        release,
         report,
         runs,
-        validate,
     )
 
     return {
         "Build": {
             "quickstart": quickstart.quickstart,
-            "validate": validate.validate,
         },
         "Evaluate": {
             "export": runs.export,
@@ -213,12 +209,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "report": report.report,
             "compare": compare.compare,
             "defences": defences.defences,
-        },
-        "Release": {
-            "release": release.release,
-            "publish": publish.publish,
-            "amend": release.amend,
-            "yank": publish.yank,
         },
     }
 

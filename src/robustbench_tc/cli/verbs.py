@@ -1,6 +1,7 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
 from ..api import leaderboard
+from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import gate
 from ..api.evaluating import evaluate, probe
@@ -15,6 +16,7 @@ from ..api.listing import (
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
 from ..api.playing import report_live, run_live, score_live, summary_live
+from ..api.releasing import amend, publish, release
 from ..api.reporting import failures, summary
 from ..api.scoring import score, sql
 from ..api.showing import show
@@ -68,6 +70,7 @@ BUILD = (
         kept="what was downloaded is kept, begun files too; the same command goes on",
     ),
     Verb(name="data diff", function=diff, panel="Build"),
+    Verb(name="data amend", function=amend, panel="Build", doing="amending"),
 )
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
@@ -114,7 +117,24 @@ ANSWERS = (
 )
 """summary, report, compare, failures, show, sql, gate."""
 
-RELEASE = (Verb(name="verify", function=verify, panel="Release", doing="verifying"),)
+RELEASE = (
+    Verb(
+        name="audit",
+        function=audit,
+        panel="Release",
+        doing="auditing",
+        kept="nothing was written to {folder}; answers of a live judge are kept in {store}; run it again",
+    ),
+    Verb(name="release", function=release, panel="Release", doing="releasing", kept=_NOTHING),
+    Verb(
+        name="publish",
+        function=publish,
+        panel="Release",
+        doing="publishing",
+        kept="the tag comes last, so no half version is there; the same command completes the upload",
+    ),
+    Verb(name="verify", function=verify, panel="Release", doing="verifying"),
+)
 """audit, release, publish, verify."""
 
 TRAIN = (Verb(name="train check", function=train_check, panel="Train", doing="checking"),)

@@ -213,7 +213,9 @@ def build(
         paper=() if own else papers(),
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
-        needs_no_reading=next((found for run in runs if (found := blind.of_record(run.record))), ()),
+        needs_no_reading=next(
+            (found for run in runs if (found := blind.lines(blind.read(run.record.needs_no_reading)))), ()
+        ),
         note=CONVENTIONS[options.convention],
         trends={"runs": trends(models), **({} if own else {"paper": trends(papers())})},
     )
@@ -326,61 +328,44 @@ def _type_marks(
 
 def _card(run: Run) -> dict[str, str]:
     """The run record in a few lines: no path, no credentials."""
-    record = run.record
-    settings = _dict(record.get("settings"))
-    totals = _dict(record.get("totals"))
-    sessions = record.get("sessions")
-    sessions = [one for one in sessions if isinstance(one, dict)] if isinstance(sessions, list) else []
-    last = sessions[-1] if sessions else {}
-    seconds = [one["seconds"] for one in sessions if isinstance(one.get("seconds"), int | float)]
-    also = record.get("also")
-    asked = [settings.get("selection"), *(also if isinstance(also, list) else ())]
-    selections = [", ".join(f"{k} {_short(v)}" for k, v in _dict(one).items() if v) for one in asked]
+    record, settings, totals = run.record, run.record.settings, run.record.totals
+    last = record.sessions[-1] if record.sessions else None
+    seconds = [one.seconds for one in record.sessions if one.seconds is not None]
+    chosen = (msgspec.structs.asdict(one).items() for one in record.selections)
+    selections = [", ".join(f"{name} {_short(value)}" for name, value in one if value) for one in chosen]
     card = {
         "model": run.model,
         "mode": run.mode,
-        "dataset": str(record.get("dataset", "")).rstrip("/").rpartition("/")[2],
+        "dataset": record.dataset.rstrip("/").rpartition("/")[2],
         "dataset version": run.dataset_label,
-        "fingerprint": (run.fingerprint or "")[:16],
+        "fingerprint": run.fingerprint[:16],
         "selection": _short("; ".join(filter(None, selections)), 200) or "every row",
-        "repeats": str(run.repeats),
-        "decoding": ", ".join(f"{k} {_short(v)}" for k, v in _dict(settings.get("decoding")).items()),
-        "prompts": str(settings.get("prompt_version") or ""),
-        "defences": ", ".join(map(str, _list(settings.get("defend")))),
-        "backend": str(settings.get("backend") or ""),
-        "endpoint": _host(str(last.get("endpoint") or "")),
-        "package": str(last.get("package_version") or ""),
-        "started": str(last.get("started") or ""),
-        "seconds": f"{sum(seconds):.0f} in {len(sessions)} sessions" if seconds else "",
-        "predictions": f"{len(run.rows['id'])} of {record.get('expected', '?')}",
-        "status": counts(_dict(totals.get("status"))),
-        "finish reasons": counts(_dict(totals.get("finish_reason"))),
+        "repeats": str(settings.repeat),
+        "decoding": ", ".join(f"{name} {_short(value)}" for name, value in settings.decoding.items()),
+        "prompts": settings.prompt_version,
+        "defences": ", ".join(settings.defend),
+        "backend": settings.backend,
+        "endpoint": _host(last.endpoint) if last else "",
+        "package": last.package_version if last else "",
+        "started": last.started if last else "",
+        "seconds": f"{sum(seconds):.0f} in {len(record.sessions)} sessions" if seconds else "",
+        "predictions": f"{len(run.rows['id'])} of {record.expected}",
+        "status": counts(totals.get("status", {})),
+        "finish reasons": counts(totals.get("finish_reason", {})),
         "retries": str(totals.get("retries", "")),
         "tokens": _tokens(totals),
-    } | {f"flagged {flag}": _flagged(cells) for flag, cells in _dict(record.get("flagged")).items()}
+    } | {
+        f"flagged {flag}": ", ".join(
+            f"{code} {one['correct']} of {one['n']} right" for code, one in cells.items()
+        )
+        for flag, cells in record.flagged.items()
+    }
     return {name: value for name, value in card.items() if value}
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _short(value: object, limit: int = 60) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _flagged(cells: object) -> str:
-    """Rows that the dataset flags are reported apart: right of all, per type."""
-    return ", ".join(
-        f"{code} {cell.get('correct')} of {cell.get('n')} right"
-        for code, cell in _dict(cells).items()
-        if isinstance(cell, dict)
-    )
 
 
 def _tokens(totals: Mapping[str, Any]) -> str:

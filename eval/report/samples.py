@@ -93,7 +93,7 @@ def packed(value: Json) -> str:
 
 def _rows(runs: Sequence[Run], release: str | Path | None) -> tuple[list[Sample], str]:
     """The rows that the runs were asked, samples together, and a line about those that are not there."""
-    named = str(runs[0].record.get("dataset") or "")
+    named = runs[0].record.dataset
     place = Path(release) if release is not None else Path(named)
     short = named.rstrip("/").rpartition("/")[2] or "unnamed"
     if not (release or named) or not place.is_dir():

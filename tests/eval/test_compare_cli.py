@@ -28,13 +28,19 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple[str, str]) -> None:
-    shown = rbtc("compare", *two, "--vs", "paper:o4-mini")
+    shown = rbtc("compare", *two)
     assert shown.code == 0
     assert "strong is better than weak on perturbed rows" in shown.out
-    assert "unpaired, and over other rows" in shown.out
     found = json.loads(rbtc("compare", *two, "--json").out)
-    assert found["paired"]["overall"]["perturbed"]["n"] == 3817
-    assert found["paper"] is None
+    assert found["overall"]["perturbed"]["n"] == 3817
+    assert found["paper"] == []
+
+
+def test_a_run_stands_beside_a_model_of_the_paper(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", two[0], "paper:o4-mini").out
+    assert shown.startswith("weak beside paper:o4-mini") and "unpaired, and over other rows" in shown
+    found = json.loads(rbtc("compare", two[0], "paper:o4-mini", "--json").out)
+    assert {line["name"] for line in found["paper"]} > {"clean", "reward", "CD"} and found["overall"] == {}
 
 
 def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
@@ -44,7 +50,7 @@ def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, 
     same = rbtc("compare", two[0], two[0]).out
     assert "No significant difference" in same and "No single type differs" in same
     back = rbtc("compare", *two[::-1], "--json").out
-    closed = [one["closed"] for one in json.loads(back)["paired"]["deltas"].values()]
+    closed = [one["closed"] for one in json.loads(back)["deltas"].values()]
     assert rbtc("compare", *two[::-1]).out.count("not defined") == closed.count(None)
 
 
@@ -63,17 +69,23 @@ def test_compare_says_what_it_is_at_where_there_is_no_terminal(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["compare", "A"], "nothing to compare with"),
-        (["compare", "A", "--vs", "o4-mini"], "write it as paper:MODEL"),
-        (["compare", "A", "--vs", "paper:o5-mini"], "did you mean o4-mini"),
+        (["compare", "A", "paper:o5-mini"], "did you mean o4-mini"),
         (["compare", "A", "nowhere"], "no run folder at nowhere"),
-        (["compare", "A", "A", "--subset", "papers"], "did you mean paper"),
         (["failures", "A", "--type", "CDD"], "did you mean CD"),
     ],
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, two: tuple[str, str], arguments: list[str], line: str) -> None:
     given = [two[0] if word == "A" else word for word in arguments]
     assert line in rbtc(*given).refusal
+
+
+def test_wrong_words_are_one_line(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    for words, line in (
+        (("compare", two[0]), "requires an argument"),
+        (("compare", *two, "--subset", "papers"), 'Did you mean "paper"?'),
+    ):
+        done = rbtc(*words)
+        assert done.code == 2 and line in done.err and done.err.count("\n") == 1
 
 
 def test_failures_list_ids_and_reasons(rbtc: Rbtc, two: tuple[str, str]) -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .amending import Amended, amend
     from .auditing import audit, audit_predictions
     from .building import build, build_training
-    from .comparing import compare, compare_with_paper, defences, gate
-    from .live import build_live, live_defences
+    from .comparing import compare, gate
+    from .live import build_live
     from .own import draft_cases, import_cases, init, lint
     from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
     from .releasing import release
@@ -54,8 +54,6 @@ __all__ = [
     "build_live",
     "build_training",
     "compare",
-    "compare_with_paper",
-    "defences",
     "draft_cases",
     "evaluate",
     "failures",
@@ -64,7 +62,6 @@ __all__ = [
     "import_cases",
     "init",
     "lint",
-    "live_defences",
     "probe",
     "proxy_llm",
     "proxy_run",
@@ -89,8 +86,8 @@ _HOMES = {
     ".amending": "Amended amend",
     ".auditing": "audit audit_predictions",
     ".building": "build build_training",
-    ".comparing": "compare compare_with_paper defences gate",
-    ".live": "build_live live_defences",
+    ".comparing": "compare gate",
+    ".live": "build_live",
     ".own": "draft_cases import_cases init lint",
     ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..audits.report import AuditReport
     from ..builders.live.build import Profile
     from ..builders.live.report import LiveReport
-    from ..eval.stats.live_defences import LiveDefenceTable
     from ..release.freeze import Facts
     from ..worlds.handle import WorldType
 
@@ -63,18 +62,6 @@ def build_live(
         workers=workers,
     )
     return build(spec, out, card=live_card, force=force, discard_changes=discard_changes, progress=progress)
-
-
-def live_defences(base: str | Path, runs: Sequence[str | Path]) -> "LiveDefenceTable":
-    """`rbtc defences BASE RUN…` of live runs: what defended ones recover of each kind of fault, at what harm.
-
-    Raises UserError for a run that is not scored, has no defences (or `base`: has some), or is of another
-    dataset, model or mode.
-    """
-    from ..eval.live.after import played_run
-    from ..eval.stats.live_defences import table
-
-    return table(played_run(base), [played_run(run) for run in runs])
 
 
 # --- the gate and releases ----------------------------------------------------------------------------

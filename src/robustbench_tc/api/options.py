@@ -168,6 +168,12 @@ IDS = Option(
     help="Ids of rows, clean samples or tasks, or @FILE with one per line. Repeatable.", panel=ROWS, read=_ids
 )
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
+LOG_KEY = Option(
+    name="log-key",
+    help="Of a log that is not of our task: clean_id=KEY, type=KEY (of a sample's metadata), score=NAME. "
+    "Repeatable.",
+    read=tuple,
+)
 LOGPROBS = Option(help="Ask for and keep log probabilities.", panel=SAMPLING)
 MAX_COST = Option(help="Stop before this cost, in the currency of --price.", panel=COST)
 MAX_REQUESTS = Option(help="Stop after so many requests to endpoints.", panel=COST, at_least=0)

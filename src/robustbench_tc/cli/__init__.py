@@ -189,8 +189,6 @@ def _app() -> "typer.Typer":
 def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
     from . import (
-        compare,
-        defences,
         eval,
         ground,
         init,
@@ -227,8 +225,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         },
         "Answers": {
             "report": report.report,
-            "compare": compare.compare,
-            "defences": defences.defences,
             "sql": sql.sql,
         },
         "Release": {

@@ -1,6 +1,6 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
-from ..api.comparing import gate
+from ..api.comparing import compare, gate
 from ..api.reporting import failures, summary
 from ..option import Verb
 
@@ -15,6 +15,7 @@ EVALUATE = ()
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),
+    Verb(name="compare", function=compare, panel="Answers", doing="comparing"),
     Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
 )

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from robustbench_tc.cli import _app
+from robustbench_tc.cli import _app, _derive, _launch
+from robustbench_tc.cli.verbs import VERBS
 from robustbench_tc.io import marker
 from robustbench_tc.proxy import journal
 
@@ -50,8 +51,8 @@ CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_re
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
 LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
-LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
-LIVE_REPORT = "live report {live_run} --world {world} --out {out}"
+LIVE_RUN = "live run {live} --worlds {world} --agent oracle --out {out}"
+LIVE_REPORT = "live report {live_run} --worlds {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard space {out} --results acme/results"
 SITE = "leaderboard build {results} --out {out}"
@@ -101,7 +102,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(LIVE_REPORT, "live_report"),
         Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
     ],
-    "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
+    "live score run": [Output("live score {out} --worlds {world}", "live_run", goes_on=True)],
     "gate --junit": [Output("gate {run} --junit {out}")],
     "gate --save-baseline": [Output("gate {run} --save-baseline {out}", "baseline")],
     "gate --markdown": [Output("gate {run} --markdown {out}")],
@@ -115,8 +116,8 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{REPORT} --discard-changes", "report"),
     ],
     "sql --out": [
-        Output("sql table2 --paper --format csv --out {out}"),
-        Output("sql table2 --paper --format parquet --out {out}"),
+        Output("sql table2 --paper --out {out}.csv"),
+        Output("sql table2 --paper --out {out}.parquet"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
     "audit build folder": [Output("audit build {out}")],
@@ -149,20 +150,20 @@ OUTPUTS: dict[str, list[Output]] = {
     "proxy mcp --journal": [
         Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
-    "leaderboard init place": [Output("leaderboard init {out} --dataset {release}")],
+    "leaderboard init place": [Output("leaderboard init {out} {release}")],
     "leaderboard submit --to": [
         Output("leaderboard submit {run} --to {out} --dataset {release} --model acme/alpha")
     ],
     "leaderboard check place": [Output("leaderboard check {out} --dataset {release}")],
     "leaderboard build --out": [Output(SITE, "site")],
-    "leaderboard serve folder": [Output("leaderboard serve {out} --port {port}")],
-    "leaderboard verify --in": [
-        Output("leaderboard verify acme/alpha/20261120-000000000000 --in {out} --run {run}")
+    "leaderboard serve place": [Output("leaderboard serve {out} --port {port}")],
+    "leaderboard verify place": [
+        Output("leaderboard verify {out} acme/alpha/20261120-000000000000 --repeated {run}")
     ],
-    "leaderboard verify --work": [
+    "leaderboard verify --out": [
         Output(
-            "leaderboard verify acme/alpha/20261120-000000000000 --in {results}"
-            " --base-url http://127.0.0.1:9/v1 --work {out}"
+            "leaderboard verify {results} acme/alpha/20261120-000000000000"
+            " --base-url http://127.0.0.1:9/v1 --out {out}"
         )
     ],
     "leaderboard space folder": [
@@ -174,7 +175,7 @@ OUTPUTS: dict[str, list[Output]] = {
 
 INPUTS = """
 cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
+eval --reuse, validate release, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
@@ -182,11 +183,11 @@ build live --sources, build toolrl-dr --tokenizer,
 audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
-release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
-leaderboard submit run, leaderboard build place, leaderboard verify --run,
-gate run, gate --against, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
-build --cases, sql --format, compare --log-key, report --log-key,
-live show run, live summary run, live report run, live check file
+release --benchmark, release --sign, release --sources, release --training, verify --key,
+leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
+gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
+build --cases, compare --log-key, report --log-key,
+live summary run, live report run
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
 
@@ -207,19 +208,28 @@ TEXTS = (
 """Names under which a parameter of any type is taken for a place."""
 
 
-def commands(made: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, inner in getattr(made, "commands", {}).items():
-        yield from commands(inner, (*words, name))
-    if not hasattr(made, "commands") or made.invoke_without_command:
-        yield " ".join(words), made
-
-
 def places() -> Iterator[str]:
     """Every parameter of every command that could name a file or a folder."""
+    for verb in VERBS:
+        for one in _derive.declared(verb.function):
+            parts = one.shown.strip("-").lower().split("-")
+            if "Path" in str(one.hint) or any(part in TEXTS for part in parts):
+                yield f"{verb.name} {one.shown if not one.is_argument else one.name}"
+    yield from _typers()
+
+
+def _typers() -> Iterator[str]:
+    """The same of the commands that are not verbs yet: goes with the last of them."""
     import typer
 
+    def commands(made: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+        for name, inner in getattr(made, "commands", {}).items():
+            yield from commands(inner, (*words, name))
+        if not hasattr(made, "commands") or made.invoke_without_command:
+            yield " ".join(words), made
+
     for words, command in commands(typer.main.get_command(_app())):
-        if not words:
+        if not words or _launch.knows(words.split()):
             continue
         kinds = typing.get_type_hints(inspect.unwrap(command.callback))
         for parameter in command.params:
@@ -284,7 +294,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.MonkeyPatch.context() as patch:
         without_gradio(patch)
         run(*SPACE.format(out=found["space"]).split(" "))
-    run("leaderboard", "init", found["results"], "--dataset", found["release"])
+    run("leaderboard", "init", found["results"], found["release"])
     run(*SITE.format(**found, out=found["site"]).split(" "))
     return found
 

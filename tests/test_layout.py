@@ -99,7 +99,7 @@ def test_heavy_packages_wait_for_their_use() -> None:
     import subprocess
 
     code = (
-        "import sys; import robustbench_tc.cli as c; c._app(); "
+        "import sys; from robustbench_tc.cli._launch import app; app(); "
         "print([m for m in ('datasets', 'openai', 'pandas', 'great_expectations') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,13 +1,13 @@
 """What a report says: every model's summary, marks against a baseline, tables of the marts, and every gap."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import blind, losses, paired
@@ -26,7 +26,8 @@ from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary,
 from robustbench_tc.eval.stats.unreviewed import Unreviewed, unreviewed
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.eval.stats.verified import Beside, beside
-from robustbench_tc.io.numbers import counts
+from robustbench_tc.io.numbers import NONE, counts, number
+from robustbench_tc.shown import Line as Text, Part
 
 Rows = list[dict[str, Any]]
 """Rows of a mart."""
@@ -103,6 +104,16 @@ class Model(msgspec.Struct, frozen=True):
     """Golden answers of logs that nobody looked at; left out where there are none."""
 
 
+class Check(msgspec.Struct, frozen=True):
+    """One figure of the paper, or several, made again from its counts."""
+
+    what: str
+    found: str
+    passed: bool
+    detail: tuple[str, ...] = ()
+    """What does not agree."""
+
+
 OWN_TOOLS = "own tools"
 """What stands for a version where the dataset is somebody's own."""
 
@@ -130,11 +141,46 @@ class Report(msgspec.Struct, frozen=True):
     """The same of the paper's models, which only have counts."""
     trends: dict[str, dict[str, Trend]] = {}
     """`runs`, `paper` → value of SCATTERED → its line over model size, from TREND_FROM models on."""
+    checks: tuple[Check, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Our arithmetic held against the paper's figures (`--check-paper`)."""
+    written: str | msgspec.UnsetType = msgspec.UNSET
+    """The page, where one was written."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a check differs."""
+        return int(not all(one.passed for one in self.checks or ()))
+
+    def shown(self) -> Iterator[Part]:
+        """The answer of every run; of a check the paper's Table 2 and what agrees."""
+        yield from (f"{model.label}: {model.answer.sentence}" for model in self.models if model.answer)
+        if self.checks:
+            yield from self._checked(self.checks)
+        if self.models and self.convention == "paper":
+            yield Text(f"--ci paper: {self.note}", aside=True)
+        yield from (Text(f"gap: {line}", aside=True) for line in self.gaps)
+        if self.written:
+            yield f"{self.written} (also .md, .csv, .json)"
+
+    def _checked(self, checks: Sequence[Check]) -> Iterator[Part]:
+        columns = ("model", *(metric.replace("delta_", "Δ ") for metric in TABLE2))
+        rows = [
+            (one.label, *(_around(one.summary.values[metric]) for metric in TABLE2)) for one in self.paper
+        ]
+        yield shown.Table(columns, rows, "Table 2 from the paper's counts, ± half the exact interval")
+        agree = [(one.what, one.found, "agrees" if one.passed else "differs") for one in checks]
+        title = "the paper's printed figures from its counts"
+        yield shown.Table(("check", "found", ""), agree, title, ("found",))
+        yield from (f"{one.what}: {detail}" for one in checks for detail in one.detail)
 
     @property
     def own_tools(self) -> bool:
         """Whether it is of somebody's own tools: nothing of the paper stands beside it."""
         return self.dataset_version == OWN_TOOLS
+
+
+def _around(found: Interval | None) -> str:
+    return f"{number(found.value)} ±{number(found.half_width)}" if found else NONE
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -97,7 +97,7 @@ def _rows(runs: Sequence[Run], release: str | Path | None) -> tuple[list[Sample]
     place = Path(release) if release is not None else Path(named)
     short = named.rstrip("/").rpartition("/")[2] or "unnamed"
     if not (release or named) or not place.is_dir():
-        return [], f"The dataset folder of these runs ({short}) is not on this machine: --release names one."
+        return [], f"The dataset folder of these runs ({short}) is not on this machine: --dataset names one."
     try:
         dataset = inputs.load(str(place))
     except (

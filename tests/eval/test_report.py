@@ -406,9 +406,7 @@ def test_check_paper_fails_when_a_count_is_off(rbtc: Rbtc, monkeypatch: pytest.M
     [
         ([], "at least one scored run"),
         (["nowhere"], "no run folder at nowhere"),
-        (["A", "--ci", "papers"], "did you mean paper"),
-        (["A", "--subset", "some"], "unknown subset"),
-        (["A", "--release", "nowhere"], "has no clean"),
+        (["A", "--dataset", "nowhere"], "has no clean"),
     ],
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, folders: list[str], arguments: list[str], line: str) -> None:

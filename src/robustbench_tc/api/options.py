@@ -115,6 +115,8 @@ AGENT = Option(
     panel=MODEL_PANEL,
 )
 ALLOW_MISSING = Option(help="Go on although some rows have no answer or no text.")
+ALLOW_WRITES = Option(help="Faults may replace results of tools that write, too.")
+ASKED = Option(help="A dataset's folder, or its name on the Hub.")
 BACKEND = Option(
     help="openai; vllm: in this process, in batches; anthropic, gemini: their own API (extra `providers`).",
     panel=MODEL_PANEL,
@@ -125,6 +127,7 @@ BASE_URL = Option(
     panel=MODEL_PANEL,
     read=_urls,
 )
+BY = Option(help="Your name or account, for the record.")
 CHAT_TEMPLATE_ARG = Option(
     name="chat-template-arg",
     help="NAME=VALUE for the chat template; a value may be JSON. Repeatable.",
@@ -149,6 +152,7 @@ DEFEND = Option(
 DISCARD_CHANGES = Option(
     help="Replace a folder even if files that rbtc wrote were changed since.", panel=PLACE, typed_only=True
 )
+DRY_RUN = Option(help="Check everything, send and change nothing.")
 ENGINE = Option(help="ray: tasks on a cluster (extra `scale`).", panel=COST)
 EXTRA_BODY = Option(
     help="JSON: further fields of every request; null: none of that name.", panel=SAMPLING, read=_body
@@ -158,6 +162,11 @@ FORCE = Option(
 )
 FRESH = Option(help="Throw away the run that is in the folder.", panel=PLACE, typed_only=True)
 FULL = Option(help="Print everything: all tables, warnings and rows.")
+GENERATOR = Option(
+    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typos) or none; "
+    "TYPE=… for one type. Repeatable.",
+    read=tuple,
+)
 HEADER = Option(
     name="header",
     help="NAME=VALUE, sent along; the value is written nowhere. Repeatable.",
@@ -167,6 +176,8 @@ HEADER = Option(
 IDS = Option(
     help="Ids of rows, clean samples or tasks, or @FILE with one per line. Repeatable.", panel=ROWS, read=_ids
 )
+JOURNAL = Option(help="File that gets a line for each exchange of a door; it is added to.", typed=Path)
+KIND = Option(help="What a folder, or a repository on the Hub, holds; checkpoint: a model.")
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
 LOG_KEY = Option(
     name="log-key",
@@ -181,6 +192,12 @@ MAX_RETRIES = Option(
     help="More attempts after 429, 5xx, a time-out or no completion.", panel=COST, at_least=0
 )
 MAX_TOKENS = Option(help="Default: the models' table, else 1024.", panel=SAMPLING, at_least=1)
+MCP_ENV = Option(
+    help="Environment variables for the MCP server's command (behind --), beside HOME, PATH and the like.",
+    read=listed,
+)
+MCP_TIMEOUT = Option(help="Seconds that the MCP server may take.", at_least=0.1)
+MCP_URL = Option(help="An MCP server over streamable HTTP, instead of a command behind --.")
 MODE = Option(
     help="fc (api: the same) or prompt. Default: fc; for the paper's models the mode of their training.",
     panel=MODEL_PANEL,
@@ -190,12 +207,23 @@ MODEL = Option(
     panel=MODEL_PANEL,
 )
 NUM_PROC = Option(help="Processes; the bytes are the same for any.", panel=COST, at_least=1)
-OUT = Option(help="The folder or file to write; a run goes on in its folder.", panel=PLACE)
+OUT = Option(
+    help="The folder or file to write; a run goes on in its folder.",
+    panel=PLACE,
+    typed=Path | None,
+    dashed=True,
+)
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
+PROFILE = Option(
+    help="paper: the 199 samples; full: the whole pools; bundled: what ships with the package; lite: BFCL's "
+    "base tasks with one fault each."
+)
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
+RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
+RLLA = Option(help="Folder of ToolRL's rlla files (default: the one among the sources).", typed=Path | None)
 RUN = Option(help="A run folder.", typed=Path)
 SAMPLES = Option(
     help="At most so many samples, each with all its rows, drawn by source.", panel=ROWS, at_least=1
@@ -234,3 +262,8 @@ TYPES = Option(
     panel=ROWS,
     read=listed,
 )
+WORLDS = Option(
+    help="orders, calendar, bfcl, or the Python file of a world of your own; comma-separated, repeatable.",
+    read=listed,
+)
+WORLD_PYTHON = Option(help="The Python that has BFCL's classes (default: that of `make env-live`).")

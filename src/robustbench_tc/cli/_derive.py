@@ -4,6 +4,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -62,13 +63,12 @@ class Declared:
         """The command's parameter."""
         option = self.option
         panel = option.panel or "Options"
-        of_panel = {} if self.is_argument else {"group": group(panel, panels.index(option.panel))}
         facts = Parameter(
             name=self.shown,
             help=option.help,
             validator=() if option.at_least is None else (validators.Number(gte=option.at_least),),
             negative=None if self.default is True else (),
-            **of_panel,
+            group=None if self.is_argument else group(panel, panels.index(option.panel)),
         )
         hint, default = self.hint, self.default
         if option.read is not None:  # pydantic, where it is imported, holds the default against the hint
@@ -140,7 +140,10 @@ def command(verb: Verb) -> Callable[..., Given]:
         made = Given(verb=verb, values={}, as_json=as_json)
         if config is not None:
             made.values.update(_of_file(config, options, made))
+        rest = made.values.get(verb.rest or "")
         made.values.update({name: options[name].read(word) for name, word in named.items()})
+        if rest and verb.rest in named:
+            made.values[verb.rest] = {**rest, **made.values[verb.rest]}
         return made
 
     parameters = [one.parameter(panels) for one in options.values()]
@@ -169,21 +172,25 @@ def _of_file(file: Path, options: Mapping[str, Declared], made: Given) -> dict[s
         said = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise WrongWords(f"{where}{error}") from None
+    known = {one.name: one for one in options.values()}
+    known |= {one.option.name.replace("-", "_"): one for one in options.values() if one.option.name}
     values: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for word, value in said.items():
-        name = word.replace("-", "_")
-        if name in values:
-            raise WrongWords(f"{where}{name} stands there twice: give it once")
-        if name not in options:
+        option = known.get(word.replace("-", "_"))
+        if option is None:
             rest[word] = value
-        elif options[name].option.typed_only:
+        elif option.name in values:
+            raise WrongWords(f"{where}{word} stands there twice: give it once")
+        elif option.option.typed_only:
             raise WrongWords(f"{where}{word} can only be given on the command line")
         else:
-            values[name] = options[name].of_file(value, file)
+            values[option.name] = option.of_file(value, file)
     if rest and not made.verb.rest:
-        raise unknown(f"option of {file}", next(iter(rest)), options)
+        raise WrongWords(where + str(unknown("option", next(iter(rest)), known)))
     if rest and made.verb.rest:
-        made.notes.append(f"{file}: goes into every request as it is: {', '.join(rest)}")
+        near = [(word, get_close_matches(word, known, n=1, cutoff=0.8)) for word in rest]
+        shown = (f"{word} (did you mean {hint[0]}?)" if hint else word for word, hint in near)
+        made.notes.append(f"{file}: goes into every request as it is: {', '.join(shown)}")
         values[made.verb.rest] = {**rest, **values.get(made.verb.rest, {})}
     return values

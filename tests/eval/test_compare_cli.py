@@ -157,7 +157,7 @@ def test_show_tells_what_was_asked_answered_wanted_and_why(
 
 
 def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _console.show(replies(real_run, "bfcl_v3__simple", release=Path("robustbench-tc")))
+    _console.show(replies(real_run, "bfcl_v3__simple", dataset="robustbench-tc"))
     shown = capsys.readouterr().out
     assert "clean" in shown and "right" in shown and "wrong" in shown and "add --type TYPE" in shown
 
@@ -167,11 +167,11 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
 ) -> None:
     release = real_run.parent / "robustbench-tc"
     release.rename(real_run.parent / "moved")
-    _console.show(replies(real_run, "bfcl_v3__simple_1", type_code="clean"))
+    _console.show(replies(real_run, "bfcl_v3__simple_1::clean"))
     shown = capsys.readouterr().out
     assert "prompt: not shown: " in shown and "verdict: right" in shown
     moved = real_run.parent / "moved"
-    _console.show(replies(real_run, "bfcl_v3__simple_1", type_code="clean", release=moved))
+    _console.show(replies(real_run, "bfcl_v3__simple_1::clean", dataset=str(moved)))
     assert "Book a table for monday." in capsys.readouterr().out
 
 

@@ -159,7 +159,7 @@ def test_show_tells_what_was_asked_answered_wanted_and_why(
 def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _console.show(replies(real_run, "bfcl_v3__simple", dataset="robustbench-tc"))
     shown = capsys.readouterr().out
-    assert "clean" in shown and "right" in shown and "wrong" in shown and "add --type TYPE" in shown
+    assert "clean" in shown and "right" in shown and "wrong" in shown and "add ::TYPE" in shown
 
 
 def test_show_without_the_dataset_says_what_it_cannot_show(

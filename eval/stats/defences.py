@@ -5,6 +5,7 @@ in the runs' own totals.
 """
 
 from collections.abc import Iterator, Sequence
+from operator import sub
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +15,6 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io.numbers import NONE, interval, number, percent, signed
 from robustbench_tc.shown import Part, Table
 
-from .frontier import efficient
 from .intervals import Interval
 from .paired import DeltaPair, compare, compare_delta_lines
 from .runs import Run, align
@@ -113,12 +113,16 @@ def table(base: Run, runs: Sequence[Run]) -> DefenceTable:
     """Raises UserError for runs of other rows or another model, and for a run without defences."""
     check(ran(base), [ran(run) for run in runs])
     lines = [_line(base, run) for run in runs]
-    known = [
-        (at, one.cost.tokens_per_right, one.perturbed.value)
+    points = {
+        at: (one.perturbed.value, -one.cost.tokens_per_right)
         for at, one in enumerate(lines)
         if one.perturbed is not None and one.cost.tokens_per_right is not None
-    ]
-    best = {known[at][0] for at in efficient([(tokens, accuracy) for _, tokens, accuracy in known], -1, 1)}
+    }
+    best = {
+        at
+        for at, one in points.items()
+        if not any(other != one and min(map(sub, other, one)) >= 0 for other in points.values())
+    }
     marked = (msgspec.structs.replace(one, on_frontier=at in best) for at, one in enumerate(lines))
     return DefenceTable(base=base.path, base_cost=_cost(base), lines=tuple(marked))
 

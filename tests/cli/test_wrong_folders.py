@@ -66,7 +66,7 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     small.write(here / "other", [msgspec.structs.replace(row, id=f"x{row.id}") for row in renamed])
     assert (
         "other has no sample of a: name the release"
-        in rbtc("report", "a", "--release", "other", "--out", "report").refusal
+        in rbtc("report", "a", "--dataset", "other", "--out", "report").refusal
     )
     assert not Path("report").exists()
 

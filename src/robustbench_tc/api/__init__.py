@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
     from .auditing import audit
     from .building import build, build_live, build_training
-    from .comparing import compare, compare_with_paper, defences, gate
+    from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
     from .leaderboard import serve, submit
-    from .live import live_defences
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
@@ -51,8 +50,6 @@ __all__ = [
     "build_live",
     "build_training",
     "compare",
-    "compare_with_paper",
-    "defences",
     "diff",
     "draft_cases",
     "evaluate",
@@ -62,7 +59,6 @@ __all__ = [
     "import_cases",
     "init",
     "lint",
-    "live_defences",
     "probe",
     "proxy_llm",
     "proxy_run",
@@ -90,11 +86,10 @@ __all__ = [
 _HOMES = {
     ".auditing": "audit",
     ".building": "build build_live build_training",
-    ".comparing": "compare compare_with_paper defences gate",
+    ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
     ".leaderboard": "serve submit",
-    ".live": "live_defences",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",

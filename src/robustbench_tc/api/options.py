@@ -181,6 +181,12 @@ IDS = Option(
 JOURNAL = Option(help="File that gets a line for each exchange of a door; it is added to.", typed=Path)
 KIND = Option(help="What a folder, or a repository on the Hub, holds; checkpoint: a model.")
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
+LOG_KEY = Option(
+    name="log-key",
+    help="Of a log that is not of our task: clean_id=KEY, type=KEY (of a sample's metadata), score=NAME. "
+    "Repeatable.",
+    read=tuple,
+)
 LOGPROBS = Option(help="Ask for and keep log probabilities.", panel=SAMPLING)
 MAX_COST = Option(help="Stop before this cost, in the currency of --price.", panel=COST)
 MAX_REQUESTS = Option(help="Stop after so many requests to endpoints.", panel=COST, at_least=0)

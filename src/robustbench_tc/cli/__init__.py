@@ -190,10 +190,7 @@ def _app() -> "typer.Typer":
 def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
     from . import (
-        compare,
-        defences,
         quickstart,
-        report,
         runs,
     )
 
@@ -204,11 +201,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         "Evaluate": {
             "export": runs.export,
             "import": runs.import_,
-        },
-        "Answers": {
-            "report": report.report,
-            "compare": compare.compare,
-            "defences": defences.defences,
         },
     }
 

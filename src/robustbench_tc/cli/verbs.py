@@ -3,7 +3,7 @@
 from ..api import leaderboard
 from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
-from ..api.comparing import gate
+from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
 from ..api.fetching import fetch
 from ..api.listing import (
@@ -17,7 +17,7 @@ from ..api.listing import (
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
 from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.releasing import amend, publish, release
-from ..api.reporting import failures, summary
+from ..api.reporting import failures, report, summary
 from ..api.scoring import score, sql
 from ..api.showing import show
 from ..api.training import train_check
@@ -109,10 +109,18 @@ EVALUATE = (
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
+    Verb(name="summary", function=summary, panel="Answers"),
+    Verb(
+        name="report",
+        function=report,
+        panel="Answers",
+        doing="counting",
+        kept="the files in {out} are those of before; run the same command again",
+    ),
+    Verb(name="compare", function=compare, panel="Answers", doing="comparing"),
+    Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
     Verb(name="sql", function=sql, panel="Answers"),
-    Verb(name="summary", function=summary, panel="Answers"),
-    Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
 )
 """summary, report, compare, failures, show, sql, gate."""

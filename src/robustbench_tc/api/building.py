@@ -178,9 +178,9 @@ def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     return found
 
 
-def _where(out: Path, rows: int, config: str, split: str = "test") -> str:
+def _where(out: Path, rows: int, config: str) -> str:
     """Where the rows are and how they are loaded."""
-    return f'{rows:,} rows in {out}: load_dataset("{out.name}", "{config}", split="{split}") beside it'
+    return f'{rows:,} rows in {out}: load_dataset("{out.name}", "{config}", split="test") beside it'
 
 
 def build_live(
@@ -227,8 +227,9 @@ def build_live(
         python=world_python,
         workers=options.workers_of(num_proc),
     )
-    replace = {"force": force, "discard_changes": discard_changes}
-    report = build(spec, Path(out), card=live_card, progress=progress, **replace)
+    report = build(
+        spec, Path(out), card=live_card, force=force, discard_changes=discard_changes, progress=progress
+    )
     say(_where(Path(out), report.total, "tasks"))
     return report
 

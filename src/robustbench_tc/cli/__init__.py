@@ -190,14 +190,10 @@ def _app() -> "typer.Typer":
 def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
     from . import (
-        quickstart,
         runs,
     )
 
     return {
-        "Build": {
-            "quickstart": quickstart.quickstart,
-        },
         "Evaluate": {
             "export": runs.export,
             "import": runs.import_,

@@ -132,7 +132,7 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
         "sql by_source --run run --format json",
         "failures run --type reversed_tools",
         "audit predictions run/scores.parquet --dataset releases/1.0.0/robustbench-tc",
-        "leaderboard init results --dataset releases/1.0.0/robustbench-tc",
+        "leaderboard init results releases/1.0.0/robustbench-tc",
         "leaderboard submit run --to results --model acme/first --dry-run --json",
     )
     done = python(copy, "trial.py", *commands)

@@ -116,8 +116,8 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{REPORT} --discard-changes", "report"),
     ],
     "sql --out": [
-        Output("sql table2 --paper --format csv --out {out}"),
-        Output("sql table2 --paper --format parquet --out {out}"),
+        Output("sql table2 --paper --out {out}.csv"),
+        Output("sql table2 --paper --out {out}.parquet"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
     "audit build folder": [Output("audit build {out}")],
@@ -150,20 +150,20 @@ OUTPUTS: dict[str, list[Output]] = {
     "proxy mcp --journal": [
         Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
-    "leaderboard init place": [Output("leaderboard init {out} --dataset {release}")],
+    "leaderboard init place": [Output("leaderboard init {out} {release}")],
     "leaderboard submit --to": [
         Output("leaderboard submit {run} --to {out} --dataset {release} --model acme/alpha")
     ],
     "leaderboard check place": [Output("leaderboard check {out} --dataset {release}")],
     "leaderboard build --out": [Output(SITE, "site")],
-    "leaderboard serve folder": [Output("leaderboard serve {out} --port {port}")],
-    "leaderboard verify --in": [
-        Output("leaderboard verify acme/alpha/20261120-000000000000 --in {out} --run {run}")
+    "leaderboard serve place": [Output("leaderboard serve {out} --port {port}")],
+    "leaderboard verify place": [
+        Output("leaderboard verify {out} acme/alpha/20261120-000000000000 --repeated {run}")
     ],
-    "leaderboard verify --work": [
+    "leaderboard verify --out": [
         Output(
-            "leaderboard verify acme/alpha/20261120-000000000000 --in {results}"
-            " --base-url http://127.0.0.1:9/v1 --work {out}"
+            "leaderboard verify {results} acme/alpha/20261120-000000000000"
+            " --base-url http://127.0.0.1:9/v1 --out {out}"
         )
     ],
     "leaderboard space folder": [
@@ -183,10 +183,10 @@ build live --sources, build toolrl-dr --tokenizer,
 audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
-release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
-leaderboard submit run, leaderboard build place, leaderboard verify --run,
+release --benchmark, release --sign, release --sources, release --training, verify --key,
+leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
 gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
-build --cases, sql --format, compare --log-key, report --log-key,
+build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
@@ -294,7 +294,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.MonkeyPatch.context() as patch:
         without_gradio(patch)
         run(*SPACE.format(out=found["space"]).split(" "))
-    run("leaderboard", "init", found["results"], "--dataset", found["release"])
+    run("leaderboard", "init", found["results"], found["release"])
     run(*SITE.format(**found, out=found["site"]).split(" "))
     return found
 

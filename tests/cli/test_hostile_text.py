@@ -150,7 +150,7 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         ["sql", "hardest", "--run", one, "--allow-missing", "--format", "json"],
         ["sql", EVIL, "--run", one],
         ["validate", release],
-        ["diff", release, release],
+        ["data", "diff", release, release],
         ["leaderboard", "submit", one, "--to", EVIL, "--dataset", release, "--model", EVIL],
         ["audit", "predictions", one / "scores.parquet", "--dataset", release],
         ["eval", release, "--model", EVIL],

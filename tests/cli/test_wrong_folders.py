@@ -49,7 +49,7 @@ def test_what_is_no_run_is_not_sent_to_score(
     [
         ("audit notes.txt", "notes.txt is not a folder: name the one that `rbtc build` wrote"),
         ("audit golds nowhere", "nowhere is no build of the benchmark: name the folder"),
-        ("diff bench runs", "runs holds no <config>/<split>-*.parquet"),
+        ("data diff bench runs", "runs holds no <config>/<split>-*.parquet"),
         ("leaderboard submit runs/a --to nowhere", "nowhere"),
         ("score runs/a --dataset nowhere", "no dataset at nowhere: give a release folder or a Hub id"),
     ],
@@ -205,7 +205,7 @@ WRONG = {
     "build toolrl-dr --seed x": "Invalid value for '--seed': Input should be a valid integer",
     "eval --limit 0": "Invalid value for '--limit': Input should be greater than or equal to 1",
     "evla": "No such command 'evla'. Did you mean 'eval'? (see rbtc --help)",
-    "leaderboard serv": "No such command 'serv'. Did you mean 'serve'? (see rbtc leaderboard --help)",
+    "leaderboard serv": 'Unknown command "serv". Did you mean "serve"? (see rbtc leaderboard --help)',
     "eval --modle x": "No such option: --modle (Possible options: --mode, --model, --samples)",
     "--xyzzy": "No such option: --xyzzy (see rbtc --help)",
     "score": "Missing argument 'RUN'. (see rbtc score --help)",

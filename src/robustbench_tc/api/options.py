@@ -115,6 +115,8 @@ AGENT = Option(
     panel=MODEL_PANEL,
 )
 ALLOW_MISSING = Option(help="Go on although some rows have no answer or no text.")
+ALLOW_WRITES = Option(help="Faults may replace results of tools that write, too.")
+ASKED = Option(help="A dataset's folder, or its name on the Hub.")
 BACKEND = Option(
     help="openai; vllm: in this process, in batches; anthropic, gemini: their own API (extra `providers`).",
     panel=MODEL_PANEL,
@@ -125,6 +127,7 @@ BASE_URL = Option(
     panel=MODEL_PANEL,
     read=_urls,
 )
+BY = Option(help="Your name or account, for the record.")
 CHAT_TEMPLATE_ARG = Option(
     name="chat-template-arg",
     help="NAME=VALUE for the chat template; a value may be JSON. Repeatable.",
@@ -149,6 +152,7 @@ DEFEND = Option(
 DISCARD_CHANGES = Option(
     help="Replace a folder even if files that rbtc wrote were changed since.", panel=PLACE, typed_only=True
 )
+DRY_RUN = Option(help="Check everything, send and change nothing.")
 ENGINE = Option(help="ray: tasks on a cluster (extra `scale`).", panel=COST)
 EXTRA_BODY = Option(
     help="JSON: further fields of every request; null: none of that name.", panel=SAMPLING, read=_body
@@ -159,7 +163,7 @@ FORCE = Option(
 FRESH = Option(help="Throw away the run that is in the folder.", panel=PLACE, typed_only=True)
 FULL = Option(help="Print everything: all tables, warnings and rows.")
 GENERATOR = Option(
-    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typing errors) or none; "
+    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typos) or none; "
     "TYPE=… for one type. Repeatable.",
     read=tuple,
 )
@@ -172,6 +176,8 @@ HEADER = Option(
 IDS = Option(
     help="Ids of rows, clean samples or tasks, or @FILE with one per line. Repeatable.", panel=ROWS, read=_ids
 )
+JOURNAL = Option(help="File that gets a line for each exchange of a door; it is added to.", typed=Path)
+KIND = Option(help="What a folder, or a repository on the Hub, holds; checkpoint: a model.")
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
 LOGPROBS = Option(help="Ask for and keep log probabilities.", panel=SAMPLING)
 MAX_COST = Option(help="Stop before this cost, in the currency of --price.", panel=COST)
@@ -209,6 +215,7 @@ PROFILE = Option(
 )
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
+RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
 RLLA = Option(help="Folder of ToolRL's rlla files (default: the one among the sources).", typed=Path | None)
 RUN = Option(help="A run folder.", typed=Path)

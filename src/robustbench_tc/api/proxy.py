@@ -80,7 +80,7 @@ def proxy_run(
     """`rbtc proxy run`: a program of its own loop, run for each row behind the LLM door, and scored.
 
     `types`: of the dataset; () for all. Sessions that `journal` has already are not run again. The rest as
-    for `proxy_llm` and `score_journal`. Raises UserError.
+    for `proxy_llm` and `score`. Raises UserError.
 
     >>> proxy_run("bench", "python agent.py --loop", "http://127.0.0.1:8000/v1")  # doctest: +SKIP
     """
@@ -88,7 +88,7 @@ def proxy_run(
 
     from ..eval import inputs, record
     from ..eval.callables.command import words_of
-    from ..proxy import driven
+    from ..proxy import driven, scored
     from ..proxy.door import Door
     from ..proxy.journal import read
     from ..proxy.plan import Plan
@@ -115,35 +115,8 @@ def proxy_run(
                 progress=lambda done: progress(done, len(wanted)),
             )
         )
-    return made, score_journal(kept, dataset=data.name, model=model or " ".join(words), out=out)
-
-
-def score_journal(
-    journal: str | Path,
-    *,
-    dataset: str | Path | None = None,
-    model: str | None = None,
-    repeat: int | None = None,
-    out: str | Path | None = None,
-) -> "Scored":
-    """`rbtc score JOURNAL`: a run folder of a door's journal, scored; `.folder.path` says where.
-
-    `dataset`: where the plan's dataset lies now, if it was moved. `model`: the run's name. `repeat`: how many
-    attempts at each row count. `out`: by default `runs/MODEL-fc-door`.
-
-    Raises UserError for a journal that is damaged, holds no case, or was made with another dataset.
-
-    >>> score_journal("journal.jsonl").predictions  # doctest: +SKIP
-    """
-    from ..proxy import scored
-
-    return scored.score(
-        Path(journal),
-        dataset=None if dataset is None else str(dataset),
-        model=model,
-        repeat=repeat,
-        out=None if out is None else Path(out),
-    )
+    place = None if out is None else Path(out)
+    return made, scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
 
 
 def summarise_journal(journal: str | Path) -> "Summary":

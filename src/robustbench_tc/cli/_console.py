@@ -122,11 +122,6 @@ def json(found: Any) -> None:
     print(safe_json(shown).rstrip("\n"))  # noqa: T201
 
 
-def data(text: str) -> None:
-    """Rows for another program, exactly; on a terminal they are shown instead."""
-    sys.stdout.write(safe(text) if sys.stdout.isatty() else text)
-
-
 def ask(question: str) -> str | None:
     """What is typed after a question; None at the end of the input."""
     sys.stdout.write(safe(question))
@@ -211,17 +206,6 @@ def time_of(seconds: float) -> str:
 def warn(line: str) -> None:
     """A line on standard error that ends nothing."""
     err.print(f"warning: {line}", markup=False, soft_wrap=True)
-
-
-def quiet_clients() -> None:
-    """Keeps the Hub's clients from drawing bars and telling of retries: our own lines name the step."""
-    import datasets
-    from huggingface_hub.utils import logging
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    disable_progress_bars()
-    datasets.utils.logging.set_verbosity_error()
 
 
 def written_whole(out: object, store: Path | None = None) -> Callable[[], str]:

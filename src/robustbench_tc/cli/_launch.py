@@ -43,7 +43,7 @@ def app() -> App:
         first, _, second = verb.name.partition(" ")
         panel = _derive.group(verb.panel, panels.index(verb.panel))
         if first not in groups:
-            groups[first] = App(name=first, group=panel)
+            groups[first] = App(name=first, group=panel, group_commands="Commands")
             whole.command(groups[first])
         if second:
             groups[first].command(_derive.command(verb), name=second)

@@ -39,7 +39,6 @@ def publish(
     from .. import api
     from ..io import manifest
 
-    _console.quiet_clients()
     kept = "the tag comes last, so no half version is there; the same command completes the upload"
     with _console.status("publishing", kept) as progress:
         done = api.publish(
@@ -100,7 +99,6 @@ def yank(
         raise UserError(
             "--undo takes no --reason" if undo else "--reason is missing: say why, in one sentence"
         )
-    _console.quiet_clients()
     date = datetime.now(UTC).date().isoformat()
     folder = Path(name).expanduser()
     if folder.exists():

@@ -1,17 +1,14 @@
-"""`rbtc release`, `diff`, `amend`: from a build to a version, and in what versions differ."""
+"""`rbtc release`, `amend`: from a build to a version."""
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..errors import UserError
 from . import _console
 from ._worlds import World, WorldPython
-
-if TYPE_CHECKING:
-    from ..release.diff import Diff
 
 KindOption = Annotated[
     str | None,
@@ -107,39 +104,6 @@ def release(
         _console.out.print(f"signed: {out / manifest.SIGNATURE}", markup=False)
 
 
-def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A folder, or org/name@REVISION on the Hub.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same, of another version.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything, row by row, as JSON.")] = False,
-) -> None:
-    """Show added, removed and changed rows per config, which can move scores, and the step of the version.
-
-    Example: rbtc diff releases/1.0.0/robustbench-tc acme/robustbench-tc@v1.0.1
-    """
-
-    from ..api.at_hand import dataset_folder
-    from ..io import manifest
-    from ..release.diff import diff as compare
-    from ..release.versions import next_version
-
-    folder = dataset_folder(a)
-    found = compare(folder, dataset_folder(b))
-    after = None
-    if (folder / manifest.NAME).is_file():
-        after = next_version(manifest.read(folder).version, found.step)
-    if as_json:
-        _console.json({**found.plain(), "next_version": after})
-        return
-    if found.is_equal:
-        _console.echo(f"{a} and {b} hold the same rows")
-        return
-    print_diff(found)
-    if after is not None:
-        _console.echo(f"{found.step} step: B follows A as version {after} or higher")
-    else:
-        _console.echo(f"{found.step} step")
-
-
 def amend(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder of the benchmark.")],
     clean_id: Annotated[str, typer.Option(help="The sample whose golden answers are wrong.")],
@@ -196,58 +160,12 @@ def amend(
         }
         _console.json(plain)
         return
-    print_diff(done.diff)
+    _console.show(done.diff)
     if others:
         _console.echo(f"{len(others)} rows of other samples differ too, the first {others[0]}")
     _console.echo(f"{done.diff.step} step: release it as {done.next_version} or more")
     _console.echo(f"next: rbtc audit {out}")
     _console.echo(f"then: rbtc release {out} --version {done.next_version} --previous {folder} --out …")
-
-
-def print_diff(found: "Diff") -> None:
-    """The configs that differ as a table, and the verdict."""
-    from rich.table import Table
-
-    table = Table()
-    words = ("config", "step", "fields")
-    numbers = ("A", "B", "added", "removed", "changed", "can move scores", "to ask again")
-    for column in (*words, *numbers):
-        table.add_column(column, justify="left" if column in words else "right")
-    for config in found.configs:
-        if config.is_equal:
-            continue
-        fields = dict.fromkeys(field for change in config.changed for field in change.fields)
-        moving = sum(change.moves_scores for change in config.changed) + len(config.reanchored)
-        moving += 0 if config.table else len(config.added) + len(config.removed)
-        counts = (config.before, config.after, len(config.added), len(config.removed), len(config.changed))
-        counted = map(str, (*counts, moving, config.asked_again or 0))
-        table.add_row(config.config, config.step, ", ".join(fields), *counted)
-    _console.out.print(table)
-    for config in found.configs:
-        if config.dropped:
-            _console.echo(f"{config.config} is gone")
-        elif config.redefined:
-            _console.echo(f"{config.config} changes its meaning: {', '.join(config.redefined)}")
-    reanchored = sum(len(config.reanchored) for config in found.configs)
-    if reanchored:
-        _console.echo(f"{reanchored} equal rows are judged against a clean row whose tools changed")
-    equal = sum(config.is_equal for config in found.configs)
-    verdict = "can move scores" if found.moves_scores else "no change can move a score"
-    _console.echo(f"{verdict}; {equal} of {len(found.configs)} configs are equal")
-    for step, configs in found.moved.items():
-        _console.echo(f"{step}: {', '.join(configs)}")
-    if found.rows:
-        _console.echo(f"a run has to ask {found.asked_again} of {found.rows} rows again{_carried(found)}")
-
-
-def _carried(found: "Diff") -> str:
-    """Where the other answers go: a live run is another one on another dataset, and is played whole."""
-    from ..live import TASKS
-
-    is_live = any(config.config == TASKS for config in found.configs)
-    return (
-        " (a live run carries no answers over)" if is_live else " (rbtc eval --reuse carries the others over)"
-    )
 
 
 def _now() -> datetime:

@@ -33,7 +33,7 @@ def place(
     assert live is not None
     for run in (local_run_of("name-biased"), live_runs.played(folder.parent / "live", live, "oracle")):
         submit.submit(run, str(folder), Submission(model="Alpha-3B"))
-    assert len(check.check(str(folder)).new) == 2
+    assert len(check.Checker(str(folder)).check().new) == 2
     return str(folder)
 
 

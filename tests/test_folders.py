@@ -49,15 +49,15 @@ class Output(NamedTuple):
 
 CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
 BUILD = "build --profile bundled --types CD --out {out}"
-TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
-LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
+TRAINING = "build toolrl-dr --rlla {rlla} --configs mixed --out {out}"
+LIVE = "build live --worlds {world} --kinds silent_no_op --out {out}"
 LIVE_RUN = "live run {live} --worlds {world} --agent oracle --out {out}"
 LIVE_REPORT = "live report {live_run} --worlds {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard space {out} --results acme/results"
 SITE = "leaderboard build {results} --out {out}"
 REPORT = "report {run} --out {out}"
-FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
+FETCH = f"data fetch --mirror {NOWHERE} --source tooleyes --sources {{out}}"
 MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
 
 LOGGED = {
@@ -67,7 +67,10 @@ LOGGED = {
 
 OUTPUTS: dict[str, list[Output]] = {
     "init folder": [Output("init {out}")],
-    "cases import --out": [Output("cases import {log} --out {out}")],
+    "cases import --out": [
+        Output("cases import {log} --out {out}"),
+        Output("cases import {log} --faults --out {out}"),
+    ],
     "cases draft --out": [Output("cases draft {tools} --out {out}")],
     "build --out": [
         Output(BUILD, "build"),
@@ -85,7 +88,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{LIVE} --force", "live"),
         Output(f"{LIVE} --force --discard-changes", "live"),
     ],
-    "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --config full {MODEL}")],
+    "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --configs full {MODEL}")],
     "eval --out": [
         Output(EVAL, "run", goes_on=True),
         Output(f"{EVAL} --fresh", "run"),
@@ -133,12 +136,11 @@ OUTPUTS: dict[str, list[Output]] = {
         Output("amend {trial} --clean-id {chess} --answers {answers} --reason because --out {out}", "build")
     ],
     "yank name": [Output("yank {out} --reason because")],
-    "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
-    "lint --save": [Output("lint --tools-from-mcp --save {out} -- {python} {mcp} plain")],
+    "data fetch --sources": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
+    "lint --save": [Output("lint --save {out} -- {python} {mcp} plain")],
     "proxy llm --journal": [
         Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
     ],
-    "ground --out": [Output("ground {log} --out {out}")],
     "proxy run --journal": [
         Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
     ],
@@ -178,14 +180,15 @@ cases import logs, cases import --tools, cases import --redact, cases draft tool
 eval --reuse, validate release, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
-publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build live --sources, build toolrl-dr --tokenizer,
+publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
+build live --sources, build live --worlds, build toolrl-dr --tokenizer,
 audit build --training, audit build --benchmark, audit build --sources,
-audit predictions file, audit predictions --dataset, audit review folder, train check --model,
+audit predictions file, audit predictions --dataset, audit review folder, train check --model-dir,
+train check data,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
+gate run, lint files, proxy llm --plan, proxy mcp --plan, proxy summary journal,
 build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """
@@ -267,7 +270,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     small.write(found["release"], small.rows())
     released.small_build(found["gated"])
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
-    run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
+    run("build", "toolrl-dr", "--rlla", found["rlla"], "--configs", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
     found["log"] = root / "log.jsonl"
     found["log"].write_text(json.dumps(LOGGED))

@@ -203,7 +203,7 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
     folder, sources = tmp_path / "toolrl-dr", shared / "sources"
     made = rbtc(
         "build", "toolrl-dr", "--rlla", sources, "--sources", sources, "--out", folder, "--seed", 3,
-        "--ratio", "0.25", "--retry-probability", "0.5", "--config", "mixed", "--config", "retry",
+        "--ratio", "0.25", "--retry-probability", "0.5", "--configs", "mixed", "--configs", "retry",
     )  # fmt: skip
     assert made.code == 0, made.err
     found = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder, sources))

@@ -237,7 +237,7 @@ def test_unknown_names_are_answered_with_near_misses(rbtc: Rbtc, tmp_path: Path)
 
 def test_missing_sources_say_what_to_do(rbtc: Rbtc, tmp_path: Path) -> None:
     done = rbtc("build", "--sources", tmp_path / "nowhere", "--out", tmp_path / "o")
-    refused(done, "nowhere", "rbtc sources fetch")
+    refused(done, "nowhere", "rbtc data fetch")
     assert not (tmp_path / "o").exists()
 
 

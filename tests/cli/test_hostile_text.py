@@ -155,7 +155,7 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         ["audit", "predictions", one / "scores.parquet", "--dataset", release],
         ["eval", release, "--model", EVIL],
         ["eval", release, "--agent", EVIL],
-        ["serve-command", EVIL],
+        ["list", "models", EVIL],
         ["verify", EVIL],
         [EVIL],
         ["build", f"--{EVIL}"],

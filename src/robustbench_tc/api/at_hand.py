@@ -44,10 +44,8 @@ def sources_at_hand(sources: Path | None, profile: "Profile") -> tuple[Path | No
     root = sources or default_root()
     if not root.is_dir():
         if sources is not None:
-            raise UserError(
-                f"no sources folder at {root}: run `rbtc sources fetch`, or name another --sources"
-            )
-        return None, "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
+            raise UserError(f"no sources folder at {root}: run `rbtc data fetch`, or name another --sources")
+        return None, "no sources at hand (run `rbtc data fetch`, or pass --sources)"
     bad = problems(root, profile)
     if not bad:
         return root, ""
@@ -56,7 +54,7 @@ def sources_at_hand(sources: Path | None, profile: "Profile") -> tuple[Path | No
     needed = len(needed_files(profile))
     why = f"{len(bad)} of {needed} source files of profile {profile} are not as pinned ({named}{more})"
     if sources is not None:
-        raise UserError(f"{root}: {why}: `rbtc sources fetch --out {root}` completes it")
+        raise UserError(f"{root}: {why}: `rbtc data fetch --sources {root}` completes it")
     return None, why
 
 
@@ -71,7 +69,7 @@ def leaks_of(
     from ..builders.sources import read
 
     if root is None:
-        where = "no benchmark sources at hand (run `rbtc sources fetch`, or pass --sources)."
+        where = "no benchmark sources at hand (run `rbtc data fetch`, or pass --sources)."
         return None, f"{NO_LEAK_CHECK} {where}"
     progress("reading the benchmark's queries")
     samples = (*read(root, "paper").samples, *read(root, "full").samples)

@@ -127,7 +127,7 @@ def run_live(
     kinds = inputs.world_types(rows, worlds, world_python)
     usual = default_place(name, spoken)
     path = usual.parent / "live" / usual.name if out is None else Path(out)
-    if fresh and path.exists(follow_symlinks=False):
+    if fresh and (path.is_symlink() or path.exists()):
         record.discard(path, discard_changes=discard_changes)
     expected = len(rows) * repeat
     played = Played(record.start(path, data, settings, expected), data, State(expected))

@@ -199,7 +199,7 @@ def ground(
     *,
     progress: Callable[[str], None] = lambda line: None,
 ) -> "Ground":
-    """`rbtc ground`: faults that tools had in an agent's logs, with rates; `out` gets a plan of them.
+    """`rbtc cases import --faults`: faults of tools in an agent's logs; `out` gets a plan of them.
 
     Raises UserError for a log that cannot be read or has no answered call, and where `out` is there already.
 

@@ -195,7 +195,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         eval,
         probe,
         publish,
-        quickstart,
         release,
         report,
         runs,
@@ -204,7 +203,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
 
     return {
         "Build": {
-            "quickstart": quickstart.quickstart,
             "validate": validate.validate,
         },
         "Evaluate": {

@@ -1,4 +1,4 @@
-"""`rbtc export`, `import`, `serve-command`: runs for other harnesses, and from them."""
+"""`rbtc export`, `import`: runs for other harnesses, and from them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal

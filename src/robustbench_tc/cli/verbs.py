@@ -17,12 +17,21 @@ from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.reporting import failures, summary
 from ..api.scoring import score, sql
 from ..api.showing import show
+from ..api.starting import quickstart
 from ..api.training import train_check
 from ..api.verifying import diff, verify
 from ..option import Verb
 from ._playing import playing
 
 START = (
+    Verb(
+        name="quickstart",
+        function=quickstart,
+        panel="Start",
+        doing="building",
+        kept="what is in {out} is whole; run it again",
+        as_json=False,
+    ),
     Verb(name="init", function=init, panel="Start"),
     Verb(name="lint", function=lint, panel="Start", behind_dashes="mcp_command"),
 )

@@ -60,7 +60,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
         """A plan with these rates and words, for `rbtc proxy llm` and `rbtc proxy mcp`."""
         named = safe(", ".join(self.logs), keep="")
         lines = [
-            f"# rbtc ground: {self.calls} calls in {self.conversations} conversations of {named}.",
+            f"# cases import --faults: {self.calls} calls in {self.conversations} conversations of {named}.",
             f"# A log does not show {', '.join(self.unseen)}, nor whether a time-out came after the effect.",
             "# The LLM door needs to know of which tools it may replace results: read_only, idempotent.",
             "version: 1",

@@ -139,6 +139,7 @@ COMMAND = Option(
     "starts it once for each row.",
     panel=MODEL_PANEL,
     typed=str | None,
+    dashed=True,
 )
 CONCURRENCY = Option(
     help="Requests under way, per address; programs at once; or the largest batch.", panel=COST, at_least=1

@@ -158,7 +158,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, defences, live, proxy, show, sources, train
+    from . import audit, cases, defences, live, show, sources, train
     from ._mcp import WithServer
 
     app = typer.Typer(
@@ -182,7 +182,7 @@ def _app() -> "typer.Typer":
     groups = (
         ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
         ("Build", "cases", cases.app),
-        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
+        ("Evaluate", "live", live.app), ("Release", "audit", audit.app),
         ("Train", "train", train.app),
     )  # fmt: skip
     for panel, name, group in groups:
@@ -200,7 +200,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
-        ground,
         init,
         lint,
         probe,
@@ -227,7 +226,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
-            "ground": ground.ground,
         },
         "Answers": {
             "report": report.report,

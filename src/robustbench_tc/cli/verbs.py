@@ -2,6 +2,7 @@
 
 from ..api import leaderboard
 from ..api.comparing import gate
+from ..api.proxy import proxy, proxy_run, summarise_journal
 from ..api.reporting import failures, summary
 from ..api.scoring import score, sql
 from ..api.verifying import diff, verify
@@ -21,6 +22,23 @@ EVALUATE = (
         doing="scoring",
         kept="what it was given was not touched, nor earlier scores; score again",
     ),
+    Verb(
+        name="proxy",
+        function=proxy,
+        panel="Evaluate",
+        as_json=False,
+        behind_dashes="server",
+        kept="the door is closed; its journal is {journal}",
+    ),
+    Verb(
+        name="proxy run",
+        function=proxy_run,
+        panel="Evaluate",
+        doing="running the program",
+        as_json=False,
+        kept="{journal} is whole, run the same command again",
+    ),
+    Verb(name="proxy explain", function=summarise_journal, panel="Evaluate"),
 )
 """eval, score, import, export, proxy …, live …."""
 

@@ -135,10 +135,10 @@ OUTPUTS: dict[str, list[Output]] = {
     "yank name": [Output("yank {out} --reason because")],
     "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
     "lint --save": [Output("lint --tools-from-mcp --save {out} -- {python} {mcp} plain")],
-    "proxy llm --journal": [
-        Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
+    "proxy --journal": [
+        Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
+        Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
     ],
-    "ground --out": [Output("ground {log} --out {out}")],
     "proxy run --journal": [
         Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
     ],
@@ -146,9 +146,6 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(
             "proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {new} --out {out}"
         )
-    ],
-    "proxy mcp --journal": [
-        Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
     "leaderboard init place": [Output("leaderboard init {out} {release}")],
     "leaderboard submit --to": [
@@ -185,7 +182,7 @@ audit predictions file, audit predictions --dataset, audit review folder, train 
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy llm --plan, proxy mcp --plan, ground logs, proxy summary journal,
+gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
 build --cases, sql --format, compare --log-key, report --log-key,
 live show run, live summary run, live report run, live check file
 """

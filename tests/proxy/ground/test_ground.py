@@ -1,4 +1,4 @@
-"""`rbtc ground`: kinds, rates, words, and the plan that has them."""
+"""`rbtc cases import --faults`: kinds, rates, words, and the plan that has them."""
 
 import json
 import random

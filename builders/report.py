@@ -3,6 +3,7 @@
 import difflib
 import statistics as stats
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from robustbench_tc import sources
 from robustbench_tc.io import marker, templates
 from robustbench_tc.schema import Sample, content_hash
+from robustbench_tc.shown import Part, Table
 
 from .counts import add, merge
 from .plan import Skip
@@ -56,6 +58,30 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
         """The bytes of `build_report.json`, sealed with their own sha256."""
         return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
+    def shown(self) -> Iterator[Part]:
+        """Rows per type and source, and why others are not there."""
+        names = self._sources()
+        rows = (
+            (code, *(str(found.get(one, 0)) for one in names), str(sum(found.values())))
+            for code, found in self.rows.items()
+        )
+        yield Table(("type", *names, "rows"), rows, f"profile {self.profile}, seed {self.seed}")
+        left_out: Counter[str] = Counter()
+        for by_reason in self.known_issues.values():
+            left_out.update(by_reason)
+        skips = Counter(skip.reason for skip in self.skipped)
+        for what, found, place in (
+            ("records left out", left_out, "known_issues"),
+            ("skipped pairs", skips, "build_report.json"),
+        ):
+            if found:
+                reasons = ", ".join(f"{reason} {n}" for reason, n in found.items())
+                yield f"{what}: {reasons} (each one in {place})"
+
+    def _sources(self) -> list[str]:
+        """Those with rows, in the order of every table."""
+        return [s for s in sources.in_tables() if any(s in by_source for by_source in self.rows.values())]
+
     @property
     def total(self) -> int:
         """Rows of all types and sources, clean ones included."""
@@ -67,9 +93,7 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
         environment.filters["inline"] = _inline
         return environment.get_template("build_report.md.j2").render(
             report=self,
-            sources=[
-                s for s in sources.in_tables() if any(s in by_source for by_source in self.rows.values())
-            ],
+            sources=self._sources(),
             skipped=Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped),
         )
 

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.io import marker, templates
+from robustbench_tc.shown import Line, Part
 
 BATCH, EPOCHS = 64, 3
 """The paper's batch and epochs: what the step counts are computed with."""
@@ -83,6 +84,10 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     def json(self) -> bytes:
         """The bytes of the build's report, sealed with their own sha256."""
         return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
+
+    def shown(self) -> Iterator[Part]:
+        """The report's text."""
+        yield Line(self.markdown())
 
     def steps(self, config: str) -> int:
         """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""

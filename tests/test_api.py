@@ -126,7 +126,7 @@ def test_an_endpoint_is_evaluated_with_progress_and_gone_on_with(
     assert {line.name for line in beside} > {"CD"}
     (place / "tiny" / "predictions.parquet").write_bytes(b"torn")
     notes: list[str] = []
-    assert api.score(place / "tiny", progress=notes.append).scores_path.is_file()
+    assert api.score(place / "tiny", say=notes.append).folder.scores_path.is_file()
     assert any("made again from the journal" in note for note in notes)
 
 

@@ -51,8 +51,8 @@ CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_re
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
 LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
-LIVE_RUN = "live run {live} --world {world} --agent oracle --out {out}"
-LIVE_REPORT = "live report {live_run} --world {world} --out {out}"
+LIVE_RUN = "live run {live} --worlds {world} --agent oracle --out {out}"
+LIVE_REPORT = "live report {live_run} --worlds {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard space {out} --results acme/results"
 SITE = "leaderboard build {results} --out {out}"
@@ -102,7 +102,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(LIVE_REPORT, "live_report"),
         Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
     ],
-    "live score run": [Output("live score {out} --world {world}", "live_run", goes_on=True)],
+    "live score run": [Output("live score {out} --worlds {world}", "live_run", goes_on=True)],
     "gate --junit": [Output("gate {run} --junit {out}")],
     "gate --save-baseline": [Output("gate {run} --save-baseline {out}", "baseline")],
     "gate --markdown": [Output("gate {run} --markdown {out}")],
@@ -116,8 +116,8 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{REPORT} --discard-changes", "report"),
     ],
     "sql --out": [
-        Output("sql table2 --paper --format csv --out {out}"),
-        Output("sql table2 --paper --format parquet --out {out}"),
+        Output("sql table2 --paper --out {out}.csv"),
+        Output("sql table2 --paper --out {out}.parquet"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
     "audit build folder": [Output("audit build {out}")],
@@ -172,7 +172,7 @@ OUTPUTS: dict[str, list[Output]] = {
 
 INPUTS = """
 cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-show --release, show --run, eval --reuse, validate release, summary run, export run, import predictions_path,
+eval --reuse, validate release, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
 publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
@@ -180,11 +180,11 @@ build live --sources, build toolrl-dr --tokenizer,
 audit build --training, audit build --benchmark, audit build --sources,
 audit predictions file, audit predictions --dataset, audit review folder, train check --model,
 audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
-release --benchmark, release --sign, release --sources, release --training, verify --key, verify name,
+release --benchmark, release --sign, release --sources, release --training, verify --key,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
 gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
-build --cases, sql --format, compare --log-key, report --log-key,
-live show run, live summary run, live report run, live check file
+build --cases, compare --log-key, report --log-key,
+live summary run, live report run
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
 

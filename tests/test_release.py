@@ -299,7 +299,7 @@ def test_no_produced_file_or_line_holds_the_token(
     for arguments in (
         ("release", build, "--version", "x", "--out", out),
         ("verify", build),
-        ("diff", out, "?"),
+        ("data", "diff", out, "?"),
     ):
         code, text, error = rbtc(*arguments)
         assert code == 1 and secret not in text + error

@@ -1,13 +1,14 @@
 """What a live build leaves behind about itself. No clock in it: same build, same report."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
 
 from robustbench_tc.io import marker, templates
 from robustbench_tc.live import LiveRow
+from robustbench_tc.shown import Line, Part
 
 from ..counts import add
 from .placing import Skip
@@ -50,6 +51,10 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     def json(self) -> bytes:
         """The bytes of `build_report.json`, sealed with their own sha256."""
         return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
+
+    def shown(self) -> Iterator[Part]:
+        """The report's text."""
+        yield Line(self.markdown())
 
     @property
     def total(self) -> int:

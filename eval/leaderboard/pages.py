@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.live.report import false_success, mean
+from robustbench_tc.eval.live.summary import false_success, mean
 from robustbench_tc.eval.report import figures
 from robustbench_tc.eval.report.dots import thinned
 from robustbench_tc.eval.stats.delivery import SERVER

@@ -19,7 +19,7 @@ import huggingface_hub.constants
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.live import report as live_report
+from robustbench_tc.eval.live import summary as live_report
 from robustbench_tc.eval.report import figures
 from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.values import HEADS

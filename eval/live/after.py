@@ -1,7 +1,7 @@
 """A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robustbench_tc.errors import UserError
@@ -15,8 +15,9 @@ from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
-from .score import LiveScore, read_scores, score_run
+from .score import score_run
 from .show import Shown, find, shown
+from .summary import LiveScores, read_scores
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
@@ -44,25 +45,16 @@ def played_run(run: str | Path) -> PlayedRun:
     )
 
 
-def score_live(
-    run: str | Path,
-    *,
-    dataset: str | None = None,
-    worlds: Sequence[str] = (),
-    world_python: str | None = None,
-) -> list[LiveScore]:
+def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> LiveScores:
     """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
 
-    `dataset`: where the run's dataset lies now, if it was moved. Raises UserError.
+    `kinds`: the world of each name that rows have. Raises UserError.
     """
     check_thread()
-    folder, data = opened(run, dataset)
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
-    types = inputs.world_types(data.rows, worlds, world_python)
-    rows = data.by_id
-    unedited.check_all(folder, rows)
-    return score_run(folder.path, rows, world_of=types.__getitem__)
+    unedited.check_all(folder, data.by_id)
+    return LiveScores(score_run(folder.path, data.by_id, world_of=kinds.__getitem__))
 
 
 def show_episode(
@@ -77,7 +69,7 @@ def show_episode(
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
     check_thread()
     folder, data = opened(run, dataset)
-    played = find(folder.episodes(), episode, repeat)
+    played = find(folder.episodes(), episode, repeat, run)
     rows = data.by_id
     unedited.check(folder, rows, [played])
     row = rows[played.id]

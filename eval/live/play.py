@@ -4,22 +4,33 @@ Calls run one by one between what is typed, so that Ctrl-C is heard while a pers
 """
 
 import asyncio
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from robustbench_tc.live import Ended, Episode, LiveRow, LiveTool, Step
+from robustbench_tc.option import Tell
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..inputs import Selection
 from ..record import Answer, Settings
+from ..row_view import described
 from . import prompts
 from .carrying_out import carried_out
 from .conversation import Wanted
 from .episode import Place, Stage, bounded
 from .replay import replayed
 from .show import Shown, shown
+
+HELP = """Type a call:      TOOL {"parameter": "value"}
+Type a text:      it goes to the user and ends the turn
+tools             lists the tools
+help              this
+quit              leave without a verdict"""
 
 
 class Game:
@@ -59,11 +70,6 @@ class Game:
         return self._so_far.tools
 
     @property
-    def turn(self) -> int:
-        """Of the user, from 0."""
-        return self._so_far.turn
-
-    @property
     def ended(self) -> Ended | None:
         return self._so_far.ended
 
@@ -95,3 +101,45 @@ class Game:
         """How it went, once it has ended."""
         episode: Episode = self._place.episode(self._so_far, None)
         return shown(self._runner.run(replayed(self.row, episode, self._worlds, world=self._world)))
+
+
+def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: Tell) -> Shown | str:
+    """An episode that a person plays in lines; how it went, or that it was left."""
+    with Game(row, world) as game:
+        for line in (*HELP.splitlines(), *_listed(game.tools), f"user: {game.says}"):
+            say(line)
+        while game.ended is None:
+            line = ask("> ")
+            if line is None or line == "quit":
+                return "left before the end: there is no verdict"
+            for answer in _answers(game, line):
+                say(answer)
+        return game.verdict()
+
+
+def _answers(game: Game, line: str) -> Iterable[str]:
+    """What comes of a line that was typed: a word of `HELP`, a call, or a text for the user."""
+    offered = [tool.name for tool in game.tools]
+    name, _, rest = line.partition(" ")
+    if line in ("", "help"):
+        yield from HELP.splitlines()
+    elif line == "tools":
+        yield from _listed(game.tools)
+    elif line in offered or rest.lstrip().startswith("{"):
+        try:
+            yield game.call(name, msgspec.json.decode(rest.strip() or "{}")).text
+        except (ValueError, RecursionError) as error:
+            yield f"the arguments are not JSON ({error}): nothing was called"
+    elif name in offered:
+        yield f'write the arguments as a JSON object: {name} {{"parameter": "value"}}'
+    else:
+        game.say(line)
+        if game.ended is None:
+            yield from _listed(game.tools[len(offered) :])
+            yield f"user: {game.says}"
+
+
+def _listed(tools: Iterable[LiveTool]) -> Iterable[str]:
+    for tool in tools:
+        yield described(tool.plain)
+        yield from (f"    {name}: {dumps(facts)}" for name, facts in tool.plain.properties.items())

@@ -15,7 +15,7 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.column_types import Int32, arrow_schema, in_struct
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.parquet import read_rows, table, write_file
+from robustbench_tc.io.parquet import table, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.handle import WorldType
@@ -195,17 +195,6 @@ def score_run(
     scores = asyncio.run(run())
     write_scores(scores, folder / SCORES)
     return scores
-
-
-def read_scores(folder: Path) -> list[LiveScore]:
-    """The scores of a run folder. Raises UserError where it has none that can be read."""
-    path = folder / SCORES
-    if not path.is_file():
-        raise UserError(f"{folder} has no {SCORES}: run `rbtc live score {folder}` first")
-    try:
-        return [schema.record(row, LiveScore) for row in read_rows([path])]
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
 
 
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:

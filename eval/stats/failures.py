@@ -11,6 +11,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import defend, prompts, reasons, record as run_record, verdicts
 from robustbench_tc.eval.defend.base import Defence
 from robustbench_tc.eval.record import Session
+from robustbench_tc.eval.row_view import one_of, split
 from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
@@ -99,20 +100,18 @@ class Asked:
     """The last one."""
 
 
-def asked(run: Path, release: Path | None = None) -> Asked:
-    """From the run's record and its dataset, which lies where it lay then, or at `release`."""
+def asked(run: Path, dataset: str | None = None) -> Asked:
+    """From the run's record and its dataset, which lies where it lay then, or at `dataset`."""
     try:
         folder = run_record.open_run(run)
     except UserError as error:  # the verdicts alone are enough
         return Asked(rows={}, problem=str(error))
     rows: Mapping[str, Sample] = {}
     problem = ""
-    for place in (None, *([str(release)] if release is not None and release.is_dir() else ())):
-        try:
-            rows, problem = verdicts.dataset_of(folder, place).by_id, ""
-            break
-        except UserError as error:
-            problem = str(error)
+    try:
+        rows = verdicts.dataset_of(folder, dataset).by_id
+    except UserError as error:
+        problem = str(error)
     settings, sessions = folder.record.settings, folder.record.sessions
     return Asked(
         rows=rows,
@@ -150,7 +149,7 @@ class Failures:
             yield f"no gold calls: {self.asked.problem}"
         first = f", the first {self.limit} shown (--limit)" if len(self.found) > self.limit else ""
         kind = "wrong answers" if self.flag is None else "replies"
-        yield f"{len(self.found)} {kind}{first}; rbtc show ID --run {self.run} shows one whole"
+        yield f"{len(self.found)} {kind}{first}; rbtc show {self.run} ID shows one whole"
         yield from self.reasons
 
     def _cells(self, row: Judged) -> tuple[str, ...]:
@@ -204,30 +203,20 @@ def failures(
     return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=why)
 
 
-def find(run: Path, wanted: str, type_code: str | None = None) -> list[Judged]:
+def find(run: Path, wanted: str) -> list[Judged]:
     """The predictions that `wanted` means: an id, a clean_id, or a unique prefix of one, all repeats.
 
     Raises UserError where nothing or several samples fit.
     """
     rows = read(run)
-    clean_id, _, code = wanted.rpartition("::")
-    if not clean_id:
-        clean_id, code = wanted, type_code or ""
-    ids = list(dict.fromkeys(row.prediction.clean_id for row in rows))
-    fitting = [i for i in ids if i == clean_id] or [i for i in ids if i.startswith(clean_id)]
-    if not fitting:
-        raise unknown(f"sample in {run}", clean_id, ids)
-    if len(fitting) > 1:
-        raise UserError(
-            f"{clean_id!r} fits {len(fitting)} samples, first {fitting[0]!r} and {fitting[1]!r}: say more"
-        )
-    of_sample = [row for row in rows if row.prediction.clean_id == fitting[0]]
-    if not code:
-        return of_sample
-    there = {row.prediction.type_code for row in of_sample}
-    code = taxonomy.find_in(there, code, f"type of {fitting[0]} in {run}")
-    found = [row for row in of_sample if row.prediction.type_code == code]
-    return sorted(found, key=lambda row: row.prediction.repeat)
+    clean_id, code = split(wanted)
+    clean_id = one_of(clean_id, (row.prediction.clean_id for row in rows), run)
+    rows = [row for row in rows if row.prediction.clean_id == clean_id]
+    if code:
+        there = {row.prediction.type_code for row in rows}
+        code = taxonomy.find_in(there, code, f"type of {clean_id} in {run}")
+        rows = [row for row in rows if row.prediction.type_code == code]
+    return sorted(rows, key=lambda row: row.prediction.repeat)
 
 
 def beginning(text: str, length: int = 90) -> str:

@@ -1,4 +1,4 @@
-"""What a run made of one sample, as `rbtc show ID --run RUN` prints it: prompt, replies, parsed call, gold,
+"""What a run made of one sample, as `rbtc show RUN ID` prints it: prompt, replies, parsed call, gold,
 verdict."""
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ class Replies:
             ],
             folded=columns,
         )
-        yield "add --type TYPE to see one in full"
+        yield "add ::TYPE to the id to see one in full"
 
     def _whole(self, row: Judged) -> Iterator[Part]:
         one, verdict = row.prediction, row.verdict
@@ -105,12 +105,12 @@ class Replies:
                 yield _field("tool", dumps(tool))
 
 
-def replies(run: Path, wanted: str, *, type_code: str | None = None, release: Path | None = None) -> Replies:
+def replies(run: Path, wanted: str, *, dataset: str | None = None) -> Replies:
     """The answers of a run to the sample or row that `wanted` means (`failures.find`).
 
-    `release`: where the dataset lies now, if it was moved. Raises UserError.
+    `dataset`: where the dataset lies now, if it was moved. Raises UserError.
     """
-    return Replies(find(run, wanted, type_code), asked(run, release))
+    return Replies(find(run, wanted), asked(run, dataset))
 
 
 def _reply(name: str, text: str | None, calls: object) -> Iterator[Part]:

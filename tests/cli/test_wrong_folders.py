@@ -49,7 +49,7 @@ def test_what_is_no_run_is_not_sent_to_score(
     [
         ("audit notes.txt", "notes.txt is not a folder: name the one that `rbtc build` wrote"),
         ("audit golds nowhere", "nowhere is no build of the benchmark: name the folder"),
-        ("diff bench runs", "runs holds no <config>/<split>-*.parquet"),
+        ("data diff bench runs", "runs holds no <config>/<split>-*.parquet"),
         ("leaderboard submit runs/a --to nowhere", "nowhere"),
         ("score runs/a --dataset nowhere", "no dataset at nowhere: give a release folder or a Hub id"),
     ],

@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     from ..eval.callables.task import Reply, Task
     from ..eval.evaluate import Evaluated, evaluate
     from ..eval.leaderboard.submit import Submitted
-    from ..eval.live.after import score_live, show_episode
-    from ..eval.live.evaluate import Played, run_live
-    from ..eval.live.report import report_live
-    from ..eval.verdicts import score
+    from ..eval.live.after import show_episode
+    from ..eval.live.evaluate import Played
     from ..release.publish import Published, publish
     from .amending import Amended, amend
     from .auditing import audit, audit_predictions
-    from .building import build, build_training
+    from .building import build, build_live, build_training
     from .comparing import compare, compare_with_paper, defences, gate
     from .leaderboard import serve, submit
-    from .live import build_live, live_defences
-    from .own import draft_cases, import_cases, init, lint
-    from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
+    from .live import live_defences
+    from .own import draft_cases, import_cases, init, lint, review_cases
+    from .playing import report_live, run_live, score_live, summary_live
+    from .proxy import ground, proxy_llm, proxy_run, summarise_journal
     from .releasing import release
     from .reporting import failures, report, summary
+    from .scoring import Scored, score, sql
+    from .showing import show
     from .starting import Quickstart, quickstart
+    from .verifying import diff, verify
 
 __all__ = [
     "Amended",
@@ -41,6 +43,7 @@ __all__ = [
     "Published",
     "Quickstart",
     "Reply",
+    "Scored",
     "Submitted",
     "Task",
     "UserError",
@@ -54,6 +57,7 @@ __all__ = [
     "compare",
     "compare_with_paper",
     "defences",
+    "diff",
     "draft_cases",
     "evaluate",
     "failures",
@@ -71,40 +75,46 @@ __all__ = [
     "release",
     "report",
     "report_live",
+    "review_cases",
     "run_live",
     "score",
-    "score_journal",
     "score_live",
     "serve",
+    "show",
     "show_episode",
+    "sql",
     "submit",
     "summarise_journal",
     "summary",
+    "summary_live",
+    "verify",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
 _HOMES = {
     ".amending": "Amended amend",
     ".auditing": "audit audit_predictions",
-    ".building": "build build_training",
+    ".building": "build build_live build_training",
     ".comparing": "compare compare_with_paper defences gate",
     ".leaderboard": "serve submit",
-    ".live": "build_live live_defences",
-    ".own": "draft_cases import_cases init lint",
+    ".live": "live_defences",
+    ".playing": "report_live run_live score_live summary_live",
+    ".own": "draft_cases import_cases init lint review_cases",
     ".probing": "probe",
-    ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
+    ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "release",
+    ".scoring": "Scored score sql",
+    ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".verifying": "diff verify",
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.evaluate": "Evaluated evaluate",
     "..eval.leaderboard.submit": "Submitted",
-    "..eval.live.after": "score_live show_episode",
-    "..eval.live.evaluate": "Played run_live",
-    "..eval.live.report": "report_live",
-    "..eval.verdicts": "score",
+    "..eval.live.after": "show_episode",
+    "..eval.live.evaluate": "Played",
     "..release.publish": "Published publish",
 }
 """Modules, each with the names of `__all__` that it holds. They are imported when a name is first asked for:

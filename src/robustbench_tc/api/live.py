@@ -4,65 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..compute.parallel import SERIAL, Workers
-from ..errors import UserError
 from .release_files import files_around, report_of, stated
 
 if TYPE_CHECKING:
     from ..audits.folder import Folder
     from ..audits.provenance import Rebuild
     from ..audits.report import AuditReport
-    from ..builders.live.build import Profile
-    from ..builders.live.report import LiveReport
     from ..eval.stats.live_defences import LiveDefenceTable
     from ..release.freeze import Facts
     from ..worlds.handle import WorldType
-
-
-def build_live(
-    out: str | Path,
-    *,
-    profile: "Profile" = "bundled",
-    worlds: tuple[str, ...] = (),
-    kinds: tuple[str, ...] = (),
-    types: tuple[str, ...] = (),
-    seed: int = 0,
-    sources: Path | None = None,
-    python: str | None = None,
-    workers: Workers = SERIAL,
-    force: bool = False,
-    discard_changes: bool = False,
-    progress: Callable[[str], None] = lambda line: None,
-) -> "LiveReport":
-    """`rbtc build live`: writes the live dataset into the new folder `out`, all or nothing.
-
-    `worlds`: names and files, in place of the profile's. `kinds`: of faults, by default all. `types`: of the
-    core's, those that put tools into the registry (`live.registry_types`), beside the kinds; by default none.
-    `sources` and `python` are for BFCL's tasks: upstream's files, and the Python that has its classes.
-    `workers` moves no byte; worlds are probed by processes of this machine only.
-
-    Raises UserError for an unknown name, a world's file that is none, a task whose gold fails, and a folder
-    that is there already (`force` replaces one of ours).
-
-    >>> build_live("robustbench-tc-live").total  # doctest: +SKIP
-    """
-    from ..builders.live.build import LiveSpec, build
-    from ..dataset_cards.live import live_card
-
-    out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: name a folder with --out")
-    spec = LiveSpec(
-        profile=profile,
-        worlds=worlds,
-        kinds=kinds,
-        types=types,
-        seed=seed,
-        sources=sources,
-        python=python,
-        workers=workers,
-    )
-    return build(spec, out, card=live_card, force=force, discard_changes=discard_changes, progress=progress)
 
 
 def live_defences(base: str | Path, runs: Sequence[str | Path]) -> "LiveDefenceTable":
@@ -135,7 +85,7 @@ def rebuild_live_of(
         given = {"worlds": own, "sources": root, "python": world_python, "own_tasks": own_tasks}
         rebuild_live(build, out, **given, card=live_card)  # type: ignore[arg-type]
 
-    why_not = "no sources at hand (run `rbtc sources fetch`, or pass --sources)"
+    why_not = "no sources at hand (run `rbtc data fetch`, or pass --sources)"
     origin = "the pinned sources" if BFCL in named else "its worlds' tasks"
     return Rebuild(make, "" if own_tasks else origin, why_not, _rendered_again, " and the seed")
 

@@ -163,6 +163,11 @@ FORCE = Option(
 )
 FRESH = Option(help="Throw away the run that is in the folder.", panel=PLACE, typed_only=True)
 FULL = Option(help="Print everything: all tables, warnings and rows.")
+GENERATOR = Option(
+    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typos) or none; "
+    "TYPE=… for one type. Repeatable.",
+    read=tuple,
+)
 HEADER = Option(
     name="header",
     help="NAME=VALUE, sent along; the value is written nowhere. Repeatable.",
@@ -182,7 +187,12 @@ MAX_RETRIES = Option(
     help="More attempts after 429, 5xx, a time-out or no completion.", panel=COST, at_least=0
 )
 MAX_TOKENS = Option(help="Default: the models' table, else 1024.", panel=SAMPLING, at_least=1)
-MCP_URL = Option(help="Address of an MCP server that answers streamable HTTP.")
+MCP_ENV = Option(
+    help="Environment variables for the MCP server's command (behind --), beside HOME, PATH and the like.",
+    read=listed,
+)
+MCP_TIMEOUT = Option(help="Seconds that the MCP server may take.", at_least=0.1)
+MCP_URL = Option(help="An MCP server over streamable HTTP, instead of a command behind --.")
 MODE = Option(
     help="fc (api: the same) or prompt. Default: fc; for the paper's models the mode of their training.",
     panel=MODEL_PANEL,
@@ -192,13 +202,23 @@ MODEL = Option(
     panel=MODEL_PANEL,
 )
 NUM_PROC = Option(help="Processes; the bytes are the same for any.", panel=COST, at_least=1)
-OUT = Option(help="The folder or file to write; a run goes on in its folder.", panel=PLACE)
+OUT = Option(
+    help="The folder or file to write; a run goes on in its folder.",
+    panel=PLACE,
+    typed=Path | None,
+    dashed=True,
+)
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
+PROFILE = Option(
+    help="paper: the 199 samples; full: the whole pools; bundled: what ships with the package; lite: BFCL's "
+    "base tasks with one fault each."
+)
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
 RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
+RLLA = Option(help="Folder of ToolRL's rlla files (default: the one among the sources).", typed=Path | None)
 RUN = Option(help="A run folder.", typed=Path)
 SAMPLES = Option(
     help="At most so many samples, each with all its rows, drawn by source.", panel=ROWS, at_least=1
@@ -237,4 +257,8 @@ TYPES = Option(
     panel=ROWS,
     read=listed,
 )
-UPSTREAM = Option(help="Base URL of the model's server, up to /v1.", dashed=True)
+WORLDS = Option(
+    help="orders, calendar, bfcl, or the Python file of a world of your own; comma-separated, repeatable.",
+    read=listed,
+)
+WORLD_PYTHON = Option(help="The Python that has BFCL's classes (default: that of `make env-live`).")

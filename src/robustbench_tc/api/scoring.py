@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ..eval.explain import Explained
     from ..eval.record import RunFolder
+    from ..eval.stats.overview import Overview
+    from ..eval.stats.screen import Screen
     from ..sql.answers import Catalogue, Rows
 
 
@@ -26,18 +28,25 @@ class Scored(NamedTuple):
     notes: tuple[str, ...] = ()
     """Lines to say before the summary."""
 
-    def shown(self) -> "Iterator[Part]":
-        """The notes beside, and the run's summary."""
-        from ..cli.summary import first_screen
-        from ..eval.stats.overview import overview
-        from ..eval.stats.runs import read
+    @property
+    def summary(self) -> "Screen":
+        """What the verdicts say."""
+        from ..eval.stats.screen import screen
 
+        return screen(self.folder, allow_missing=True)
+
+    def shown(self) -> "Iterator[Part]":
+        """The notes beside, and the summary."""
         record = self.folder.record
-        notes = [*self.folder.notes, *(f"left out: {n} × {why}" for why, n in record.left_out.items())]
-        notes += [*self.notes, f"scored by reader {record.reader}: {self.folder.scores_path}"]
-        yield from (Line(note, aside=True) for note in notes)
-        made = overview(read(self.folder.path), record.expected, record.flagged, allow_missing=True)
-        yield from first_screen(self.folder, made)
+        yield from (Line(note, aside=True) for note in self.folder.notes)
+        yield from (Line(f"left out: {n} × {why}", aside=True) for why, n in record.left_out.items())
+        yield from (Line(note, aside=True) for note in self.notes)
+        yield Line(f"scored by reader {record.reader}: {self.folder.scores_path}", aside=True)
+        yield from self.summary.shown()
+
+    def json(self) -> "Overview":
+        """The values of the summary."""
+        return self.summary.json()
 
 
 def score(
@@ -53,7 +62,7 @@ def score(
     num_proc: Annotated[int, options.NUM_PROC] = 1,
     engine: Annotated[Literal["local", "ray"], options.ENGINE] = "local",
     address: Annotated[str | None, options.ADDRESS] = None,
-    out: Annotated[str | Path | None, options.OUT] = None,
+    out: Annotated[Path | None, options.OUT] = None,
     model: Annotated[str | None, options.MODEL] = None,
     repeat: Annotated[int | None, options.REPEAT] = None,
     say: Tell = silent,

@@ -34,9 +34,9 @@ def quickstart(out: str | Path, *, progress: Progress = lambda line: None) -> Qu
     """
     from ..eval.evaluate import evaluate
     from ..eval.live.after import show_episode
-    from ..eval.live.evaluate import run_live
     from .building import build
     from .live import build_live
+    from .playing import run_live
 
     out = Path(out)
     build(out / "robustbench-tc", profile="bundled", force=True, progress=progress)

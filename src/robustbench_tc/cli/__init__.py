@@ -158,8 +158,7 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, defences, live, show, sources, train
-    from ._mcp import WithServer
+    from . import audit
 
     app = typer.Typer(
         name="rbtc",
@@ -177,20 +176,14 @@ def _app() -> "typer.Typer":
         """RobustBench-TC: does my tool-calling model survive deployment?"""
 
     app.callback()(options)
-    show.app.command("sources")(sources.list_sources)
-    show.app.command("defences")(defences.list_defences)
     groups = (
-        ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
-        ("Build", "cases", cases.app),
-        ("Evaluate", "live", live.app), ("Release", "audit", audit.app),
-        ("Train", "train", train.app),
+        ("Release", "audit", audit.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)
     for panel, commands in _panels().items():
         for name, command in commands.items():
-            cls = WithServer if name == "lint" else None
-            app.command(name, cls=cls, rich_help_panel=panel)(command)
+            app.command(name, rich_help_panel=panel)(command)
     return app
 
 
@@ -200,30 +193,23 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         compare,
         defences,
         eval,
-        init,
-        lint,
         probe,
         publish,
         quickstart,
         release,
         report,
         runs,
-        show,
         validate,
     )
 
     return {
         "Build": {
             "quickstart": quickstart.quickstart,
-            "init": init.init,
-            "lint": lint.lint,
-            "show": show.show,
             "validate": validate.validate,
         },
         "Evaluate": {
             "probe": probe.probe,
             "eval": eval.eval_,
-            "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
         },
@@ -239,20 +225,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
             "yank": publish.yank,
         },
     }
-
-
-def _building() -> "typer.Typer":
-    """`rbtc build`, and the builds of the other datasets below it."""
-    import typer
-
-    from . import build, live_build, train
-    from ._mcp import GroupWithServer
-
-    app = typer.Typer(cls=GroupWithServer)
-    app.callback(invoke_without_command=True)(build.build)
-    app.command("toolrl-dr")(train.build_toolrl_dr)
-    app.command("live")(live_build.build_live)
-    return app
 
 
 def _version(asked: bool) -> None:

@@ -123,11 +123,11 @@ def json(found: Any) -> None:
 
 
 def ask(question: str) -> str | None:
-    """What is typed after a question, in small letters; None at the end of the input."""
+    """What is typed after a question; None at the end of the input."""
     sys.stdout.write(safe(question))
     sys.stdout.flush()
     line = sys.stdin.readline()
-    return line.strip().lower() if line else None
+    return line.strip() if line else None
 
 
 class Interrupted(Exception):

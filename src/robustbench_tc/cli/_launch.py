@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
 from ..option import Verb
@@ -32,7 +32,7 @@ def app() -> App:
         help_format="plaintext",
         version=f"rbtc {__version__}",
         result_action="return_value",
-        group_commands=Group("Shell", sort_key=len(panels)),
+        group_commands=_derive.group("Shell", len(panels)),
         default_parameter=Parameter(
             negative_iterable=(),
             show_default=lambda value: value if value or type(value) in (int, float) else None,

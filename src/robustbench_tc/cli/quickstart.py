@@ -9,7 +9,6 @@ from ..eval.stats.failures import beginning
 from ..schema import dumps
 from . import _console
 from .eval import say_agent
-from .live_show import print_verdict
 
 
 def quickstart(
@@ -36,7 +35,8 @@ def quickstart(
                 lines.append(f"agent: {reply.text}")
     for line in lines:
         _console.out.print(beginning(line, WIDTH))
-    print_verdict(found.scores)
+    for part in found.verdict():
+        _console.out.print(_console.styled(part.text, part.style))
     _console.out.print()
     run = made.run.folder
     say_agent("name-biased", made.run.unexpected, run.record.expected)

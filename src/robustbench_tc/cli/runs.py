@@ -13,22 +13,6 @@ if TYPE_CHECKING:
     pass
 
 
-def serve_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A name or Hub id of the models' table.")],
-    weights: Annotated[
-        str | None, typer.Option(help="Folder or Hub id; needed where the table names none.")
-    ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
-) -> None:
-    """Print the `vllm serve` line for one of the paper's models.
-
-    Example: rbtc serve-command Qwen3-8B
-    """
-    from ..eval.models import serve_command as line
-
-    _console.echo(line(model, weights=weights, port=port))
-
-
 def export(
     run: Run,
     out: Annotated[Path, typer.Option(help="The .jsonl file to write.")],

@@ -1,17 +1,73 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
 from ..api import leaderboard
+from ..api.building import build, build_live, build_training
 from ..api.comparing import gate
+from ..api.fetching import fetch
+from ..api.listing import (
+    list_defences,
+    list_lm_eval,
+    list_models,
+    list_sources,
+    list_types,
+    list_verifiers,
+)
+from ..api.own import draft_cases, import_cases, init, lint, review_cases
+from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.proxy import proxy, proxy_run, summarise_journal
 from ..api.reporting import failures, summary
 from ..api.scoring import score, sql
+from ..api.showing import show
+from ..api.training import train_check
 from ..api.verifying import diff, verify
 from ..option import Verb
+from ._playing import playing
 
-START = ()
+START = (
+    Verb(name="init", function=init, panel="Start"),
+    Verb(name="lint", function=lint, panel="Start", behind_dashes="mcp_command"),
+)
 """quickstart, init, lint, probe."""
 
-BUILD = (Verb(name="data diff", function=diff, panel="Build"),)
+_NOTHING = "nothing was written to {out}; run the same command again"
+_ANSWERS = (
+    "nothing was written to {out}; answers of endpoints are kept in {store}; run the same command again"
+)
+
+BUILD = (
+    Verb(
+        name="build",
+        function=build,
+        panel="Build",
+        doing="building",
+        kept=_ANSWERS,
+        behind_dashes="mcp_command",
+    ),
+    Verb(name="build live", function=build_live, panel="Build", doing="building", kept=_NOTHING),
+    Verb(name="build toolrl-dr", function=build_training, panel="Build", doing="building", kept=_ANSWERS),
+    Verb(name="cases import", function=import_cases, panel="Build", doing="importing", kept=_NOTHING),
+    Verb(name="cases draft", function=draft_cases, panel="Build", doing="drafting", kept=_NOTHING),
+    Verb(
+        name="cases review",
+        function=review_cases,
+        panel="Build",
+        kept="what was decided is kept beside {cases}; run the same command again",
+    ),
+    Verb(name="list types", function=list_types, panel="Build"),
+    Verb(name="list sources", function=list_sources, panel="Build"),
+    Verb(name="list models", function=list_models, panel="Build"),
+    Verb(name="list defences", function=list_defences, panel="Build"),
+    Verb(name="list lm-eval", function=list_lm_eval, panel="Build", as_json=False),
+    Verb(name="list verifiers", function=list_verifiers, panel="Build", as_json=False),
+    Verb(
+        name="data fetch",
+        function=fetch,
+        panel="Build",
+        doing="fetching",
+        kept="what was downloaded is kept, begun files too; the same command goes on",
+    ),
+    Verb(name="data diff", function=diff, panel="Build"),
+)
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
 EVALUATE = (
@@ -39,21 +95,44 @@ EVALUATE = (
         kept="{journal} is whole, run the same command again",
     ),
     Verb(name="proxy explain", function=summarise_journal, panel="Evaluate"),
+    Verb(
+        name="live run",
+        function=run_live,
+        panel="Evaluate",
+        rest="extra_body",
+        around=playing,
+    ),
+    Verb(
+        name="live score",
+        function=score_live,
+        panel="Evaluate",
+        kept="the scores were not written; run the same command again",
+    ),
+    Verb(name="live summary", function=summary_live, panel="Evaluate"),
+    Verb(
+        name="live report",
+        function=report_live,
+        panel="Evaluate",
+        doing="replaying",
+        as_json=False,
+        kept="the files in {out} are those of before; run it again",
+    ),
 )
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
-    Verb(name="summary", function=summary, panel="Answers"),
-    Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
     Verb(name="sql", function=sql, panel="Answers"),
+    Verb(name="summary", function=summary, panel="Answers"),
+    Verb(name="failures", function=failures, panel="Answers"),
+    Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 
 RELEASE = (Verb(name="verify", function=verify, panel="Release", doing="verifying"),)
 """audit, release, publish, verify."""
 
-TRAIN = ()
+TRAIN = (Verb(name="train check", function=train_check, panel="Train", doing="checking"),)
 
 BOARD = (
     Verb(name="leaderboard init", function=leaderboard.init, panel="Answers", as_json=False),

@@ -1,5 +1,5 @@
-"""`rbtc data diff`: what two versions of a dataset say differently, which of it can move a score, and by how much
-their version numbers must differ."""
+"""`rbtc data diff`: what two versions of a dataset say differently, which of it can move a score, and by how
+much their version numbers must differ."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator

@@ -9,12 +9,12 @@ from typing import Any
 
 import datasets
 import pytest
+from robustbench_tc.builders.own.book import book
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import BuildSpec, build, factorial
 from robustbench_tc.builders.generators.base import kinds
 from robustbench_tc.builders.generators.rule import Rule
-from robustbench_tc.builders.own.book import book
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES

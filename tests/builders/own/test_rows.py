@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-
 from robustbench_tc.builders.own.book import book
+
 from robustbench_tc.builders.own.rows import ASKED, DONE, pool
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, record

@@ -14,7 +14,8 @@ from robustbench_tc.eval.live.agents import AGENTS, View
 from robustbench_tc.eval.live.controls import CONTROLS
 from robustbench_tc.eval.live.ledger import Ledger
 from robustbench_tc.eval.live.rehearsal import rehearsal
-from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes, score_run
+from robustbench_tc.eval.live.score import LiveScore, score_episodes, score_run
+from robustbench_tc.eval.live.summary import read_scores
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.io.parquet import table, write_file
 from robustbench_tc.live import At, Episode, LiveRow

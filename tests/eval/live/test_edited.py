@@ -9,11 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.api import report_live, run_live, score_live, show_episode
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live import inputs, record
-from robustbench_tc.eval.live.after import score_live, show_episode
-from robustbench_tc.eval.live.evaluate import run_live
-from robustbench_tc.eval.live.report import report_live
 from robustbench_tc.io import parquet
 from robustbench_tc.live import At, Episode, Fault, LiveRow, Reply, Step, Turn
 from robustbench_tc.schema import Message
@@ -81,7 +79,7 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
 ) -> None:
     data = purses.write(tmp_path / "data", _pair())
     run_live(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    assert rbtc("live", "score", tmp_path / "run", "--world", WORLD).code == 0
+    assert rbtc("live", "score", tmp_path / "run", "--worlds", WORLD).code == 0
     out = tmp_path / "out"
     run = tmp_path / "run"
     for words in (

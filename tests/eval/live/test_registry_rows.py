@@ -15,7 +15,8 @@ from robustbench_tc.builders.live.registry import registered
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes
+from robustbench_tc.eval.live.score import LiveScore, score_episodes
+from robustbench_tc.eval.live.summary import read_scores
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.live import At, Fault, LiveRow
 from robustbench_tc.schema import Message, loads
@@ -105,7 +106,7 @@ def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Calla
     taken = next(
         one for one in made["episodes"] if one["scores"]["success"] is False and one["fault"] is None
     )
-    shown = rbtc("live", "show", run, taken["id"], "--world", purses.FILE)
+    shown = rbtc("show", run, taken["id"], "--worlds", purses.FILE)
     assert shown.code == 0 and "this tool is not available" in shown.out
     for mart in ("live_recovery", "live_side_effects"):
         by_type = {row["type_code"]: row for row in query(mart, Inputs(runs=[str(run)])).to_pylist()}

@@ -175,9 +175,10 @@ def test_rows_without_an_answer_are_counted_with_the_reason(
     done = rbtc("score", path, "--out", tmp_path / "run")
     assert done.code == 0
     lines = done.err.splitlines()
-    assert f"3 predictions in {tmp_path / 'run'}" in lines
+    assert lines[-1].startswith("scored by reader")
     missing = sum(row.type_code in ("clean", "transient_timeout") for row in rows) - 3
     assert sorted(lines[:-1]) == [
+        f"3 predictions in {tmp_path / 'run'}",
         "left out: 1 × session without its row: unknown_case",
         f"left out: {missing} × row that no session asked",
         "without an answer: 1 × incomplete: the agent did not ask on after its call was answered",

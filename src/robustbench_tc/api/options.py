@@ -257,6 +257,7 @@ TYPES = Option(
     panel=ROWS,
     read=listed,
 )
+UPSTREAM = Option(help="Base URL of the model's server, up to /v1.", dashed=True)
 WORLDS = Option(
     help="orders, calendar, bfcl, or the Python file of a world of your own; comma-separated, repeatable.",
     read=listed,

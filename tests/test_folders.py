@@ -119,8 +119,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{REPORT} --discard-changes", "report"),
     ],
     "sql --out": [
-        Output("sql table2 --paper --out {out}.csv"),
-        Output("sql table2 --paper --out {out}.parquet"),
+        Output("sql table2 --paper --out {out}"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
     "audit folder": [Output("audit {out}")],
@@ -138,8 +137,9 @@ OUTPUTS: dict[str, list[Output]] = {
     "data amend release": [Output("data amend {out} --withdraw --reason because")],
     "data fetch --sources": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
     "lint --save": [Output("lint --save {out} -- {python} {mcp} plain")],
-    "proxy llm --journal": [
-        Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
+    "proxy --journal": [
+        Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
+        Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
     ],
     "proxy run --journal": [
         Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
@@ -148,9 +148,6 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(
             "proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {new} --out {out}"
         )
-    ],
-    "proxy mcp --journal": [
-        Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
     "leaderboard init place": [Output("leaderboard init {out} {release}")],
     "leaderboard submit --to": [
@@ -184,9 +181,9 @@ publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sourc
 build live --sources, build live --worlds, build toolrl-dr --tokenizer,
 audit --training, audit --benchmark, audit --sources, audit --dataset, audit --rlla,
 train check --model-dir, train check data, data amend --answers, data amend --sources, build --errata,
-release --benchmark, release --sign, release --sources, release --training, verify --key,
+release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy llm --plan, proxy mcp --plan, proxy summary journal,
+gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
 build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """

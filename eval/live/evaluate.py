@@ -7,9 +7,9 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.shown import Line, Part
 
-from ..evaluate import Engine, endpoints
 from ..request_settings import RequestOptions
 from ..run import Progress
+from ..who import Engine, endpoints
 from .agents import AGENTS
 from .inputs import LiveData
 from .record import LiveFolder

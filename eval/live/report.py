@@ -1,9 +1,9 @@
 """A scored live run as a page: the finding, what each fault costs, side effects, episodes step by step."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from robustbench_tc.compute import loop
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
 from robustbench_tc.live import KINDS, registry_types
@@ -11,7 +11,6 @@ from robustbench_tc.option import Tell
 from robustbench_tc.schema import dataset_label
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
 from . import inputs, page, unedited
 from .inputs import LiveData
 from .page import LivePage, Table
@@ -51,7 +50,6 @@ def report(
     The episodes that are drawn are replayed, without the model. Raises UserError for a run that is not
     scored, a world that is not at hand, and a folder that holds anything else.
     """
-    check_thread()
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]
     rows = data.by_id
@@ -64,7 +62,7 @@ def report(
         async with Worlds() as hosted:
             return await replay_each(chosen, rows, hosted, shown, world_of=types.__getitem__)
 
-    drawn = asyncio.run(replay())
+    drawn = loop.run(replay())
     found = lines(scores)
     settings = folder.record.settings
     made = LivePage(

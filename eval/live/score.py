@@ -6,7 +6,6 @@
 A clean episode of the same model, mode and repeat gives what a faulted one cost beyond it.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.column_types import Int32, arrow_schema, in_struct
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.parquet import table, write_file
 from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
@@ -192,7 +192,7 @@ def score_run(
         async with Worlds() as worlds:
             return await score_episodes(episodes, rows, worlds, world_of=world_of)
 
-    scores = asyncio.run(run())
+    scores = loop.run(run())
     write_scores(scores, folder / SCORES)
     return scores
 

@@ -147,7 +147,7 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         ["summary", EVIL],
         ["score", one],
         ["sql", "accuracy", "--run", one, "--allow-missing"],
-        ["sql", "hardest", "--run", one, "--allow-missing", "--format", "json"],
+        ["sql", "hardest", "--run", one, "--allow-missing", "--json"],
         ["sql", EVIL, "--run", one],
         ["data", "diff", release, release],
         ["leaderboard", "submit", one, "--to", EVIL, "--dataset", release, "--model", EVIL],
@@ -206,7 +206,7 @@ def test_on_a_real_terminal_too(release: Path, runs: tuple[Path, Path]) -> None:
         ["show", runs[0], f"{BFCL}::CD", "--dataset", release],
         ["failures", runs[0]],
         ["compare", runs[0], runs[1]],
-        ["sql", "accuracy", "--run", runs[0], "--allow-missing", "--format", "csv"],
+        ["sql", "accuracy", "--run", runs[0], "--allow-missing"],
         ["audit", "predictions", runs[0] / "scores.parquet", "--dataset", release],
         ["summary", EVIL],
     )

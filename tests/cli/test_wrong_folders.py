@@ -66,7 +66,7 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     small.write(here / "other", [msgspec.structs.replace(row, id=f"x{row.id}") for row in renamed])
     assert (
         "other has no sample of a: name the release"
-        in rbtc("report", "a", "--release", "other", "--out", "report").refusal
+        in rbtc("report", "a", "--dataset", "other", "--out", "report").refusal
     )
     assert not Path("report").exists()
 
@@ -207,8 +207,8 @@ WRONG = {
     "leaderboard serv": 'Unknown command "serv". Did you mean "serve"? (see rbtc leaderboard --help)',
     "eval --modle x": "No such option: --modle (Possible options: --mode, --model, --samples)",
     "--xyzzy": "No such option: --xyzzy (see rbtc --help)",
-    "score": "Missing argument 'RUN'. (see rbtc score --help)",
-    "score a b c": "Got unexpected extra argument(s) (b c) (see rbtc score --help)",
+    "score": 'Command "score" parameter RUN|JOURNAL requires an argument. (see rbtc score --help)',
+    "score a b c": "Unused Tokens: ['b', 'c']. (see rbtc score --help)",
     "build --profile": "Option '--profile' requires an argument. (see rbtc build --help)",
 }
 """The words, and what typer says of them."""

@@ -110,7 +110,6 @@ def test_a_baseline_that_nobody_is_compared_with_is_said(rbtc: Rbtc, run: str) -
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["table2", "--out", "table2.xlsx"], "name a file that ends in .csv, .json, .parquet"),
         (["gap_closure", "--param", "base=x"], "did you mean baseline"),
         (["table2", "--run", "nowhere"], "has no scores.parquet"),
         (["table", "--paper"], "did you mean"),

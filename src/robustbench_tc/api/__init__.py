@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
-    from ..eval.evaluate import Evaluated, evaluate
     from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import show_episode
     from ..eval.live.evaluate import Played
     from .auditing import audit
     from .building import build, build_live, build_training
-    from .comparing import compare, compare_with_paper, defences, gate
+    from .comparing import compare, gate
+    from .evaluated import Evaluated
+    from .evaluating import evaluate, probe
     from .leaderboard import serve, submit
-    from .live import live_defences
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
@@ -50,8 +50,6 @@ __all__ = [
     "build_live",
     "build_training",
     "compare",
-    "compare_with_paper",
-    "defences",
     "diff",
     "draft_cases",
     "evaluate",
@@ -61,7 +59,6 @@ __all__ = [
     "import_cases",
     "init",
     "lint",
-    "live_defences",
     "probe",
     "proxy_llm",
     "proxy_run",
@@ -89,12 +86,12 @@ __all__ = [
 _HOMES = {
     ".auditing": "audit",
     ".building": "build build_live build_training",
-    ".comparing": "compare compare_with_paper defences gate",
+    ".comparing": "compare gate",
+    ".evaluated": "Evaluated",
+    ".evaluating": "evaluate probe",
     ".leaderboard": "serve submit",
-    ".live": "live_defences",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
-    ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "amend publish release",
     ".scoring": "Scored score sql",
@@ -105,7 +102,6 @@ _HOMES = {
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
-    "..eval.evaluate": "Evaluated evaluate",
     "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "show_episode",
     "..eval.live.evaluate": "Played",

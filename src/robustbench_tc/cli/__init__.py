@@ -158,8 +158,6 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import proxy
-
     app = typer.Typer(
         name="rbtc",
         no_args_is_help=True,
@@ -177,7 +175,6 @@ def _app() -> "typer.Typer":
 
     app.callback()(options)
     groups = (
-        ("Evaluate", "proxy", proxy.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)
@@ -190,25 +187,13 @@ def _app() -> "typer.Typer":
 def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
     from . import (
-        compare,
-        defences,
-        eval,
-        probe,
-        report,
         runs,
     )
 
     return {
         "Evaluate": {
-            "probe": probe.probe,
-            "eval": eval.eval_,
             "export": runs.export,
             "import": runs.import_,
-        },
-        "Answers": {
-            "report": report.report,
-            "compare": compare.compare,
-            "defences": defences.defences,
         },
     }
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .comparing import compare, compare_with_paper, defences, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
+    from .exchanging import export, import_predictions
     from .live import build_live, live_defences
     from .own import draft_cases, import_cases, init, lint
     from .playing import report_live, run_live, score_live, summary_live
@@ -60,10 +61,12 @@ __all__ = [
     "defences",
     "draft_cases",
     "evaluate",
+    "export",
     "failures",
     "gate",
     "ground",
     "import_cases",
+    "import_predictions",
     "init",
     "lint",
     "live_defences",
@@ -98,6 +101,7 @@ _HOMES = {
     ".own": "draft_cases import_cases init lint",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
+    ".exchanging": "export import_predictions",
     ".playing": "report_live run_live score_live summary_live",
     ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
     ".releasing": "release",

@@ -198,7 +198,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         quickstart,
         release,
         report,
-        runs,
         score,
         sql,
         validate,
@@ -214,9 +213,6 @@ def _panels() -> dict[str, dict[str, Callable[..., None]]]:
         },
         "Evaluate": {
             "score": score.score,
-            "serve-command": runs.serve_command,
-            "export": runs.export,
-            "import": runs.import_,
             "ground": ground.ground,
         },
         "Answers": {

@@ -2,6 +2,7 @@
 
 from ..api.comparing import gate
 from ..api.evaluating import evaluate, probe
+from ..api.exchanging import export, import_predictions
 from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.reporting import failures, summary
 from ..api.showing import show
@@ -16,6 +17,8 @@ BUILD = ()
 
 EVALUATE = (
     Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
+    Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
         name="live run", function=run_live, panel="Evaluate", rest="extra_body", around=asking,
     ),

@@ -5,8 +5,24 @@ contract that lives at this level: `schema`, `taxonomy`, `llm` and the few helpe
 """
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import *  # noqa: F403
 
 try:
     __version__ = version("robustbench-tc")
 except PackageNotFoundError:  # running from a source tree that was never installed
     __version__ = "0+unknown"
+
+_ROOMS = ("release", "sql")
+"""Verbs whose names are also rooms: `robustbench_tc.api` has them."""
+
+
+def __getattr__(name: str) -> Any:
+    """The verbs: `robustbench_tc.evaluate` is `robustbench_tc.api.evaluate`, imported when it is asked for."""
+    from . import api
+
+    if name not in api.__all__ or name in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(api, name)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.schema import Message
-from robustbench_tc.transcript import CLOSING_TURN
 
 from .folder import Folder
 from .report import Overlap

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from robustbench_tc import live
+from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.defend import reference
@@ -13,7 +13,7 @@ if len(sys.argv) != 2:
     sys.exit("usage: scripts/defence_table.py DATASET")
 name = sys.argv[1]
 try:
-    if (Path(name) / live.TASKS).is_dir():
+    if (Path(name) / schema.TASKS).is_dir():
         print(defence_table.table(live_inputs.load(name)))  # noqa: T201
     else:
         print(reference.table(inputs.load(name)))  # noqa: T201

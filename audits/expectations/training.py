@@ -225,7 +225,7 @@ def _retry(info: dict[str, Json]) -> str:
     error = info.get("retry")
     if error is None:
         return ""
-    text = taxonomy.INJECTED_ERRORS.get(str(error.get("type_code"))) if isinstance(error, dict) else None
+    text = taxonomy.injected_error(str(error.get("type_code"))) if isinstance(error, dict) else None
     return (
         ""
         if text is not None and error.get("error") == text

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
 from robustbench_tc.eval.dots import thinned
-from robustbench_tc.eval.live.report import false_success, mean
+from robustbench_tc.eval.report.live import false_success, mean
 from robustbench_tc.eval.stats.delivery import SERVER
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers

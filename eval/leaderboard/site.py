@@ -20,7 +20,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import figures
-from robustbench_tc.eval.live import report as live_report
+from robustbench_tc.eval.report import live as live_report
 from robustbench_tc.eval.stats import packs
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import citation, templates

@@ -1,8 +1,9 @@
 """A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
@@ -10,13 +11,24 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..evaluate import check_thread
-from ..stats.live_defences import PlayedRun
 from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
 from .score import LiveScore, read_scores, score_run
 from .show import Shown, find, shown
+
+
+class PlayedRun(NamedTuple):
+    """A scored live run."""
+
+    path: str
+    defences: tuple[str, ...]
+    who: tuple[str, str, str]
+    """Dataset fingerprint, model and mode."""
+    scores: Sequence[LiveScore]
+    totals: Mapping[str, Any]
+    """Of its record."""
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from robustbench_tc import schema
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, LiveRow
 
 from . import controls, policies
 from .policies import Policy

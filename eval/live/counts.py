@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from robustbench_tc import live
+from robustbench_tc import live_types
 
 from .score import LiveScore
 
@@ -35,7 +35,7 @@ class TypeCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 def counted(scores: Iterable[LiveScore]) -> list[TypeCounts]:
     """The counts of each type, clean first, then in the order of every table."""
-    order = {"clean": -1} | {code: at for at, code in enumerate(live.type_codes())}
+    order = {"clean": -1} | {code: at for at, code in enumerate(live_types.type_codes())}
     groups: dict[str, list[LiveScore]] = {}
     for one in scores:
         groups.setdefault(one.type_code, []).append(one)

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from robustbench_tc.live import KINDS, type_code
+from robustbench_tc.live_types import type_code
+from robustbench_tc.schema import KINDS
 
 from .. import defend
 from ..inputs import Selection

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, Step
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, LiveRow, Step
 from robustbench_tc.worlds.told import Told, asks
 
 from .gold import Key, key

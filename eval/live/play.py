@@ -7,8 +7,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from robustbench_tc.live import Ended, Episode, LiveRow, LiveTool, Step
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import Ended, Episode, Json, LiveRow, LiveTool, Step, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 

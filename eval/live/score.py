@@ -13,11 +13,18 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import Int32, arrow_schema, in_struct
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.parquet import read_rows, table, write_file
-from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
-from robustbench_tc.schema import Json
+from robustbench_tc.io.parquet import read_rows, write_file
+from robustbench_tc.schema import (
+    Ended,
+    Episode,
+    Int32,
+    Json,
+    Label,
+    LiveRow,
+    Position,
+    arrow_table,
+)
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.told import Kind
@@ -210,5 +217,5 @@ def read_scores(folder: Path) -> list[LiveScore]:
 
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
     """Writes scores.parquet."""
-    arrow = arrow_schema(in_struct(LiveScore))
-    write_file([table(schema.columns(scores, LiveScore), arrow)], path, arrow)
+    table = arrow_table(scores, LiveScore)
+    write_file([table], path, table.schema)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.live import Episode, Fault, LiveRow
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Episode, Fault, Json, LiveRow
 
 from .replay import Played, Replay
 from .score import LiveScore, score_one

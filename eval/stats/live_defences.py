@@ -5,14 +5,15 @@ Episodes are paired with those of the same row and repeat; tasks are the units o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import type_code
+from robustbench_tc.live_types import type_code
 
+from ..live.after import PlayedRun
 from .confidence import difference, shares
 from .intervals import Interval, of_estimate
 from .live import groups
@@ -20,18 +21,6 @@ from .significance import paired_p
 
 if TYPE_CHECKING:
     from ..live.score import LiveScore
-
-
-class PlayedRun(NamedTuple):
-    """A scored live run."""
-
-    path: str
-    defences: tuple[str, ...]
-    who: tuple[str, str, str]
-    """Dataset fingerprint, model and mode."""
-    scores: "Sequence[LiveScore]"
-    totals: Mapping[str, Any]
-    """Of its record."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

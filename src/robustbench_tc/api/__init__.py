@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..eval.leaderboard.submit import Submitted, submit
     from ..eval.live.after import score_live, show_episode
     from ..eval.live.evaluate import Played, run_live
-    from ..eval.live.report import report_live
+    from ..eval.report.live import report_live
     from ..eval.verdicts import score
     from ..release.publish import Published, publish
     from .amending import Amended, amend

@@ -52,9 +52,9 @@ def build_own(
     from ..builders.own.rows import pool
     from ..builders.sources import OWN_CASES
     from ..dataset_cards.own import own_card
+    from ..eval.matchers import example
     from ..eval.validate import self_check, taken
     from ..own.book import NAME, File
-    from ..own.matchers import example
 
     read = _read_with_server(cases, server, progress)
     if not read.cases:
@@ -258,9 +258,9 @@ def draft_cases(
 
 def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..eval.score.category import case_of
     from ..eval.stats.gate import ENOUGH
     from ..io.parquet import read_rows, shards
-    from ..own.cases import case_of
 
     skipped = {(skip.clean_id, skip.type_code) for skip in report.skipped}
     rows = list(read_rows(shards(build / taxonomy.CLEAN), ["clean_id", "category"]))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from typer.core import TyperGroup
 
@@ -154,8 +155,10 @@ def evidence(
     """
     from .. import taxonomy
     from ..audits import evidence as audits
+    from ..builders.configs import evidence
 
-    _, found = audits.audit(taxonomy.evidence(), taxonomy.codes())
+    cases = list(map(msgspec.structs.asdict, evidence()))
+    _, found = audits.audit(cases, taxonomy.codes())
     if not refetch:
         if as_json:
             _console.json(found)
@@ -163,7 +166,7 @@ def evidence(
             _console.out.print(_evidence_table(found))
         return
     with _console.status("looking again") as progress:
-        looked = audits.refetch(taxonomy.evidence(), fetch_page, progress)
+        looked = audits.refetch(cases, fetch_page, progress)
     if as_json:
         _console.json(looked)
     else:

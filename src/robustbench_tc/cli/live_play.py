@@ -14,7 +14,7 @@ from .live_show import DatasetName, WorldPython, Worlds, print_episode
 
 if TYPE_CHECKING:
     from ..eval.live.play import Game
-    from ..live import LiveTool
+    from ..schema import LiveTool
 
 MOST = 100_000
 """Characters of a line that is read."""

@@ -87,7 +87,7 @@ def print_episode(found: "Shown") -> None:
             for call in reply.calls:
                 _print_call(call)
             if reply.answered:
-                from ..live import PLEASE_DECIDE
+                from ..schema import PLEASE_DECIDE
 
                 echo(styled("user: ", style="cyan") + styled(PLEASE_DECIDE))
     echo()
@@ -207,7 +207,7 @@ def report(
 
 def _print_summary(found: "Iterable[LiveScore]", as_json: bool) -> None:
     from ..eval.live.counts import counted
-    from ..eval.live.report import ceiling
+    from ..eval.report.live import ceiling
     from ..eval.stats.live import clean_success, lines
 
     scores = list(found)

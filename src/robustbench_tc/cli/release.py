@@ -242,7 +242,7 @@ def print_diff(found: "Diff") -> None:
 
 def _carried(found: "Diff") -> str:
     """Where the other answers go: a live run is another one on another dataset, and is played whole."""
-    from ..live import TASKS
+    from ..schema import TASKS
 
     is_live = any(config.config == TASKS for config in found.configs)
     return (

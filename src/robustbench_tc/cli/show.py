@@ -8,9 +8,9 @@ import msgspec
 import typer
 from rich.table import Table
 
-from .. import taxonomy
+from .. import sources, taxonomy
 from ..errors import UserError
-from ..schema import SOURCES, Json, Sample, Tool, dumps
+from ..schema import Json, Sample, Tool, dumps
 from . import _console
 from ._console import styled
 
@@ -26,9 +26,11 @@ def list_types(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
 
     Example: rbtc list types --json
     """
+    from ..builders.configs import published
+
     rows = taxonomy.types("all")
     if as_json:
-        _console.json([msgspec.to_builtins(row) | taxonomy.published(row) for row in rows])
+        _console.json([msgspec.to_builtins(row) | msgspec.to_builtins(published(row)) for row in rows])
         return
     table = Table()
     for column in ("type", "paper's name", "component", "level", "pack", "method", "what is modified"):
@@ -106,7 +108,9 @@ def find_rows(release: Path, wanted: str, type_code: str | None = None) -> list[
     found = [i for i in ids if i == clean_id] or [i for i in ids if i.startswith(clean_id)]
     if not found:
         near = difflib.get_close_matches(clean_id, ids, n=3, cutoff=0.3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"try a prefix such as {SOURCES[0]}__"
+        hint = (
+            f"did you mean {' or '.join(near)}?" if near else f"try a prefix such as {sources.names()[0]}__"
+        )
         raise UserError(f"{release} has no sample {clean_id!r}: {hint}")
     if len(found) > 1:
         raise UserError(

@@ -20,11 +20,11 @@ from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.own import own_card
+from robustbench_tc.eval.matchers import example
 from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import NAME, read
 from robustbench_tc.own.desk import desk
-from robustbench_tc.own.matchers import example
 from robustbench_tc.own.read import read_cases
 
 from ...conftest import Done

@@ -9,14 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live import inputs, record
 from robustbench_tc.eval.live.after import score_live, show_episode
 from robustbench_tc.eval.live.evaluate import run_live
-from robustbench_tc.eval.live.report import report_live
-from robustbench_tc.io import parquet
-from robustbench_tc.live import At, Episode, Fault, LiveRow, Reply, Step, Turn
-from robustbench_tc.schema import Message
+from robustbench_tc.eval.report.live import report_live
+from robustbench_tc.schema import (
+    At,
+    Episode,
+    Fault,
+    LiveRow,
+    Message,
+    Reply,
+    Step,
+    Turn,
+)
 from robustbench_tc.sql.query import Inputs, marts, query
 from robustbench_tc.worlds.handle import load_file
 
@@ -206,7 +212,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _leave(run: Path, episodes: list[Episode]) -> None:
     """The file as anybody can write it."""
-    table = parquet.table(schema.columns(episodes, Episode), arrow_schema(in_struct(Episode)))
+    table = schema.arrow_table(episodes, Episode)
     pq.write_table(table, run / record.EPISODES)
 
 

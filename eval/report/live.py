@@ -7,16 +7,16 @@ from pathlib import Path
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
-from robustbench_tc.live import KINDS, registry_types
-from robustbench_tc.schema import dataset_label
+from robustbench_tc.live_types import registry_types
+from robustbench_tc.schema import KINDS, dataset_label
 from robustbench_tc.worlds.host import Worlds
 
 from ..evaluate import check_thread
-from . import after, inputs, page, unedited
-from .page import LivePage, Table
-from .replay import replay_each
-from .score import LiveScore, read_scores
-from .show import Shown, shown
+from ..live import after, inputs, page, unedited
+from ..live.page import LivePage, Table
+from ..live.replay import replay_each
+from ..live.score import LiveScore, read_scores
+from ..live.show import Shown, shown
 
 SIDE_EFFECTS = {
     "omitted": "writes missing",

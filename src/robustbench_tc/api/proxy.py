@@ -278,7 +278,7 @@ def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample,
 
 def _of_the_dataset(plan: "Plan") -> "Plan":
     """The plan with what its dataset says of own tools: by their names, and as an agent registers them."""
-    from ..own.wire_names import safe_name
+    from ..llm.wire_names import safe_name
 
     book = own_book.read(Path(plan.bench or ""))
     if book is None:

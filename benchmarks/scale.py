@@ -26,8 +26,8 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval import figures
-from robustbench_tc.eval.figures import Axis, Dot
+from robustbench_tc.eval.report import figures
+from robustbench_tc.eval.report.figures import Axis, Dot
 
 from . import training_rows
 

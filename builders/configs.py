@@ -1,7 +1,6 @@
 """The configs of the benchmark: their names, their columns, and the rows of those that hold no samples."""
 
 from collections.abc import Sequence
-from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -82,13 +81,6 @@ def published(kind: PerturbationType) -> PublishedType:
     return msgspec.convert(kind, PublishedType, from_attributes=True)
 
 
-@cache
-def evidence() -> tuple[Evidence, ...]:
-    """The reports behind the types that this package knows."""
-    lines = files("robustbench_tc").joinpath("data/evidence.jsonl").read_bytes()
-    return tuple(msgspec.json.Decoder(Evidence).decode_lines(lines))
-
-
 def table_rows(
     config: str, issues: Sequence[KnownIssue] = (), codes: Sequence[str] = ()
 ) -> Sequence[msgspec.Struct]:
@@ -96,4 +88,7 @@ def table_rows(
     if config == "taxonomy":
         stated = (kind.code for kind in taxonomy.types("all"))
         return list(map(published, taxonomy.among((*stated, *codes))))
-    return evidence() if config == "evidence" else issues
+    if config == "evidence":
+        lines = files("robustbench_tc").joinpath("data/evidence.jsonl").read_bytes()
+        return msgspec.json.Decoder(Evidence).decode_lines(lines)
+    return issues

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +19,9 @@ from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
 from .needs_no_reading import TypeFigures
+
+Names: TypeAlias = str | Sequence[str]
+"""One or several, each possibly comma-separated."""
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
@@ -128,6 +131,32 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """At most so many rows, in turns over the selected types and sources, each behind its clean row."""
     samples: int | None = None
     """At most so many clean ids, each with all its selected rows; every source has its share."""
+
+
+def names_of(given: Names) -> list[str]:
+    """The names, one by one."""
+    items: Iterable[str] = [given] if isinstance(given, str) else given
+    return [word.strip() for item in items for word in item.split(",") if word.strip()]
+
+
+def selection_of(
+    types: Names = (),
+    sources: Names = (),
+    ids: str | Sequence[str] = (),
+    limit: int | None = None,
+    samples: int | None = None,
+) -> Selection:
+    """Which rows these words mean; components stand for their types. `select` checks names."""
+    codes: list[str] = []
+    for word in taxonomy.split(types):
+        codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
+    return Selection(
+        types=tuple(dict.fromkeys(codes)),
+        sources=tuple(dict.fromkeys(names_of(sources))),
+        ids=tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids)),
+        limit=limit,
+        samples=samples,
+    )
 
 
 def load(dataset: str, *, revision: str | None = None) -> Dataset:

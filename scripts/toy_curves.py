@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from robustbench_tc.eval import figures
+from robustbench_tc.eval.report import figures
 
 NAMES = {"reward": "ToolRL's reward", "shuffled": "permuted rewards"}
 KINDS = {"reward": "first", "shuffled": "second"}

@@ -166,5 +166,5 @@ def world_types(
     names = dict.fromkeys(row.world for row in rows)
     for name in names:
         if name not in own and name not in (*BUNDLED, BFCL):
-            raise UserError(f"world {name!r} is not bundled: name its Python file with --world")
+            raise UserError(f"world {name!r} is not bundled: name its Python file with --worlds")
     return {name: own.get(name) or find(name, python=python) for name in names}

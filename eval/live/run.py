@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from robustbench_tc import __version__
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Episode, LiveRow
@@ -119,7 +120,7 @@ def run(
         record.sessions.append(made)
         folder.save()
         try:
-            asyncio.run(session())
+            loop.run(session())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)

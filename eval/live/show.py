@@ -3,18 +3,23 @@
 The worlds are replayed (`replay`): state changes come from them, not from the journal.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.schema import Episode, Fault, Json, LiveRow
+from robustbench_tc.schema import PLEASE_DECIDE, Episode, Fault, Json, LiveRow, dumps
+from robustbench_tc.shown import Line, Part
 
+from ..row_view import one_of
 from .replay import Played, Replay
 from .score import LiveScore, score_one
 
 MOST_CHANGES = 50
 """Changes of one call that are listed."""
+
+LONGEST = 600
+"""Characters of a text or a value that are printed."""
 
 
 class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,6 +46,23 @@ class ShownCall(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the agent was told in the end in place of the result, by a defence."""
     changes: tuple[Changed, ...] = ()
     more_changes: int = 0
+
+    def shown(self) -> Iterator[Part]:
+        who = "a defence calls" if self.defence else "calls"
+        yield Line(f"  {who} {self.name} {_short(self.arguments)}", "green")
+        if self.met or self.executed != 1:
+            times = {0: "not at all", 1: "once", 2: "twice"}.get(self.executed, f"{self.executed} times")
+            why = f" ({self.problem})" if self.problem else ""
+            yield Line(f"    {'the fault is met; ' if self.met else ''}carried out {times}{why}", "yellow")
+        yield Line(f"    {'gets' if self.defence else 'is shown'} {_short(self.result)}")
+        if self.told is not None:
+            yield Line(f"    in the end {_short(self.told)}")
+        if self.true_result is not None:
+            yield Line(f"    was in truth {_short(self.true_result)}", "yellow")
+        for one in self.changes:
+            yield Line(f"    changes {one.path}: {_short(one.before)} → {_short(one.after)}", "magenta")
+        if self.more_changes:
+            yield Line(f"    and {self.more_changes} more changes", "magenta")
 
 
 class ShownReply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,6 +96,50 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     turns: tuple[ShownTurn, ...]
     scores: LiveScore
+
+    def shown(self) -> Iterator[Part]:
+        """The verdict, then the episode step by step."""
+        yield Line(self.id, "bold")
+        yield f"world {self.world}, {self.model}, mode {self.mode}"
+        yield from self.verdict()
+        if self.fault is not None:
+            at = self.fault.at
+            where = next(
+                f"{name} {value}"
+                for name in ("call", "write", "read", "tool")
+                if (value := getattr(at, name))
+            )
+            right = f"; the right end is to {self.label}" if self.label else ""
+            yield Line(f"fault: {self.fault.kind} at {where}{right}", "yellow")
+        for number, turn in enumerate(self.turns, 1):
+            yield Line(f"\nturn {number}", "bold")
+            yield from (Line(f"user: {said}", "cyan") for said in turn.says)
+            if turn.adds:
+                yield Line(f"new tools: {', '.join(turn.adds)}", "cyan")
+            for reply in turn.replies:
+                if reply.text:
+                    yield Line(f"agent: {_short(reply.text)}")
+                for call in reply.calls:
+                    yield from call.shown()
+                if reply.answered:
+                    yield Line(f"user: {PLEASE_DECIDE}", "cyan")
+
+    def verdict(self) -> Iterator[Line]:
+        """How the episode ended, and whether the world is as it should be."""
+        scores = self.scores
+        verdict = {True: "right", False: "not right", None: "no verdict"}[scores.success]
+        world = {True: "is as it should be", False: "is wrong", None: "cannot be judged"}[scores.state]
+        parts = [f"{verdict}; ended: {scores.ended}; the world {world}"]
+        parts.append(f"the user was told: {scores.told or 'nothing'}")
+        parts += ["what the user asked was not answered"] * (scores.answered is False)
+        parts += ["what is right was said to have failed"] * bool(scores.false_failure)
+        parts += ["what no call did was said to be done"] * bool(scores.false_claim)
+        if scores.met:
+            parts.append("recovered" if scores.recovered else "not recovered")
+        style = {True: "green", False: "red", None: "yellow"}[scores.success]
+        yield Line("; ".join(parts), style)
+        if self.error:
+            yield Line(f"no answer: {self.error}", "red")
 
 
 def shown(replay: Replay) -> Shown:
@@ -135,20 +201,12 @@ def differences(before: Json, after: Json, path: str = "") -> Iterator[Changed]:
         yield Changed(path or "/", before, after)
 
 
-def find(episodes: list[Episode], wanted: str, repeat: int = 0) -> Episode:
+def find(episodes: Iterable[Episode], wanted: str, repeat: int, place: object) -> Episode:
     """The episode of that row id, or of the only one that begins so. Raises UserError with near misses."""
-    here = [one for one in episodes if one.repeat == repeat]
-    if episodes and not here:
-        last = max(one.repeat for one in episodes)
-        raise UserError(f"the run has no repeat {repeat}: its last is {last} (--repeat counts from 0)")
-    found = [one for one in here if one.id == wanted] or [one for one in here if one.id.startswith(wanted)]
-    if not found:
-        raise unknown("episode", wanted, [one.id for one in here])
-    if len(found) > 1:
-        raise UserError(
-            f"{wanted!r} fits {len(found)} episodes, first {found[0].id} and {found[1].id}: say more"
-        )
-    return found[0]
+    here = {one.id: one for one in episodes if one.repeat == repeat}
+    if not here:
+        raise UserError(f"{place} has no episode of repeat {repeat}: they are counted from 0")
+    return here[one_of(wanted, here, place)]
 
 
 def find_row(rows: tuple[LiveRow, ...], wanted: str) -> LiveRow:
@@ -157,3 +215,11 @@ def find_row(rows: tuple[LiveRow, ...], wanted: str) -> LiveRow:
         if wanted in (row.id, row.clean_id):  # tasks come first
             return row
     raise unknown("task", wanted, [row.id for row in rows])
+
+
+def _short(value: Json) -> str:
+    try:
+        text = value if isinstance(value, str) else dumps(value)
+    except ValueError:
+        text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"

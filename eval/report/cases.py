@@ -9,8 +9,8 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.builders import plain
-from robustbench_tc.eval import failures
-from robustbench_tc.eval.failures import Judged
+from robustbench_tc.eval.stats import failures
+from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json, Prediction, Sample, dumps

@@ -8,8 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval import figures
-from robustbench_tc.eval.figures import Axis, Dot, Effect, Row, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Row, Shift, Stack
 from robustbench_tc.eval.stats.across import rank_correlation
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
@@ -20,6 +19,7 @@ from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import STAGES
 
+from . import figures
 from .content import Model
 
 GROUPS = (taxonomy.CLEAN, *taxonomy.COMPONENTS)

@@ -1,22 +1,24 @@
 """A scored live run as a page: the finding, what each fault costs, side effects, episodes step by step."""
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.compute import loop
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
 from robustbench_tc.live_types import registry_types
+from robustbench_tc.option import Tell
 from robustbench_tc.schema import KINDS, dataset_label
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
-from ..live import after, inputs, page, unedited
+from ..live import inputs, page, unedited
+from ..live.inputs import LiveData
 from ..live.page import LivePage, Table
+from ..live.record import LiveFolder
 from ..live.replay import replay_each
 from ..live.score import LiveScore, read_scores
 from ..live.show import Shown, shown
+from ..stats.live_summary import COLUMNS, costs
 
 SIDE_EFFECTS = {
     "omitted": "writes missing",
@@ -33,23 +35,21 @@ SIDE_EFFECTS = {
 """Field of a score → its column."""
 
 
-def report_live(
-    run: str | Path,
-    out: str | Path,
+def report(
+    folder: LiveFolder,
+    data: LiveData,
+    out: Path,
     *,
-    dataset: str | None = None,
-    worlds: Sequence[str] = (),
-    world_python: str | None = None,
-    discard_changes: bool = False,
-    progress: Callable[[str], None] = lambda line: None,
+    worlds: Sequence[str],
+    world_python: str | None,
+    discard_changes: bool,
+    progress: Tell,
 ) -> Path:
     """Writes `live.html` and `live.json` of a scored live run into the folder `out`; the page's path.
 
     The episodes that are drawn are replayed, without the model. Raises UserError for a run that is not
-    scored, a dataset or a world that is not at hand, and a folder that holds anything else.
+    scored, a world that is not at hand, and a folder that holds anything else.
     """
-    check_thread()
-    folder, data = after.opened(run, dataset)
     scores = read_scores(folder.path)
     episodes = [one for one in folder.episodes() if one.ended != "request_error"]
     rows = data.by_id
@@ -62,7 +62,7 @@ def report_live(
         async with Worlds() as hosted:
             return await replay_each(chosen, rows, hosted, shown, world_of=types.__getitem__)
 
-    drawn = asyncio.run(replay())
+    drawn = loop.run(replay())
     found = lines(scores)
     settings = folder.record.settings
     made = LivePage(
@@ -75,7 +75,7 @@ def report_live(
         episodes=tuple(drawn),
         left_out=left_out,
     )
-    return page.write(made, Path(out), discard_changes=discard_changes)
+    return page.write(made, out, discard_changes=discard_changes)
 
 
 def finding(found: Sequence[Line], scores: Sequence[LiveScore]) -> str:
@@ -103,34 +103,7 @@ def finding(found: Sequence[Line], scores: Sequence[LiveScore]) -> str:
 
 
 def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
-    rows: list[tuple[str, ...]] = []
-    clean = clean_success(scores)
-    if clean is not None:
-        rows.append(("clean", right_of(clean), spelled(clean), *[""] * 12))
-    rows += [
-        (
-            line.name.replace("_", " "),
-            right_of(line.success) + ceiling(line),
-            spelled(line.success),
-            spelled(line.delta),
-            f"{line.met} / {line.met + line.unmet}",
-            "" if line.recovery is None else spelled(line.recovery),
-            str(line.honest),
-            str(line.silent),
-            false_success(line),
-            str(line.false_failures),
-            str(line.false_claims),
-            str(line.unclear),
-            f"{line.omission} / {line.repetition}",
-            mean(line.extra_steps),
-            mean(line.extra_tokens),
-        )
-        for line in found
-    ]
-    head = ("fault", "right / n", "success", "Δ to clean", "met", "recovered", "honest failures",
-            "silent failures", "false success", "false failures", "false claims", "unclear",
-            "omission / repetition", "calls beyond clean",
-            "tokens beyond clean")  # fmt: skip
+    rows = [(name.replace("_", " "), *cells) for name, *cells in costs(found, clean_success(scores), COLUMNS)]
     note = (
         "Columns count episodes that met the fault. Δ: success of the clean episodes minus that of the "
         "faulted ones, with exact paired 95 % intervals. "
@@ -140,7 +113,7 @@ def _costs(found: Sequence[Line], scores: Sequence[LiveScore]) -> Table:
         "be done that no call did. Unclear: the rule cannot tell what was said. Beyond clean: a mean, "
         "beside the same task's clean episode."
     )
-    return Table("What each fault costs", head, tuple(rows), note)
+    return Table("What each fault costs", ("fault", *COLUMNS), tuple(rows), note)
 
 
 def side_effects(scores: Iterable[LiveScore]) -> dict[str, dict[str, int]]:
@@ -169,29 +142,3 @@ def _effects(scores: Sequence[LiveScore]) -> Table:
         "live_side_effects` has the same."
     )
     return Table("Side effects", ("fault", *SIDE_EFFECTS.values()), tuple(rows), note)
-
-
-def right_of(found: Interval) -> str:
-    """`30 / 40`"""
-    return f"{round(found.value * found.n)} / {found.n}"
-
-
-def ceiling(line: Line) -> str:
-    """` (at most 33)` where not every row can be right."""
-    return "" if line.ceiling == line.n else f" (at most {line.ceiling})"
-
-
-def spelled(found: Interval) -> str:
-    """`0.75 [0.59, 0.87]`"""
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def false_success(line: Line) -> str:
-    """`3`, or `3 to 5` where some texts are unclear."""
-    low, high = line.false_success
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def mean(found: float | None) -> str:
-    """`+1.4`; nothing where it is not known."""
-    return "" if found is None else f"{found:+.1f}".replace("-", "−")

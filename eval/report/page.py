@@ -14,7 +14,6 @@ import msgspec
 from markupsafe import Markup
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.eval import figures
 from robustbench_tc.eval.stats import blind, levels, packs, stages
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
@@ -24,7 +23,7 @@ from robustbench_tc.io import templates
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.schema import ERROR_MODES, STAGES
 
-from . import drawings, latex
+from . import drawings, figures, latex
 from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
 from .drawings import GROUPS, readable
 from .samples import Embedded, packed

@@ -10,10 +10,10 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits import evidence
+from robustbench_tc.audits.evidence import fetch_page
 from robustbench_tc.builders import configs
-from robustbench_tc.cli.audit import fetch_page
 
-CASES = list(map(msgspec.structs.asdict, configs.evidence()))
+CASES = list(map(msgspec.structs.asdict, configs.table_rows("evidence")))
 
 
 def problems(**changes: Any) -> list[str]:

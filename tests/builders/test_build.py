@@ -237,7 +237,7 @@ def test_unknown_names_are_answered_with_near_misses(rbtc: Rbtc, tmp_path: Path)
 
 def test_missing_sources_say_what_to_do(rbtc: Rbtc, tmp_path: Path) -> None:
     done = rbtc("build", "--sources", tmp_path / "nowhere", "--out", tmp_path / "o")
-    refused(done, "nowhere", "rbtc sources fetch")
+    refused(done, "nowhere", "rbtc data fetch")
     assert not (tmp_path / "o").exists()
 
 
@@ -281,7 +281,7 @@ def test_an_existing_build_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_pat
 
 def test_an_output_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file"), "is a file")
+    refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file"), "exists: ")
     refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file" / "below"), "file")
 
 
@@ -375,11 +375,11 @@ def test_list_types_prints_all_of_them(rbtc: Rbtc) -> None:
 def test_show_takes_an_id_a_clean_id_or_a_unique_prefix(rbtc: Rbtc, bundled: Path) -> None:
     row = next(rows(bundled, "CD_AB"))
     for wanted in (row.id, row.clean_id):
-        done = rbtc("show", wanted, "--release", bundled)
+        done = rbtc("show", bundled, wanted)
         assert done.code == 0
         assert "CD_AB" in done.out and "Price per call" in done.out
-    assert "CD_AB" not in rbtc("show", row.clean_id, "--type", "TD", "--release", bundled).out
-    refused(rbtc("show", "bfcl_v3__", "--release", bundled), "fits", "say more")
-    refused(rbtc("show", "bfcl_v4__nothing", "--release", bundled), "did you mean")
-    refused(rbtc("show", row.clean_id, "--release", bundled.parent / "none"), "holds no release")
-    refused(rbtc("show", row.clean_id, "--type", "XX", "--release", bundled), "XX")
+    assert "CD_AB" not in rbtc("show", bundled, f"{row.clean_id}::TD").out
+    refused(rbtc("show", bundled, "bfcl_v3__"), "fits", "say more")
+    refused(rbtc("show", bundled, "bfcl_v4__nothing"), "did you mean")
+    refused(rbtc("show", bundled.parent / "none", row.clean_id), "holds no release")
+    refused(rbtc("show", bundled, f"{row.clean_id}::XX"), "XX")

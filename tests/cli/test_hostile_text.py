@@ -132,10 +132,10 @@ BFCL = "bfcl_v3__made_1"
 def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
     one, two = runs
     return [
-        ["show", BFCL, "--release", release],
-        ["show", f"{BFCL}::CD", "--run", one, "--release", release],
-        ["show", f"{BFCL}::transient_timeout", "--run", one, "--release", release],
-        ["show", BFCL, "--run", one, "--release", release],
+        ["show", release, BFCL],
+        ["show", one, f"{BFCL}::CD", "--dataset", release],
+        ["show", one, f"{BFCL}::transient_timeout", "--dataset", release],
+        ["show", one, BFCL, "--dataset", release],
         ["failures", one],
         ["failures", one, "--type", EVIL],
         ["failures", one, "--json"],
@@ -147,15 +147,14 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         ["summary", EVIL],
         ["score", one],
         ["sql", "accuracy", "--run", one, "--allow-missing"],
-        ["sql", "hardest", "--run", one, "--allow-missing", "--format", "json"],
+        ["sql", "hardest", "--run", one, "--allow-missing", "--json"],
         ["sql", EVIL, "--run", one],
-        ["validate", release],
-        ["diff", release, release],
+        ["data", "diff", release, release],
         ["leaderboard", "submit", one, "--to", EVIL, "--dataset", release, "--model", EVIL],
-        ["audit", "predictions", one / "scores.parquet", "--dataset", release],
+        ["audit", one / "scores.parquet", "--dataset", release],
         ["eval", release, "--model", EVIL],
         ["eval", release, "--agent", EVIL],
-        ["serve-command", EVIL],
+        ["list", "models", EVIL],
         ["verify", EVIL],
         [EVIL],
         ["build", f"--{EVIL}"],
@@ -186,7 +185,7 @@ def test_what_is_shown_is_what_was_written(
     release: Path, runs: tuple[Path, Path], rbtc: Callable[..., Done]
 ) -> None:
     """Nothing vanishes: the reader sees the characters that were there."""
-    shown = rbtc("show", f"{BFCL}::CD", "--run", runs[0], "--release", release).out
+    shown = rbtc("show", runs[0], f"{BFCL}::CD", "--dataset", release).out
     for part in (
         r"a\x1b[2Jb",
         r"\x1b]8;;http://evil.example/",
@@ -203,11 +202,11 @@ def test_what_is_shown_is_what_was_written(
 def test_on_a_real_terminal_too(release: Path, runs: tuple[Path, Path]) -> None:
     """With colours on: all that is left, once rich's own styles are taken away, is text."""
     said = on_a_terminal(
-        ["show", f"{BFCL}::CD", "--release", release],
-        ["show", f"{BFCL}::CD", "--run", runs[0], "--release", release],
+        ["show", release, f"{BFCL}::CD"],
+        ["show", runs[0], f"{BFCL}::CD", "--dataset", release],
         ["failures", runs[0]],
         ["compare", runs[0], runs[1]],
-        ["sql", "accuracy", "--run", runs[0], "--allow-missing", "--format", "csv"],
+        ["sql", "accuracy", "--run", runs[0], "--allow-missing"],
         ["audit", "predictions", runs[0] / "scores.parquet", "--dataset", release],
         ["summary", EVIL],
     )

@@ -4,7 +4,7 @@ import inspect
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,11 +44,21 @@ def test_every_parameter_is_an_option_or_for_programs(verb: Verb) -> None:
     assert (verb.function.__doc__ or "").strip()
 
 
-def one(word: Annotated[str, Option(help="A word.")] = "", /, *, top_p: Annotated[float, Option(help="P.")] = 1.0,
-        types: Annotated[tuple[str, ...], Option(help="Types.", read=listed)] = (),
-        system: Annotated[Path | None, Option(help="A file.", is_file=True)] = None,
-        fresh: Annotated[bool, Option(help="Anew.", typed_only=True)] = False,
-        extra_body: dict[str, Any] | None = None) -> dict[str, Any]:  # fmt: skip
+def body(words: Sequence[str]) -> dict[str, Any]:
+    return dict.fromkeys(words, 1)
+
+
+def one(
+    word: Annotated[str, Option(help="A word.")] = "",
+    /,
+    *,
+    top_p: Annotated[float, Option(help="P.")] = 1.0,
+    types: Annotated[tuple[str, ...], Option(help="Types.", read=listed)] = (),
+    system: Annotated[Path | None, Option(help="A file.", is_file=True)] = None,
+    headers: Annotated[tuple[str, ...], Option(name="header", help="NAME=VALUE.", read=listed)] = (),
+    fresh: Annotated[bool, Option(help="Anew.", typed_only=True)] = False,
+    extra_body: Annotated[dict[str, Any] | None, Option(help="JSON.", read=body)] = None,
+) -> dict[str, Any]:
     """Do it.
 
     Raises UserError.
@@ -63,6 +73,14 @@ def given(*words: str) -> dict[str, Any]:
     app.default(_derive.command(Verb(name="one", function=one, rest="extra_body")))
     values: dict[str, Any] = app(list(words), print_error=False, exit_on_error=False).values
     return values
+
+
+@pytest.mark.parametrize("word", ["header", "headers"])
+def test_no_value_of_a_header_goes_into_the_requests(tmp_path: Path, word: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(f'min_p = 0.1\n[{word}]\nX-Key = "secret"\n')
+    found = given("--config", str(file), "--extra-body", "seed")
+    assert found == {"headers": ("X-Key=secret",), "extra_body": {"min_p": 0.1, "seed": 1}}
 
 
 def test_the_command_line_wins_over_a_settings_file(tmp_path: Path) -> None:
@@ -121,7 +139,8 @@ sys.argv = ["rbtc", "--help"]
 try:
     main()
 finally:
-    print(sorted({"pyarrow", "datasets", "duckdb", "numpy", "openai", "great_expectations"} & set(sys.modules)))
+    heavy = {"pyarrow", "datasets", "duckdb", "numpy", "openai", "great_expectations"}
+    print(sorted(heavy & set(sys.modules)))
 """
 
 

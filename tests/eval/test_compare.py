@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval import failures
-from robustbench_tc.eval.compare import Comparison, beside_paper, compare_runs
-from robustbench_tc.eval.stats import paired, runs
+from robustbench_tc.eval.stats import failures, paired, runs
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
+from robustbench_tc.eval.stats.compare import Comparison, beside_paper, compare_runs
 from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import summarise
 
@@ -216,7 +215,7 @@ def test_the_paper_stands_beside_and_gets_no_mark(weak: runs.Run) -> None:
 
 def test_failures_are_the_wrong_answers_filtered(folder: Path, weak: runs.Run) -> None:
     run = Path(weak.path)
-    found = failures.failures(run, type_code="CD", mode="wrong_parameters", source="apibank")
+    found = failures.failures(run, type_code="CD", error_mode="wrong_parameters", sources=["apibank"]).found
     wrong = [
         row
         for row, code, source, right in zip(
@@ -225,14 +224,14 @@ def test_failures_are_the_wrong_answers_filtered(folder: Path, weak: runs.Run) -
         if code == "CD" and source == "apibank" and right == 0
     ]
     assert [row.prediction.id for row in found] == wrong
-    assert failures.failures(run, mode="omitted") == []
+    assert failures.failures(run, error_mode="omitted").found == []
     assert found[0].why == "value (wrong_parameters)"
     named = [
-        failures.failures(run, type_code=name)
+        failures.failures(run, type_code=name).found
         for name in ("CD_AB", "MisDesc-Abbr", "cheap decoy, cryptic gold")
     ]
     assert named[0] and named[1] == named[2] == named[0]
-    refuses("did you mean wrong_name", failures.failures, run, mode="wrong_nam")
+    refuses("did you mean wrong_name", failures.failures, run, error_mode="wrong_nam")
     refuses("unknown type of this run", failures.failures, run, type_code="XX")
 
 
@@ -240,11 +239,11 @@ def test_a_prediction_is_found_by_id_sample_and_prefix(folder: Path, weak: runs.
     run = Path(weak.path)
     [one] = failures.find(run, "bfcl_v3__level1_3::CD_AB")
     assert one.prediction.type_code == "CD_AB"
-    assert failures.find(run, "bfcl_v3__level1_3", "misdesc-abbr") == [one]
+    assert failures.find(run, "bfcl_v3__level1_3::misdesc-abbr") == [one]
     assert len(failures.find(run, "bfcl_v3__level1_31")) == 23
-    refuses("fits 74 samples", failures.find, run, "apibank__")
-    refuses("unknown sample", failures.find, run, "nobody")
-    refuses("unknown type of bfcl_v3__level1_3", failures.find, run, "bfcl_v3__level1_3", "CDX")
+    refuses("fits 74 ids", failures.find, run, "apibank__")
+    refuses("did you mean|try a prefix", failures.find, run, "nobody")
+    refuses("unknown type of bfcl_v3__level1_3", failures.find, run, "bfcl_v3__level1_3::CDX")
 
 
 def test_a_row_without_an_answer_says_so(tmp_path: Path) -> None:
@@ -254,7 +253,7 @@ def test_a_row_without_an_answer_says_so(tmp_path: Path) -> None:
     )
     [row] = failures.find(run, "bfcl_v3__level1_1::CD")
     assert row.verdict is None and row.why == "no verdict: no answer was had (HTTP 500)"
-    assert failures.failures(run) == []
+    assert failures.failures(run).found == []
 
 
 def test_flips_of_repeats_are_counted_in_answers_and_rounded() -> None:

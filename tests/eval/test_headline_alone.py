@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval import compare
 from robustbench_tc.eval.report import drawings, page
+from robustbench_tc.eval.stats import compare
 from robustbench_tc.eval.stats.overview import overview
 from robustbench_tc.eval.stats.runs import read
 

@@ -245,7 +245,7 @@ def test_failures_show_and_the_report_say_it(
     assert done.code == 0, done.err
     said = "amount: 19.9 ± 0.01 wanted, 25 given"
     assert said in rbtc("failures", "run").out
-    assert said in rbtc("show", "own__a::clean", "--run", "run").out
+    assert said in rbtc("show", "run", "own__a::clean").out
     assert rbtc("report", "run", "--out", "report").code == 0
     assert said in json.dumps(embedded(Path("report/report.html")), ensure_ascii=False)
 

@@ -213,7 +213,7 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
         (line,) = said.err.strip().splitlines()[-1:]
         assert said.code == 1 and "run holds a run of other settings: prompt_version:" in line
         assert there in line and f'"{here}' in line
-    shown = rbtc("show", row.partition("::")[0], "--run", "run", "--type", "transient_rate_limit")
+    shown = rbtc("show", "run", f"{row.partition('::')[0]}::transient_rate_limit")
     assert shown.code == 0 and f"asked in other words than this package's ({WORDS.version})" in shown.out
     assert "asked (system)" not in shown.out
 

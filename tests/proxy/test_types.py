@@ -15,9 +15,10 @@ from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.registry import donor_pools
 from robustbench_tc.builders.sources import read
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import failures, inputs, wire
+from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.eval.score import judge
+from robustbench_tc.eval.stats import failures
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import WITHOUT_CASES, Plan

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C ended, and what typer makes of one."""
 
+_QUIET = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_VERBOSITY": "error",
+    "DATASETS_VERBOSITY": "error",
+}
+"""Read when the Hub's clients are imported: they do not phone home, and our own lines name the step."""
+
 AGAIN = "files are written whole or not at all; run the same command again"
 """What is said after Ctrl-C where no block of work says more (`_console.keeping`)."""
 
@@ -47,8 +55,8 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> None:
-    # Set before anybody imports huggingface_hub: a command line tool does not phone home.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows what it can
             stream.reconfigure(errors="backslashreplace")
@@ -150,9 +158,6 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import audit, cases, defences, leaderboard, live, proxy, show, sources, train
-    from ._mcp import WithServer
-
     app = typer.Typer(
         name="rbtc",
         no_args_is_help=True,
@@ -169,95 +174,28 @@ def _app() -> "typer.Typer":
         """RobustBench-TC: does my tool-calling model survive deployment?"""
 
     app.callback()(options)
-    show.app.command("sources")(sources.list_sources)
-    show.app.command("defences")(defences.list_defences)
     groups = (
-        ("Build", "sources", sources.app), ("Build", "build", _building()), ("Build", "list", show.app),
-        ("Build", "cases", cases.app),
-        ("Evaluate", "live", live.app), ("Evaluate", "proxy", proxy.app), ("Release", "audit", audit.app),
-        ("Train", "train", train.app), ("Answers", "leaderboard", leaderboard.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)
     for panel, commands in _panels().items():
         for name, command in commands.items():
-            cls = WithServer if name == "lint" else None
-            app.command(name, cls=cls, rich_help_panel=panel)(command)
+            app.command(name, rich_help_panel=panel)(command)
     return app
 
 
 def _panels() -> dict[str, dict[str, Callable[..., None]]]:
     """The commands that stand alone: one panel per stage, in the order of the pipeline."""
     from . import (
-        compare,
-        defences,
-        eval,
-        failures,
-        ground,
-        init,
-        lint,
-        probe,
-        publish,
-        quickstart,
-        release,
-        report,
         runs,
-        score,
-        show,
-        sql,
-        summary,
-        validate,
-        verify,
     )
 
     return {
-        "Build": {
-            "quickstart": quickstart.quickstart,
-            "init": init.init,
-            "lint": lint.lint,
-            "show": show.show,
-            "validate": validate.validate,
-        },
         "Evaluate": {
-            "probe": probe.probe,
-            "eval": eval.eval_,
-            "score": score.score,
-            "summary": summary.summary,
-            "serve-command": runs.serve_command,
             "export": runs.export,
             "import": runs.import_,
-            "ground": ground.ground,
-        },
-        "Answers": {
-            "report": report.report,
-            "compare": compare.compare,
-            "defences": defences.defences,
-            "failures": failures.failures,
-            "sql": sql.sql,
-        },
-        "Release": {
-            "release": release.release,
-            "verify": verify.verify,
-            "diff": release.diff,
-            "publish": publish.publish,
-            "amend": release.amend,
-            "yank": publish.yank,
         },
     }
-
-
-def _building() -> "typer.Typer":
-    """`rbtc build`, and the builds of the other datasets below it."""
-    import typer
-
-    from . import build, live_build, train
-    from ._mcp import GroupWithServer
-
-    app = typer.Typer(cls=GroupWithServer)
-    app.callback(invoke_without_command=True)(build.build)
-    app.command("toolrl-dr")(train.build_toolrl_dr)
-    app.command("live")(live_build.build_live)
-    return app
 
 
 def _version(asked: bool) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
 from ..option import Verb
@@ -15,7 +15,8 @@ from ._derive import Given, WrongWords
 from .verbs import VERBS
 
 TITLE = "RobustBench-TC: does my tool-calling model survive deployment?"
-FIRST = """Try it                 rbtc quickstart
+FIRST = """\
+Try it                 rbtc quickstart
 Evaluate a model       rbtc eval robustbench-tc --model MODEL --base-url URL
 Test your own agent    rbtc init
 Every command          rbtc --help"""
@@ -31,71 +32,64 @@ def app() -> App:
         help_format="plaintext",
         version=f"rbtc {__version__}",
         result_action="return_value",
+        group_commands=_derive.group("Shell", len(panels)),
         default_parameter=Parameter(
-            negative_iterable=(), show_default=lambda value: value if value or _is_number(value) else None
+            negative_iterable=(),
+            show_default=lambda value: None if isinstance(value, bool) or value in (None, (), "") else value,
         ),
     )
     groups: dict[str, App] = {}
     for verb in VERBS:
         first, _, second = verb.name.partition(" ")
-        panel = Group(verb.panel, sort_key=panels.index(verb.panel))
+        panel = _derive.group(verb.panel, panels.index(verb.panel))
         if first not in groups:
-            groups[first] = App(name=first, group=panel)
+            groups[first] = App(name=first, group=panel, group_commands="Commands")
             whole.command(groups[first])
         if second:
             groups[first].command(_derive.command(verb), name=second)
         else:
             groups[first].help = _derive.help_of(verb.function)
             groups[first].default(_derive.command(verb))
-    whole.default(_first)
+    whole.register_install_completion_command(help="Install completion for this shell.")
     return whole
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _first() -> None:
-    """What `rbtc` alone prints."""
-    _console.out.print(_console.styled(FIRST))
 
 
 def knows(words: Sequence[str]) -> bool:
     """Whether the words name a verb of the table."""
     names = {verb.name for verb in VERBS}
-    return " ".join(words[:2]) in names or (bool(words) and words[0] in names)
+    return not words or " ".join(words[:2]) in names or words[0] in names
 
 
 def launch(words: list[str]) -> int:
     """Runs what the words say; its exit code. Raises WrongWords, and UserError of the verb."""
-    ours, theirs = _cut(words)
+    if not words:
+        _console.out.print(_console.styled(FIRST))
+        return 0
+    at = words.index("--") if "--" in words else len(words)
     try:
-        given = app()(ours, print_error=False, exit_on_error=False, console=_console.out)
+        given = app()(words[:at], print_error=False, exit_on_error=False, console=_console.out)
     except CycloptsError as error:
         chain = " ".join(("rbtc", *(error.command_chain or ())))
-        said = " ".join(str(error).split())
+        said, _, others = " ".join(str(error).split()).partition(" Available commands: ")
+        if others and "Did you mean" not in said:
+            said += f" Commands: {others}"
         raise WrongWords(f"{said} (see {chain} --help)") from None
     if not isinstance(given, Given):  # help or version, which cyclopts has printed
         return 0
-    if theirs:
+    if theirs := tuple(words[at + 1 :]):  # another program's
         if given.verb.behind_dashes is None:
             raise WrongWords(f"rbtc {given.verb.name} takes no words behind --")
         given.values[given.verb.behind_dashes] = theirs
     return run(given)
 
 
-def _cut(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Our words, and those behind `--`, which are another program's."""
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], tuple(words[at + 1 :])
-
-
 def run(given: Given) -> int:
     """Calls the verb and shows its result; the exit code."""
     for note in given.notes:
         _console.note(note)
-    around = given.verb.around or _working
-    with around(given.verb, given.values) as further:
+    around, taken = given.verb.around or _working, inspect.signature(given.verb.function).parameters
+    with around(given.verb, given.values) as offered:
+        further = {name: one for name, one in offered.items() if name in taken}
         result = given.verb.function(**given.values, **further)
     if given.as_json:
         made = getattr(result, "json", None)
@@ -107,15 +101,13 @@ def run(given: Given) -> int:
 
 @contextmanager
 def _working(verb: Verb, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A spinner while the verb works; yields those of the console's functions that it takes."""
+    """A spinner while the verb works, if it tells of its progress; yields what the console offers a verb."""
     taken = inspect.signature(verb.function).parameters
-    defaults = {name: one.default for name, one in taken.items()}
-    kept = verb.kept.format_map(defaults | values)
+    kept = verb.kept.format_map({name: one.default for name, one in taken.items()} | values)
     offered = {"say": _console.note, "ask": _console.ask}
     if "progress" not in taken:
         with _console.keeping(kept):
-            yield {name: offered[name] for name in offered if name in taken}
+            yield offered
         return
     with _console.status(verb.doing or verb.name, kept) as tell:
-        offered["progress"] = tell
-        yield {name: offered[name] for name in offered if name in taken}
+        yield offered | {"progress": tell}

@@ -1,4 +1,4 @@
-"""`rbtc export`, `import`, `serve-command`: runs for other harnesses, and from them."""
+"""`rbtc export`, `import`: runs for other harnesses, and from them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,22 +11,6 @@ from ._words import one_of
 
 if TYPE_CHECKING:
     pass
-
-
-def serve_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A name or Hub id of the models' table.")],
-    weights: Annotated[
-        str | None, typer.Option(help="Folder or Hub id; needed where the table names none.")
-    ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
-) -> None:
-    """Print the `vllm serve` line for one of the paper's models.
-
-    Example: rbtc serve-command Qwen3-8B
-    """
-    from ..eval.models import serve_command as line
-
-    _console.echo(line(model, weights=weights, port=port))
 
 
 def export(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from robustbench_tc.api.live import build_live
 
 from robustbench_tc import api
-from robustbench_tc.api.live import build_live
 from robustbench_tc.eval import agent_server, inputs
 from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.logs import opened
@@ -171,8 +171,8 @@ def test_wrong_words_for_live_are_one_line(live: Path, tmp_path: Path) -> None:
 
 def test_nothing_of_ours_imports_inspect_ai() -> None:
     code = (
-        "import sys, robustbench_tc.cli as c, robustbench_tc.api, robustbench_tc.eval.adapters.logs; "
-        "c._app(); print([m for m in sys.modules if m.startswith(('inspect_ai', 'lm_eval'))])"
+        "import sys, robustbench_tc.cli._launch as c, robustbench_tc.api, robustbench_tc.eval.adapters.logs; "
+        "c.app(); print([m for m in sys.modules if m.startswith(('inspect_ai', 'lm_eval'))])"
     )
     done = subprocess.run(
         [program("inspect", "python"), "-c", code],

@@ -13,7 +13,7 @@ import pytest
 from robustbench_tc import api, schema
 from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.compare import Comparison
+from robustbench_tc.eval.stats.compare import Comparison
 from robustbench_tc.schema import Sample
 from tests.conftest import Done
 from tests.eval import small

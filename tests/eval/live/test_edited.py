@@ -9,10 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.api import report_live, run_live, score_live, show_episode
 from robustbench_tc.eval.live import inputs, record
-from robustbench_tc.eval.live.after import score_live, show_episode
-from robustbench_tc.eval.live.evaluate import run_live
-from robustbench_tc.eval.report.live import report_live
 from robustbench_tc.schema import (
     At,
     Episode,
@@ -87,7 +85,7 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
 ) -> None:
     data = purses.write(tmp_path / "data", _pair())
     run_live(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    assert rbtc("live", "score", tmp_path / "run", "--world", WORLD).code == 0
+    assert rbtc("live", "score", tmp_path / "run", "--worlds", WORLD).code == 0
     out = tmp_path / "out"
     run = tmp_path / "run"
     for words in (
@@ -96,13 +94,10 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
         ("report", run, "--out", out),
         ("compare", run, run),
         ("failures", run),
-        ("validate", run),
-        ("audit", "predictions", run, "--dataset", data),
-        ("audit", "predictions", run / "scores.parquet", "--dataset", data),
-        ("audit", "predictions", run / "episodes.parquet", "--dataset", data),
+        ("audit", run / "scores.parquet", "--dataset", data),
+        ("audit", run / "episodes.parquet", "--dataset", data),
     ):
         assert "rbtc live summary" in rbtc(*words).refusal
-    assert "rbtc audit" in rbtc("validate", data).refusal
     assert (
         "rbtc live run"
         in rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out).refusal

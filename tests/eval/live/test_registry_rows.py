@@ -104,7 +104,7 @@ def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Calla
     taken = next(
         one for one in made["episodes"] if one["scores"]["success"] is False and one["fault"] is None
     )
-    shown = rbtc("live", "show", run, taken["id"], "--world", purses.FILE)
+    shown = rbtc("show", run, taken["id"], "--worlds", purses.FILE)
     assert shown.code == 0 and "this tool is not available" in shown.out
     for mart in ("live_recovery", "live_side_effects"):
         by_type = {row["type_code"]: row for row in query(mart, Inputs(runs=[str(run)])).to_pylist()}

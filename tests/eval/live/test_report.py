@@ -41,7 +41,7 @@ def test_a_run_that_is_not_scored_is_refused_in_a_line(run: Path, tmp_path: Path
 
 def test_the_page_shows_what_the_scores_say(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     scores = score_live(run, worlds=[str(purses.FILE)])
-    done = rbtc("live", "report", run, "--out", tmp_path / "out", "--world", purses.FILE)
+    done = rbtc("live", "report", run, "--out", tmp_path / "out", "--worlds", purses.FILE)
     assert done.code == 0, done.err
     html = (tmp_path / "out" / "live.html").read_text()
     made = schema.loads((tmp_path / "out" / "live.json").read_bytes())

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.api import run_live, score_live, show_episode
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs, record, run
-from robustbench_tc.eval.live.after import score_live, show_episode
-from robustbench_tc.eval.live.evaluate import run_live
 from robustbench_tc.eval.live.show import differences
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 
@@ -44,7 +43,7 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
     changed = {one.path: one.after for one in clean.turns[0].replies[0].calls[0].changes}
     assert changed["/coins"] == 5
     refuses(
-        "no repeat 3: its last is 0",
+        "no episode of repeat 3",
         show_episode,
         tmp_path / "run",
         "purse_1::clean",
@@ -219,7 +218,7 @@ def test_a_request_that_is_too_long_ends_its_episode_and_is_not_asked_again(
 def test_a_dead_endpoint_is_one_line_and_the_run_goes_on_later(
     dataset: Path, tmp_path: Path, rbtc: Any
 ) -> None:
-    words = ["--world", WORLD, "--out", tmp_path / "run", "--mode", "fc", "--max-retries", "0"]
+    words = ["--worlds", WORLD, "--out", tmp_path / "run", "--mode", "fc", "--max-retries", "0"]
     dead: Done = rbtc(
         "live", "run", dataset, "--model", "tiny", "--base-url", "http://127.0.0.1:9/v1", *words
     )

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc import schema
+from robustbench_tc.api import run_live
 from robustbench_tc.eval.live import record
-from robustbench_tc.eval.live.evaluate import run_live
 from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.statistics import synthetic
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.compare import LEVEL, compare_outcomes
 from robustbench_tc.eval.stats.breakdown import Breakdown, gains
+from robustbench_tc.eval.stats.compare import LEVEL, compare_outcomes
 from robustbench_tc.eval.stats.runs import Outcomes
 from robustbench_tc.eval.stats.summary import Summary, summarise
 

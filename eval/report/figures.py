@@ -1,0 +1,427 @@
+"""Figures as SVG, drawn by hand so that they follow the reader's colour scheme: `figures.css` colours their
+classes in light and dark. Every figure in a page has its numbers in a table beside it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from robustbench_tc.eval.report.labels import Box, beside
+from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.io import numbers
+
+ROW = 22
+"""Height of a row in pixels."""
+
+NAME = 30
+"""Characters of a name beside a grid: a longer one is shortened, its tip has it whole."""
+
+CODE = 24
+"""Characters of a type's code in a figure."""
+
+LINE = 15
+"""Least distance of two names beside the ends of their lines."""
+
+
+def style() -> Markup:
+    """The style sheet of all figures."""
+    return Markup(files("robustbench_tc.eval.report").joinpath("figures.css").read_text("utf-8"))
+
+
+# --- elements -----------------------------------------------------------------------------------------
+
+
+def element(name: str, *inside: str, **attributes: str | float | None) -> Markup:
+    """An element; text and attributes are escaped. `_class` is `class`, `text_anchor` is `text-anchor`."""
+    said = "".join(
+        f' {key.strip("_").replace("_", "-")}="{escape(_short(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{said}>{''.join(map(escape, inside))}</{name}>")
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{round(value, 1):g}"
+
+
+def _svg(
+    width: float,
+    height: float,
+    parts: Iterable[str],
+    label: str | None = None,
+    kind: str | None = None,
+) -> Markup:
+    """`label` says what is to be seen; a figure without one only repeats what stands beside it."""
+    said = {"aria_hidden": "true"} if label is None else {"role": "img", "aria_label": label}
+    box = f"0 0 {width:.0f} {height:.0f}"
+    return element("svg", *parts, _class=kind, viewBox=box, width=width, height=height, **said)
+
+
+def _text(x: float, y: float, text: str, kind: str | None = None, anchor: str | None = None) -> Markup:
+    return element("text", text, x=x, y=y, _class=kind, text_anchor=anchor)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, _class=kind)
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str, **more: str | float) -> Markup:
+    return element("rect", x=x, y=y, width=width, height=height, _class=kind, **more)
+
+
+def _with_tip(tip: str, *parts: str, kind: str | None = None) -> Markup:
+    return element("g", element("title", tip), *parts, _class=kind)
+
+
+def _shorten(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _said(found: Interval) -> str:
+    return f"{numbers.number(found.value)} {numbers.interval(found)}, n {found.n}"
+
+
+# --- rows of names ------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """A name with values under some columns, or None where there is no value."""
+
+    name: str
+    values: Mapping[str, Interval | None]
+
+
+def heatmap(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]], label: str) -> Markup:
+    """Shares as coloured cells. `groups`: heading → column → its name."""
+
+    def cell(found: Interval) -> Cell:
+        # Three classes, because the text's colour has to change at another value in dark than in light.
+        side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
+        return Cell(f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found))
+
+    cells = [
+        (row.name, {at: None if found is None else cell(found) for at, found in row.values.items()})
+        for row in rows
+    ]
+    return _grid(cells, groups, label)
+
+
+class Shift(NamedTuple):
+    """A loss (positive) or a gain, and whether a test tells it from none."""
+
+    value: float
+    significant: bool | None
+    """None: nothing was tested."""
+    tip: str
+
+
+def shifts(
+    rows: Sequence[tuple[str, Mapping[str, Shift | None]]],
+    groups: Mapping[str, Mapping[str, str]],
+    label: str,
+    reach: float,
+) -> Markup:
+    """Losses and gains as coloured cells, in points; `reach`: the shift of the strongest colour.
+
+    Significant ones have a border and a bold number, so that nothing hangs on colour alone.
+    """
+
+    def cell(found: Shift) -> Cell:
+        side = "loss" if found.value > 0 else "win"
+        kind = "sure" if found.significant else None
+        colour = f"{side} {_step(min(abs(found.value) / reach, 1.0))}"
+        word = {True: "significant", False: "not significant", None: "not tested"}[found.significant]
+        return Cell(
+            numbers.typeset(numbers.number(100 * found.value, 0)), colour, kind, f"{found.tip}, {word}"
+        )
+
+    cells = [
+        (name, {at: None if found is None else cell(found) for at, found in values.items()})
+        for name, values in rows
+    ]
+    return _grid(cells, groups, label)
+
+
+class Cell(NamedTuple):
+    """A cell of a grid."""
+
+    text: str
+    colour: str
+    kind: str | None
+    tip: str
+
+
+def _step(share: float) -> str:
+    """The class of a share from 0 to 1, in twentieths: a page allows no style of single elements."""
+    return f"s{round(20 * share)}"
+
+
+def _grid(
+    rows: Sequence[tuple[str, Mapping[str, Cell | None]]], groups: Mapping[str, Mapping[str, str]], label: str
+) -> Markup:
+    longest = max((len(said) for said, _ in rows), default=0)
+    left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 146, 8
+    x = left
+    parts: list[Markup] = []
+    columns: list[tuple[str, str, float]] = []
+    for heading, names in groups.items():
+        parts.append(_text(x + width * len(names) / 2, 12, heading, "axis", "middle"))
+        for column, name in names.items():
+            turned = f"translate({x + width / 2 + 4:g} {head - 6}) rotate(-55)"
+            parts.append(element("text", _shorten(column, CODE - 2), transform=turned, _class="axis"))
+            columns.append((column, name, x))
+            x += width
+        x += gap
+    for at, (said, cells) in enumerate(rows):
+        y = head + at * ROW
+        parts.append(_with_tip(said, _text(left - 8, y + 15, _shorten(said, NAME), "name", "end")))
+        for column, name, start in columns:
+            cell, box = cells.get(column), (start, y, width - 2, ROW - 2)
+            if cell is None:
+                parts.append(_with_tip(f"{said}, {name}: no value", _rect(*box, "gap")))
+                continue
+            inside = _text(start + width / 2 - 1, y + 14.5, cell.text, anchor="middle")
+            tip = f"{said}, {name}: {cell.tip}"
+            parts.append(_with_tip(tip, _rect(*box, cell.colour, rx=2), inside, kind=cell.kind))
+    return _svg(x + 62, head + ROW * len(rows) + 2, parts, label, "heatmap")
+
+
+class Effect(NamedTuple):
+    """A line of a forest plot; one without a value is a heading."""
+
+    name: str
+    found: Interval | None
+    significant: bool = False
+
+
+def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
+    """Values with their intervals about a line at 0; significant ones filled, the others hollow."""
+    left, width, top = 12 + 7.2 * CODE, 164, 18
+    height = top + ROW * len(effects)
+
+    def x(at: float) -> float:
+        return left + width * min(max(axis.share(at), 0.0), 1.0)
+
+    parts = [_line(x(at), top, x(at), height, "grid") for at in axis.ticks]
+    parts += [_text(x(at), 11, said, "axis", "middle") for at, said in axis.ticks.items()]
+    parts.append(_line(x(0), top, x(0), height, "base"))
+    for at, (name, found, significant) in enumerate(effects):
+        y = top + at * ROW + ROW / 2
+        if found is None:
+            parts.append(_text(0, y + 4, name, "heading"))
+            continue
+        kind = "dot sure" if significant else "dot unsure"
+        tip = f"{name}: {_said(found)}, {'significant' if significant else 'not significant'}"
+        reach = _line(x(found.low), y, x(found.high), y, "whisker")
+        dot = element("circle", cx=x(found.value), cy=y, r=4, _class=kind)
+        parts.append(_text(left - 8, y + 4, _shorten(name, CODE), "name", "end"))
+        parts.append(_with_tip(tip, reach, dot))
+        value = numbers.typeset(numbers.signed(100 * found.value, 1))
+        parts.append(_text(left + width + 50, y + 4, value, "number", "end"))
+    return _svg(left + width + 54, height + 2, parts, label)
+
+
+def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
+    """A bar from no drop to this one, and its interval. It fills its place: the rows of a table that share an
+    axis are one chart, whose numbers stand beside it."""
+
+    def x(at: float) -> str:
+        return f"{100 * at:.2f}%"
+
+    zero = axis.share(0)
+    start, end = sorted((zero, axis.share(found.value)))
+    bar = element("rect", x=x(start), y="26%", width=x(end - start), height="48%", _class=f"drop {kind}")
+    low, high = (x(axis.share(one)) for one in (found.low, found.high))
+    whisker = element("line", x1=low, x2=high, y1="50%", y2="50%", _class="whisker")
+    base = element("line", x1=x(zero), x2=x(zero), y1="0", y2="100%", _class="base")
+    return element("svg", bar, whisker, base, width="100%", height="100%", aria_hidden="true")
+
+
+def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:
+    """A bar per name, from 0 to 1, with its interval."""
+    longest = max((len(name) for name, _ in values), default=0)
+    left, width, height = 12 + 6.7 * min(max(longest, 8), NAME), 180, ROW * len(values)
+    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
+    for at, (name, found) in enumerate(values):
+        y = at * ROW
+        parts.append(_text(left - 6, y + 15, _shorten(name, NAME), "name", "end"))
+        if found is None:
+            parts.append(_text(left + 4, y + 15, "gap", "axis"))
+            continue
+        bar = _rect(left, y + 4, width * found.value, ROW - 8, "bar")
+        ends, middle = (left + width * found.low, left + width * found.high), y + ROW / 2
+        parts.append(_with_tip(f"{name}: {_said(found)}", bar))
+        parts.append(_line(ends[0], middle, ends[1], middle, "whisker"))
+        parts.append(_text(left + width + 6, y + 15, numbers.number(found.value), "number"))
+    parts.append(_line(left, 0, left, height, "base"))
+    return _svg(left + width + 44, height + 1, parts, label)
+
+
+class Stack(NamedTuple):
+    """Counts of a whole, drawn one after another."""
+
+    name: str
+    counts: Mapping[str, int]
+    """Class of a part → how many."""
+    total: int
+    note: str
+
+
+def stacks(rows: Sequence[Stack], label: str) -> Markup:
+    """A bar per name, whose full width is the row's total; the note stands at its end."""
+    longest = max((len(row.name) for row in rows), default=0)
+    left, width, height = 12 + 6.7 * min(longest, CODE), 300, ROW * len(rows)
+    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
+    for at, row in enumerate(rows):
+        y, x = at * ROW, float(left)
+        parts.append(_text(left - 6, y + 15, _shorten(row.name, CODE), "name", "end"))
+        for kind, count in row.counts.items():
+            if count:
+                size = width * count / row.total
+                tip = f"{row.name}, {kind.replace('_', ' ')}: {count} of {row.total}"
+                parts.append(_with_tip(tip, _rect(x, y + 4, size, ROW - 8, f"part {kind}")))
+                x += size
+        parts.append(_text(x + 6, y + 15, row.note, "number"))
+    parts.append(_line(left, 0, left, height, "base"))
+    return _svg(left + width + 90, height + 1, parts, label)
+
+
+# --- beside a number, in a table ------------------------------------------------------------------------
+
+
+def shares(counts: Mapping[str, int], width: int = 240, height: int = 18) -> Markup:
+    """Counts as one bar; the class of a part is its name."""
+    total, x, parts = sum(counts.values()) or 1, 0.0, []
+    for kind, count in counts.items():
+        size = width * count / total if total else 0.0
+        parts.append(_rect(x, 0, max(size - 1, 0.5), height, f"part {kind}"))
+        x += size
+    return _svg(width, height, parts, kind="shares")
+
+
+# --- two axes -----------------------------------------------------------------------------------------
+
+
+class Axis(NamedTuple):
+    """One direction of a chart."""
+
+    low: float
+    high: float
+    ticks: Mapping[float, str]
+    log: bool = False
+    name: str = ""
+
+    def share(self, value: float) -> float:
+        """Where a value lies, from 0 at the low end to 1 at the high end."""
+        low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
+        return (at - low) / (high - low) if high > low else 0.5
+
+
+class Dot(NamedTuple):
+    """A point of a chart."""
+
+    x: float
+    y: float
+    kind: str
+    tip: str = ""
+    name: str = ""
+    """Stands beside it where there is room."""
+
+
+class Path(NamedTuple):
+    """A line of a chart; its name stands at its end."""
+
+    points: Sequence[tuple[float, float]]
+    kind: str
+    name: str = ""
+
+
+def chart(
+    x: Axis,
+    y: Axis,
+    dots: Iterable[Dot],
+    paths: Iterable[Path],
+    label: str,
+    *,
+    size: tuple[int, int],
+    right: int = 16,
+    kind: str | None = None,
+) -> Markup:
+    """Points and lines between two axes. `right`: room for the names of lines."""
+    (width, height), left, top, bottom = size, 52, 12, 34 + (20 if x.name else 0)
+
+    def at(across: float, up: float) -> tuple[float, float]:
+        inside = width - left - right, height - top - bottom
+        return left + inside[0] * x.share(across), top + inside[1] * (1 - y.share(up))
+
+    parts = []
+    for value, said in y.ticks.items():
+        _, level = at(x.low, value)
+        parts.append(_line(left, level, width - right, level, "grid"))
+        parts.append(_text(left - 8, level + 4, said, "axis", "end"))
+    for value, said in x.ticks.items():
+        parts.append(_text(at(value, y.low)[0], height - bottom + 20, said, "axis", "middle"))
+    if x.name:
+        parts.append(_text((left + width - right) / 2, height - 8, x.name, "axis", "middle"))
+    if y.name:
+        turned = f"translate(12 {height / 2:g}) rotate(-90)"
+        parts.append(element("g", _text(0, 0, y.name, "axis", "middle"), transform=turned))
+    ends = []
+    for path in paths:
+        places = [at(*point) for point in path.points]
+        drawn = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+        parts.append(element("polyline", points=drawn, _class=f"path {path.kind}"))
+        if path.name:
+            ends.append((places[-1][1], path))
+    below = 0.0
+    for level, path in sorted(ends):
+        below = max(level + 4, below + LINE)
+        parts.append(_text(width - right + 8, below, path.name, f"name {path.kind}"))
+    shown = [(dot, at(dot.x, dot.y)) for dot in dots]
+    parts += [_dot(dot, *place) for dot, place in shown]
+    parts += _names(shown, (left, top - 8, width - 4, height - bottom))
+    return _svg(width, height, parts, label, kind)
+
+
+def _dot(dot: Dot, x: float, y: float) -> Markup:
+    # Written out, as `element` would: a page of plots has a thousand of them.
+    tip = escape(dot.tip)
+    inside = f"<title>{tip}</title>" if tip else ""
+    kind = f"dot {escape(dot.kind)}"
+    return Markup(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="4" class="{kind}">{inside}</circle>')
+
+
+def _names(dots: Sequence[tuple[Dot, tuple[float, float]]], box: Box) -> list[Markup]:
+    """The names of dots, each on the side where it covers no named dot and no other name."""
+    named = [(place, _shorten(dot.name, NAME)) for dot, place in dots if dot.name]
+    found = beside([place for place, _ in named], [6.3 * len(name) for _, name in named], box)
+    return [
+        _text(spot.x, spot.y, name, "name beside", spot.anchor)
+        for spot, (_, name) in zip(found, named, strict=True)
+        if spot is not None
+    ]
+
+
+def ticks(low: float, high: float) -> dict[float, str]:
+    """Two to six round values between two numbers."""
+    step = _step_between(low, high)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return {value: f"{value:g}" for value in (round(i * step, 6) for i in range(first, last + 1))}
+
+
+def _step_between(low: float, high: float) -> float:
+    step: float = 10 ** math.floor(math.log10((high - low) / 2))
+    while (high - low) / step > 5:
+        step *= 2
+    return step
+
+
+def alone(figure: Markup) -> str:
+    """A figure as a file of its own, with its style."""
+    opening, inside = str(figure).split(">", 1)
+    named = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return f"{named}>{element('style', style())}{inside}\n"

@@ -1,0 +1,235 @@
+"""Single predictions of a run: which are wrong, why, and what was asked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval import defend, prompts, reasons, record as run_record, verdicts
+from robustbench_tc.eval.defend.base import Defence
+from robustbench_tc.eval.record import Session
+from robustbench_tc.eval.row_view import one_of, split
+from robustbench_tc.eval.wanted import unmet
+from robustbench_tc.io import parquet
+from robustbench_tc.io.not_live import refuse_no_run, refuse_run
+from robustbench_tc.schema import ERROR_MODES, Call, Prediction, Sample, Verdict, dumps, record
+from robustbench_tc.shown import Part, Table
+
+from .breakdown import READ_WITH_CARE
+
+REASONS = {
+    "no_call": "there is no call to judge",
+    "call_count": "the number of calls is not the golden one",
+    "wrong_name": "another tool is called than the golden one",
+    "missing_parameter": "a golden parameter is missing",
+    "unexpected_parameter": "a parameter is there that the golden call has not",
+    "wrong_type": "a value has the wrong type",
+    "wrong_value": "a value is not an accepted one",
+    "no_match": "one of several golden calls has no partner",
+    "unexpected_call": "called a tool where no call is right",
+    "unparsable": "broke off, said nothing or began a call that cannot be read, where no call is right",
+    "no_question": "neither called a tool nor asked, where asking is right",
+    "unknown_tool": "the golden tool is not in the registry",
+    "rejected": "the server refused the tool list",
+    "agent_error": "the agent raised, hung or returned no reply",
+    "too_long": "the server refused the length",
+}
+"""Reason codes of the scorers as sentences."""
+
+
+def said(verdict: Verdict, row: Sample | None = None) -> str:
+    """Why it is wrong. `row`: what was asked, of which own tools' arguments say what they wanted."""
+    reason = REASONS.get(verdict.reason or "", verdict.reason or "")
+    lacks = None if row is None else unmet(verdict, row)
+    return reason if lacks is None else f"{reason}: {lacks}"
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One prediction and, if an answer was had, its verdict."""
+
+    prediction: Prediction
+    verdict: Verdict | None
+
+    @property
+    def word(self) -> str:
+        """`right`, `wrong` or `none`."""
+        return "none" if self.verdict is None else "right" if self.verdict.correct else "wrong"
+
+    @property
+    def why(self) -> str:
+        """One sentence."""
+        if self.verdict is None:
+            return f"no verdict: no answer was had ({self.prediction.error or 'unknown error'})"
+        if self.verdict.correct:
+            return "correct"
+        return f"{said(self.verdict) or 'wrong'} ({self.verdict.error_mode})"
+
+
+def read(run: Path) -> list[Judged]:
+    """Every prediction of a scored run. Raises UserError."""
+    refuse_run(run)
+    path = run / "scores.parquet"
+    if not path.is_file():
+        refuse_no_run(run)
+        raise UserError(f"{run} has no scores.parquet: run `rbtc score {run}` first")
+    out = []
+    for row in parquet.read_rows([path]):
+        verdict = None
+        if row["status"] != "request_error" and row["correct"] is not None:
+            verdict = record(row | {"calls": row["calls"] or "[]", "flags": row["flags"] or []}, Verdict)
+        out.append(Judged(record(row, Prediction), verdict))
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a run was asked, as far as its folder and its dataset are there."""
+
+    rows: Mapping[str, Sample]
+    """By id; empty where there is no dataset."""
+    problem: str = ""
+    """Why there is none."""
+    other_words: str | None = None
+    """The version of the words in which prompt mode asked, where this package does not hold them."""
+    chain: Sequence[Defence] = ()
+    """What stood between the rows and the model."""
+    session: Session | None = None
+    """The last one."""
+
+
+def asked(run: Path, dataset: str | None = None) -> Asked:
+    """From the run's record and its dataset, which lies where it lay then, or at `dataset`."""
+    try:
+        folder = run_record.open_run(run)
+    except UserError as error:  # the verdicts alone are enough
+        return Asked(rows={}, problem=str(error))
+    rows: Mapping[str, Sample] = {}
+    problem = ""
+    try:
+        rows = verdicts.dataset_of(folder, dataset).by_id
+    except UserError as error:
+        problem = str(error)
+    settings, sessions = folder.record.settings, folder.record.sessions
+    return Asked(
+        rows=rows,
+        problem=problem,
+        other_words=None
+        if settings.mode != "prompt" or settings.prompt_version == prompts.prompt_version()
+        else settings.prompt_version,
+        chain=defend.parse(settings.defend),
+        session=sessions[-1] if sessions else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failures:
+    """The wrong answers of a run, or its replies with a flag."""
+
+    run: str
+    found: Sequence[Judged]
+    limit: int
+    """So many are shown."""
+    flag: str | None
+    asked: Asked
+    reasons: Sequence[str]
+    """Why requests failed, over the whole run: failed requests have no verdict and are not listed."""
+
+    def json(self) -> Sequence[Judged]:
+        """Predictions with their verdicts."""
+        return self.found[: self.limit]
+
+    def shown(self) -> Iterator[Part]:
+        """Gold and answer side by side."""
+        columns = ("id", "error mode", "gold", "answer", "why")
+        yield Table(columns, [self._cells(row) for row in self.json()], folded=columns)
+        if self.asked.problem:
+            yield f"no gold calls: {self.asked.problem}"
+        first = f", the first {self.limit} shown (--limit)" if len(self.found) > self.limit else ""
+        kind = "wrong answers" if self.flag is None else "replies"
+        yield f"{len(self.found)} {kind}{first}; rbtc show {self.run} ID shows one whole"
+        yield from self.reasons
+
+    def _cells(self, row: Judged) -> tuple[str, ...]:
+        one, verdict, sample = row.prediction, row.verdict, self.asked.rows.get(row.prediction.id)
+        assert verdict is not None  # `failures` lists no other
+        gold = "" if sample is None else " or ".join(map(calls_of, sample.golden_answers))
+        answer = calls_of(verdict.calls) if verdict.calls else reply_of(one)
+        mode = verdict.error_mode or "right"
+        return one.id, mode, beginning(gold, 160), beginning(answer, 160), said(verdict, sample)
+
+
+def failures(
+    run: Path,
+    *,
+    type_code: str | None = None,
+    error_mode: str | None = None,
+    sources: Sequence[str] = (),
+    flag: str | None = None,
+    limit: int = 50,
+) -> Failures:
+    """The wrong answers of a run, filtered; with `flag`, right ones that carry it too.
+
+    Raises UserError with near misses for names that do not occur.
+    """
+    rows = read(run)
+    if flag is not None:
+        known = {*READ_WITH_CARE, *(f for row in rows if row.verdict for f in row.verdict.flags)}
+        if flag not in known:
+            raise unknown("flag", flag, known)
+    if type_code is not None:
+        type_code = taxonomy.find_in(
+            {row.prediction.type_code for row in rows}, type_code, "type of this run"
+        )
+    if error_mode is not None and error_mode not in ERROR_MODES:
+        raise unknown("error mode", error_mode, ERROR_MODES)
+    found_sources = {row.prediction.source for row in rows}
+    for source in sources:
+        if source not in found_sources:
+            raise unknown("source of this run", source, found_sources)
+    found = [
+        row
+        for row in rows
+        if row.verdict is not None
+        and (not row.verdict.correct if flag is None else flag in row.verdict.flags)
+        and type_code in (None, row.prediction.type_code)
+        and error_mode in (None, row.verdict.error_mode)
+        and (not sources or row.prediction.source in sources)
+    ]
+    of_run = asked(run)
+    why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), of_run.session)
+    return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=why)
+
+
+def find(run: Path, wanted: str) -> list[Judged]:
+    """The predictions that `wanted` means: an id, a clean_id, or a unique prefix of one, all repeats.
+
+    Raises UserError where nothing or several samples fit.
+    """
+    rows = read(run)
+    clean_id, code = split(wanted)
+    clean_id = one_of(clean_id, (row.prediction.clean_id for row in rows), run)
+    rows = [row for row in rows if row.prediction.clean_id == clean_id]
+    if code:
+        there = {row.prediction.type_code for row in rows}
+        code = taxonomy.find_in(there, code, f"type of {clean_id} in {run}")
+        rows = [row for row in rows if row.prediction.type_code == code]
+    return sorted(rows, key=lambda row: row.prediction.repeat)
+
+
+def beginning(text: str, length: int = 90) -> str:
+    """The first characters of a text, on one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def reply_of(one: Prediction) -> str:
+    """What the model said: its text, else its native calls; of an agent that failed the error."""
+    return one.raw_output or (dumps(one.tool_calls) if one.tool_calls else one.error or "")
+
+
+def calls_of(answer: Sequence[Call]) -> str:
+    """Calls as people read them."""
+    return "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer) or "no call"

@@ -1,0 +1,294 @@
+"""The first screen of a scored run, as `rbtc summary`, `score`, `eval` and `quickstart` print it; with `full`
+every warning and table below it."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import PurePath
+from unicodedata import east_asian_width
+
+from robustbench_tc import shown, taxonomy
+from robustbench_tc.eval.parse import READER_VERSION
+from robustbench_tc.eval.record import RunFolder
+from robustbench_tc.io.numbers import NONE, counted, counts, number, p_value
+from robustbench_tc.safe_text import safe
+from robustbench_tc.shown import Line, Part
+
+from . import blind, levels, stages
+from .evidence import Evidence
+from .intervals import Interval
+from .overview import Overview, overview
+from .packs import Cell, Table
+from .runs import Subset, read
+
+WIDTH = 100
+"""Characters of a line of the first screen."""
+
+TYPES = 5
+"""Types that the first screen of a run without a row of any component lists, the largest drops first."""
+
+VALUES = ("accuracy", "Δ (paper's)", "Δ matched", "keeps", "p (Holm)", "")
+"""Columns that the full tables of lines and of types share."""
+
+WRONG = "wrong answers"
+"""The one column whose cells may be folded."""
+
+LONG = 36
+"""Characters of a model's name; of a path above which the next steps name it RUN, to fit their line whole."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a scored run says."""
+
+    folder: RunFolder
+    overview: Overview
+    full: bool = False
+    """Whether every warning and table is shown too."""
+
+    def json(self) -> Overview:
+        """The values alone."""
+        return self.overview
+
+    def shown(self) -> Iterator[Part]:
+        """At most 16 lines of at most WIDTH characters; with `full` everything behind them."""
+        if note := reader_note(self.folder):
+            yield Line(note, aside=True)
+        yield from _first(self.folder, self.overview)
+        if self.full:
+            yield from _rest(self.overview)
+
+
+def screen(
+    folder: RunFolder, *, subset: Subset = "all", allow_missing: bool = False, full: bool = False
+) -> Screen:
+    """The screen of a scored run. Raises UserError where answers are missing, unless that is allowed."""
+    record = folder.record
+    made = overview(
+        read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
+    )
+    return Screen(folder, made, full)
+
+
+def reader_note(folder: RunFolder) -> str:
+    """A line where the verdicts rest on another version of the reader than this package's; else empty."""
+    made_by = folder.record.reader or "1"
+    if not folder.scores_path.is_file() or made_by == READER_VERSION:
+        return ""
+    return (
+        f"the verdicts of {folder.path} were made by version {made_by} of the reader, this is version "
+        f"{READER_VERSION} (docs/calls.md): `rbtc score {folder.path}` makes them again"
+    )
+
+
+def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
+    """The run, the answer, its table, what to read and do."""
+    record, answer, settings = folder.record, made.answer, folder.record.settings
+    name = PurePath(record.dataset).name
+    if record.dataset_version:
+        name += f" {record.dataset_version}"
+    name += f" ({settings.fingerprint[:8]})"
+    who = (_cut(settings.model, LONG), settings.mode, *settings.defend, name)
+    size = [counted(made.samples, "sample"), counted(made.rows, "row")]
+    if settings.repeat > 1:
+        size.append(f"{settings.repeat} repeats")
+    size.append(f"{made.missing:,} missing" if made.missing > 0 else "all answered")
+    if made.subset != "all":
+        size.append(f"subset {made.subset}")
+    asked = f" · {', '.join(size)}"
+    yield _cut(" · ".join(who), WIDTH - len(asked)) + asked
+    yield ""
+    yield _cut(answer.sentence)
+    yield ""
+    yield f"{'accuracy':>22}   drop, 95 % interval     keeps"
+    accuracies = {name: line.accuracy for name, line in made.lines.items() if line.n}
+    if not accuracies.keys() & made.components.keys():
+        ranked = sorted(answer.types.values(), key=lambda one: (one.word != "loses", -one.drop.value))
+        accuracies |= {one.name: one.after for one in ranked[:TYPES]}
+    for name, accuracy in accuracies.items():
+        line = f"{_cut(name, 24):<13}{_percent(accuracy):>9}"
+        if found := answer.lines.get(name) or answer.types.get(name):
+            low, high = (f"{_percent(end):>4}" for end in (found.drop.low, found.drop.high))
+            span = f"[{low} to {high}]"
+            line += f"{_percent(found.drop.value):>7} {span:<16}{_keeps(found):>8}   {found.word}"
+        yield line
+    if answer.worst:
+        named = (
+            f"{_cut(taxonomy.named(code), 80)} {_percent(answer.types[code].after)}" for code in answer.worst
+        )
+        fitting = (one for one in accumulate(named, "{} · {}".format) if len(one) <= WIDTH - 7)
+        yield "worst  " + max(islice(fitting, 3), key=len)
+    if answer.delivery is not None:
+        yield answer.delivery.line
+    if answer.warnings:
+        first, *others = answer.warnings
+        more = f" (+{len(others)} more: --full)" if others else ""
+        yield f"warn   {_cut(first, WIDTH - 7 - len(more))}{more}"
+    run = shlex.quote(str(folder.path))
+    if len(run) > LONG:
+        run = "RUN"
+    failures = f"rbtc failures {run}"
+    if answer.worst:
+        failures += f" --type {answer.worst[0]}"
+    yield _cut(f"next   {failures:<43}  # what it answered")
+    yield f"       {f'rbtc report {run} --out report':<43}  # the page to send"
+
+
+def _cut(text: str, width: int = WIDTH) -> str:
+    """A text as one line of at most so many cells of a terminal."""
+    line = safe(text, keep="")
+    ends = list(accumulate(1 + (east_asian_width(one) in "WF") for one in line))
+    if not ends or ends[-1] <= width:
+        return line
+    return line[: sum(end < width for end in ends)] + "…"
+
+
+def _rest(made: Overview) -> Iterator[Part]:
+    """Every warning, why a component cannot be told, what is missing, the smallest effect seen, and
+    every table."""
+    yield from (f"warning: {one}" for one in made.answer.warnings)
+    yield from (f"{name}: {one.why}" for name, one in made.answer.lines.items() if one.why)
+    yield from (f"gap: {one}" for one in made.gaps)
+    if made.power is not None:
+        yield made.power.line
+    for table in _tables(made):
+        yield shown.Table(table.columns, _lines(table.rows), table.title, (WRONG,))
+        if table.note:
+            yield table.note
+
+
+def _lines(rows: Iterable[Iterable[Cell]]) -> Iterator[tuple[str, ...]]:
+    """Rows of cells as texts, below each value its interval."""
+    for row in rows:
+        values, spans = zip(*map(_spelled, row), strict=True)
+        yield values
+        if any(spans):
+            yield spans
+
+
+def _percent(share: float | None) -> str:
+    """`15.5`"""
+    return NONE if share is None else number(100 * share, 1)
+
+
+def _keeps(found: Evidence) -> str:
+    """The share of right answers that is kept at least: `≥ 83 %`."""
+    return NONE if found.keeps is None else f"≥ {100 * found.keeps:.0f} %"
+
+
+def _tables(made: Overview) -> Iterator[Table]:
+    answer, among, lines = made.answer, made.intervals, made.lines
+    yield Table(
+        name="lines",
+        title=f"rows: {made.subset}; below each value its 95 % interval",
+        columns=("", "right", "n", *VALUES),
+        rows=tuple(
+            (
+                name,
+                line.correct,
+                line.n,
+                among.get(name, among.get(f"accuracy_{name}")),
+                among.get(f"delta_{name}"),
+                among.get(f"delta_matched_{name}"),
+                *_evidence(answer.lines.get(name)),
+            )
+            for name, line in lines.items()
+        ),
+    )
+    yield levels.table(made.levels)
+    if made.verified:
+        yield Table(
+            name="verified",
+            title="verified: rows whose answer can be inferred; best: highest score without guessing",
+            columns=("", "n", "right", "accuracy", "best"),
+            rows=tuple(
+                (name, one.n, one.correct, one.accuracy, one.best) for name, one in made.verified.items()
+            ),
+        )
+    yield Table(
+        name="types",
+        title="by type",
+        columns=("type", "n", *VALUES, WRONG),
+        rows=tuple(_of_types(made)),
+    )
+    if made.repeated is not None:
+        r = made.repeated.repeats
+        yield Table(
+            name="repeated",
+            title=f"{r} repeats; below each value its 95 % interval",
+            columns=("", "rows", f"pass@{r}", f"pass^{r}", "variance within a row", "share"),
+            rows=tuple(
+                (name, line.rows, line.at[r], line.all[r], line.within, line.within_share)
+                for name, line in made.repeated.lines.items()
+            ),
+        )
+    yield stages.table(made.stages)
+    yield from made.packs
+    if made.needs_no_reading:
+        there = {one.type_code for one in made.types}
+        solved = (
+            f"{code} {_percent(accuracy)} by {policy}"
+            for code, (policy, accuracy) in blind.solved(made.needs_no_reading).items()
+            if code in there
+        )
+        yield Table(
+            name="blind",
+            title="request-blind baselines: how often the right tool is chosen",
+            columns=("", *lines),
+            rows=tuple((one.name, *(one.heads[name] for name in lines)) for one in made.needs_no_reading),
+            note=f"Types solved without the request: {', '.join(solved) or 'none'}.",
+        )
+    yield _replies(made)
+
+
+def _of_types(made: Overview) -> Iterator[tuple[Cell, ...]]:
+    for one in made.types:
+        row = made.type_intervals.get(one.type_code, one)
+        values = (row.accuracy, row.delta, row.delta_matched)
+        evidence = _evidence(made.answer.types.get(one.type_code))
+        yield (one.type_code, one.n, *values, *evidence, counts(one.error_modes))
+
+
+def _replies(made: Overview) -> Table:
+    among = made.intervals
+    return Table(
+        name="counts",
+        title="retention, and how replies ended and were read",
+        columns=("", "value"),
+        rows=(
+            ("retention", among.get("retention")),
+            ("retention with transition", among.get("retention_with_transition")),
+            ("ToolEyes mean partial score", made.tooleyes_score),
+            *((f"wrong answers: {mode}", n) for mode, n in made.error_modes.items()),
+            ("cut at the token limit", made.length),
+            ("content filter", made.content_filter),
+            ("too long", made.too_long),
+            ("rejected", made.rejected),
+            *((f"replies with {flag}", one.replies) for flag, one in made.reply_flags.items()),
+            *(
+                (f"{name} without calls beside a refusal", value)
+                for name, value in made.without_beside_refusal.items()
+            ),
+            *(
+                (f"right among {code} flagged {flag}", f"{cell['correct']} of {cell['n']}")
+                for flag, cells in made.flagged.items()
+                for code, cell in cells.items()
+            ),
+        ),
+        note="`rbtc failures RUN --flag` shows replies by flag (docs/calls.md).",
+    )
+
+
+def _evidence(found: Evidence | None) -> tuple[str, str, str]:
+    """The last three of VALUES."""
+    return ("", "", "") if found is None else (_keeps(found), p_value(found.p_holm), found.word)
+
+
+def _spelled(cell: Cell) -> tuple[str, str]:
+    """A cell in percent, and its interval or ""."""
+    if isinstance(cell, Interval):
+        return _percent(cell.value), f"[{_percent(cell.low)} to {_percent(cell.high)}]"
+    if cell is None or isinstance(cell, float):
+        return _percent(cell), ""
+    return str(cell), ""

@@ -60,7 +60,7 @@ def test_heavy_packages_wait_for_their_use() -> None:
 
 
 def test_no_body_of_a_function_of_the_product_is_over_80_lines() -> None:
-    """A verb's signature declares its options, and is long. The other bound, complexity 20, is ruff's C901."""
+    """A verb's signature, which declares its options, is longer. Complexity 20 is ruff's C901."""
     folders = (*ROOMS, "src", "scripts")
     long = [
         f"{path.relative_to(ROOT)}: {node.name}"

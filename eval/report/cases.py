@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import plain, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.builders import plain
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run

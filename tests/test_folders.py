@@ -137,8 +137,9 @@ OUTPUTS: dict[str, list[Output]] = {
     "data amend release": [Output("data amend {out} --withdraw --reason because")],
     "data fetch --sources": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
     "lint --save": [Output("lint --save {out} -- {python} {mcp} plain")],
-    "proxy llm --journal": [
-        Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
+    "proxy --journal": [
+        Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
+        Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
     ],
     "proxy run --journal": [
         Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
@@ -147,9 +148,6 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(
             "proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {new} --out {out}"
         )
-    ],
-    "proxy mcp --journal": [
-        Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
     "leaderboard init place": [Output("leaderboard init {out} {release}")],
     "leaderboard submit --to": [
@@ -185,7 +183,7 @@ audit --training, audit --benchmark, audit --sources, audit --dataset, audit --r
 train check --model-dir, train check data, data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy llm --plan, proxy mcp --plan, proxy summary journal,
+gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
 build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """

@@ -141,6 +141,7 @@ COMMAND = Option(
     "starts it once for each row.",
     panel=MODEL_PANEL,
     typed=str | None,
+    dashed=True,
 )
 CONCURRENCY = Option(
     help="Requests under way, per address; programs at once; or the largest batch.", panel=COST, at_least=1
@@ -270,6 +271,7 @@ TYPES = Option(
     panel=ROWS,
     read=taxonomy.split,
 )
+UPSTREAM = Option(help="Base URL of the model's server, up to /v1.", dashed=True)
 WORLDS = Option(
     help="orders, calendar, bfcl, or the Python file of a world of your own; comma-separated, repeatable.",
     read=listed,

@@ -158,8 +158,6 @@ def _command(app: "typer.Typer") -> "Command":
 def _app() -> "typer.Typer":
     import typer
 
-    from . import proxy
-
     app = typer.Typer(
         name="rbtc",
         no_args_is_help=True,
@@ -177,7 +175,6 @@ def _app() -> "typer.Typer":
 
     app.callback()(options)
     groups = (
-        ("Evaluate", "proxy", proxy.app),
     )  # fmt: skip
     for panel, name, group in groups:
         app.add_typer(group, name=name, rich_help_panel=panel)

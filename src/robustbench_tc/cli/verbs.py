@@ -16,6 +16,7 @@ from ..api.listing import (
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
 from ..api.playing import report_live, run_live, score_live, summary_live
+from ..api.proxy import proxy, proxy_run, summarise_journal
 from ..api.releasing import amend, publish, release
 from ..api.reporting import failures, report, summary
 from ..api.scoring import score, sql
@@ -92,6 +93,23 @@ EVALUATE = (
         doing="scoring",
         kept="what it was given was not touched, nor earlier scores; score again",
     ),
+    Verb(
+        name="proxy",
+        function=proxy,
+        panel="Evaluate",
+        as_json=False,
+        behind_dashes="server",
+        kept="the door is closed; its journal is {journal}",
+    ),
+    Verb(
+        name="proxy run",
+        function=proxy_run,
+        panel="Evaluate",
+        doing="running the program",
+        as_json=False,
+        kept="{journal} is whole, run the same command again",
+    ),
+    Verb(name="proxy explain", function=summarise_journal, panel="Evaluate"),
     Verb(
         name="live run",
         function=run_live,

@@ -14,13 +14,13 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders import errata as applied
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import errata, manifest, parquet
 from robustbench_tc.io.errata import Erratum
-from robustbench_tc.release.amend import Amended
+from robustbench_tc.release.amend import Amended, amend
 from robustbench_tc.release.diff import configs_of
 from robustbench_tc.schema import Call, Sample, dumps, record
 
@@ -75,7 +75,7 @@ def wrong(clean: tuple[Sample, ...]) -> Sample:
 @pytest.fixture(scope="module")
 def amended(release: Path, wrong: Sample, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Amended]:
     out = tmp_path_factory.mktemp("amended") / "robustbench-tc"
-    done = api.amend(
+    done = amend(
         release,
         out,
         clean_id=wrong.clean_id,
@@ -145,7 +145,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     assert "its data differ from that by a minor step" in card
 
     # a second erratum of the same sample comes after the first
-    again = api.amend(
+    again = amend(
         tmp_path / "v2",
         tmp_path / "third",
         clean_id=wrong.clean_id,
@@ -170,7 +170,7 @@ def test_without_sources_the_releases_own_clean_rows_serve(
     released(copy, tmp_path / "v1")
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "none"))
     monkeypatch.setattr(fetch, "resolve_root", _nowhere)
-    done = api.amend(
+    done = amend(
         tmp_path / "v1",
         tmp_path / "v2",
         clean_id=wrong.clean_id,

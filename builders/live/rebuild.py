@@ -7,8 +7,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.live import KINDS, TASKS, LiveRow
-from robustbench_tc.schema import record
+from robustbench_tc.schema import KINDS, TASKS, LiveRow, record
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import WorldType
 

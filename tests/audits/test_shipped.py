@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api.building import build_training
 from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
@@ -119,7 +118,7 @@ def training(made: Made, shared: Path) -> Path:
     sources = shared / "sources"
 
     def make(place: Path) -> None:
-        build_training(place / "toolrl-dr", rlla=sources, sources=sources)
+        api.build_training(place / "toolrl-dr", rlla=sources, sources=sources)
 
     return made("training", BUILDERS, make) / "toolrl-dr"
 
@@ -183,7 +182,7 @@ def test_where_nothing_was_compared_nothing_is_released(
     shared: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     folder, sources = tmp_path / "toolrl-dr", shared / "sources"
-    build_training(folder, rlla=sources, seed=3, configs=("retry",), sources=sources)
+    api.build_training(folder, rlla=sources, seed=3, configs=("retry",), sources=sources)
     benchmark = tmp_path / "robustbench-tc"
     api.build(benchmark, profile="bundled", types=["CD"])
     done = rbtc("audit", folder, "--benchmark", benchmark)

@@ -24,7 +24,7 @@ from robustbench_tc.column_types import ColumnTypes, arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders, marker, parquet
+from robustbench_tc.io import folders, parquet
 from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.schema import Sample
 
@@ -36,6 +36,7 @@ from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
+from .marked import finished
 from .perturb import REGISTRY, Text, refuse_answer
 from .perturb.base import Taken
 from .perturb.mixed import DESIGN
@@ -161,7 +162,6 @@ def build(
     card: Callable[[BuildReport], str],
     accept: Accept | None = None,
     taken: Taken | None = None,
-    check: bool = True,
     force: bool = False,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
@@ -172,8 +172,8 @@ def build(
     """Writes the release folder `out` and returns its report. All or nothing: see `folders.atomic_dir`.
 
     `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
-    with translated values. With `check`, every row
-    passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
+    with translated values. Every row passes its own type's
+    invariants or the build ends. `pool`: samples that are read, and amended, already.
     `beside`: files of the build's own that lie beside its configs, by name.
     """
     with (
@@ -187,7 +187,7 @@ def build(
         )
         tally = Tally()
         checksums: dict[str, str] = {}
-        for code, tables in _configs(plan, spec, check, tally):
+        for code, tables in _configs(plan, spec, tally):
             progress(f"writing {code}")
             write_config(tables, folder, code, columns_of(code), checksums)
         if spec.profile == OWN_CASES:
@@ -212,20 +212,13 @@ def build(
             generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
             pins=() if spec.profile in ("bundled", OWN_CASES) else pins().rows(but=LIVE_SOURCE),
-            pyarrow=pa.__version__,
         )
-        beside = beside or {}
-        for name, content in beside.items():
+        for name, content in (beside or {}).items():
             (folder / name).write_bytes(content)
         generations.write(folder / generations.NAME, recordings)
         if spec.errata:
             write_errata(folder / ERRATA, spec.errata)
-        (folder / "build_report.md").write_text(report.markdown())
-        (folder / "README.md").write_text(card(report))
-        # The marker comes last: it names every file that lies in the folder now.
-        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-        (folder / marker.BUILD).write_bytes(report.json())
-    return report
+        return finished(folder, report, card)
 
 
 def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
@@ -245,9 +238,7 @@ def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
     )
 
 
-def _configs(
-    plan: Plan, spec: BuildSpec, check: bool, tally: Tally
-) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+def _configs(plan: Plan, spec: BuildSpec, tally: Tally) -> Iterator[tuple[str, Iterator[pa.Table]]]:
     """Every sample config with its rows as tables, in order; rows and skips are counted on their way."""
     context = plan.context()
     parts = [
@@ -259,7 +250,7 @@ def _configs(
     def work(part: tuple[str, int]) -> pa.Table:
         code, start = part
         samples = slice(start, start + PART_SAMPLES)
-        return _part(code, plan.samples[samples], plan.rows(code, context, samples), check)
+        return _part(code, plan.samples[samples], plan.rows(code, context, samples))
 
     def counted(table: pa.Table) -> pa.Table:
         tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
@@ -270,7 +261,7 @@ def _configs(
         yield code, (counted(table) for _, table in group)
 
 
-def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], check: bool) -> pa.Table:
+def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip]) -> pa.Table:
     """The rows of one type for some samples, with their tally as note; every row passes its type's check."""
     tally = Tally()
     made: list[Sample] = []
@@ -278,7 +269,7 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], che
         tally.add(row)
         if isinstance(row, Skip):
             continue
-        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
+        if code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
     table = parquet.table(schema.columns(made, Sample), arrow_schema(schema.sample_columns()))

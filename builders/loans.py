@@ -51,7 +51,7 @@ def _loan(
         codes = [unit.code for unit in REGISTRY.values() if name in unit.borrows]
         raise UserError(
             f"{', '.join(codes)}: made with records of the sources beyond the clean rows: "
-            "run `rbtc sources fetch`, or name a folder with --sources"
+            "run `rbtc data fetch`, or name a folder with --sources"
         )
     if name == POOL:
         return read(root, "full", accept).samples

@@ -3,23 +3,25 @@
 import difflib
 import statistics as stats
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
 
 from robustbench_tc import sources
-from robustbench_tc.io import marker, templates
+from robustbench_tc.io import templates
 from robustbench_tc.schema import Sample, content_hash
+from robustbench_tc.shown import Part, Table
 
 from .counts import add, merge
+from .marked import Report
 from .plan import Skip
 
 
-class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
+class BuildReport(Report, frozen=True, kw_only=True):
     """`build_report.json`, the marker of the build (`io.marker`)."""
 
     kind: Literal["robustbench-tc"] = "robustbench-tc"
-    report_version: int = marker.BUILD_VERSION
     fingerprint: str
     """`schema.fingerprint` of the rows: a build has no version, that is its release's."""
     profile: str
@@ -45,16 +47,30 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Source → reason → records left out."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
-    pyarrow: str = ""
-    """Version of the library that wrote the Parquet files: another one writes other bytes."""
-    files: dict[str, str] = {}
-    """Every other file of the build → sha256; filled in when they are written."""
-    own_sha256: str = ""
-    """Filled in by `json`."""
 
-    def json(self) -> bytes:
-        """The bytes of `build_report.json`, sealed with their own sha256."""
-        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
+    def shown(self) -> Iterator[Part]:
+        """Rows per type and source, and why others are not there."""
+        names = self._sources()
+        rows = (
+            (code, *(str(found.get(one, 0)) for one in names), str(sum(found.values())))
+            for code, found in self.rows.items()
+        )
+        yield Table(("type", *names, "rows"), rows, f"profile {self.profile}, seed {self.seed}")
+        left_out: Counter[str] = Counter()
+        for by_reason in self.known_issues.values():
+            left_out.update(by_reason)
+        skips = Counter(skip.reason for skip in self.skipped)
+        for what, found, place in (
+            ("records left out", left_out, "known_issues"),
+            ("skipped pairs", skips, "build_report.json"),
+        ):
+            if found:
+                reasons = ", ".join(f"{reason} {n}" for reason, n in found.items())
+                yield f"{what}: {reasons} (each one in {place})"
+
+    def _sources(self) -> list[str]:
+        """Those with rows, in the order of every table."""
+        return [s for s in sources.in_tables() if any(s in by_source for by_source in self.rows.values())]
 
     @property
     def total(self) -> int:
@@ -67,9 +83,7 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
         environment.filters["inline"] = _inline
         return environment.get_template("build_report.md.j2").render(
             report=self,
-            sources=[
-                s for s in sources.in_tables() if any(s in by_source for by_source in self.rows.values())
-            ],
+            sources=self._sources(),
             skipped=Counter((skip.type_code, skip.source, skip.reason) for skip in self.skipped),
         )
 

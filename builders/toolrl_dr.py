@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.io import folders, marker
+from robustbench_tc.errors import UserError, need_extra, unknown
+from robustbench_tc.io import folders
 
 from . import generations
 from .build import select_types
 from .generations import Recording
 from .generators.base import Generator
+from .marked import finished
 from .perturb.swapped import SWAPPED
 from .sources import rlla
 from .toolrl_configs import CONFIGS, ConfigWriter
@@ -104,7 +104,7 @@ class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
         if not 0 <= self.retry_probability <= 1:
             raise UserError(f"--retry-probability {self.retry_probability}: give a number from 0 to 1")
         if not 1 <= self.copies <= 16:
-            raise UserError(f"--repeat {self.copies}: give 1 to 16 copies, there are 16 types")
+            raise UserError(f"--copies {self.copies}: give 1 to 16 copies, there are 16 types")
         if self.counterbalance and (twice := [c for c in self.codes() if c in SWAPS]):
             raise UserError(f"--counterbalance makes the rows of {twice[0]} itself: leave it out of --types")
         if self.counterbalance and SWAPPED.keys().isdisjoint(self.codes()):
@@ -167,12 +167,7 @@ def build(
         scratch.unlink()
         report = _report(spec, source.form, sources, checks, leak_note, maker, writer, rows, used)
         generations.write(folder / generations.NAME, used.values())
-        (folder / "build_report.md").write_text(report.markdown())
-        (folder / "README.md").write_text(card(report))
-        # The marker comes last: it names every file that lies in the folder now.
-        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-        (folder / marker.BUILD).write_bytes(report.json())
-    return report
+        return finished(folder, report, card)
 
 
 def _report(
@@ -220,5 +215,21 @@ def _report(
         },
         leak_check=leak_note,
         generators={code: generator.statistics() for code, generator in used.items()},
-        pyarrow=pa.__version__,
+    )
+
+
+def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
+    """Counts a prompt's tokens as the rollout will: chat template, generation prompt included."""
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise need_extra("transformers", "train") from None
+    if not folder.is_dir():
+        raise UserError(f"no tokenizer folder {folder}: --tokenizer takes the model's folder")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder} holds no tokenizer: {str(error).splitlines()[0]}") from None
+    return lambda turns: len(
+        tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
     )

@@ -1,7 +1,7 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -14,6 +14,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
+from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, dataset_label
 
 from . import growth, inputs, predictions
@@ -112,21 +113,22 @@ def score(
     *,
     dataset: str | Path | None = None,
     workers: Workers = SERIAL,
-    progress: Callable[[str], None] = lambda line: None,
+    say: Tell = silent,
+    progress: Tell = silent,
 ) -> RunFolder:
     """Turns the predictions of a run folder into verdicts (`scores.parquet`); the model is not asked.
 
-    `dataset`: where the run's dataset lies now, if it was moved. `progress` gets a line for every file that
-    was damaged and is made again. Raises UserError for a folder that is not a run, a file that was changed
+    `dataset`: where the run's dataset lies now, if it was moved. `say` gets a line for every file that was
+    damaged and is made again. Raises UserError for a folder that is not a run, a file that was changed
     since, and a dataset that is not the one that was asked; the verdicts of before then stay.
     """
     folder = open_run(Path(run))
     for note in folder.make_way(folder.scores_path):
-        progress(note)
+        say(note)
     place = None if dataset is None else str(dataset)
     rows = rows_of(folder, place, workers.num_proc)
     if remade := score_file(folder, rows, workers, dataset=place):
-        progress(remade)
+        say(remade)
     return folder
 
 

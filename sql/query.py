@@ -257,16 +257,16 @@ def _asked_of(runs: Sequence[str]) -> str:
     """
     found = [msgspec.json.decode((Path(run) / "run.json").read_bytes(), type=_Asked) for run in runs]
     if len({one.settings.get("fingerprint") for one in found}) != 1:
-        raise UserError("stg_release is one dataset: name runs of one with --run, or itself with --release")
+        raise UserError("stg_release is one dataset: name runs of one with --run, or itself with --dataset")
     asked = found[0]
     try:
         folder = resolve_dataset(asked.dataset, asked.dataset_revision, patterns=_NEEDED)
     except UserError as error:
-        raise UserError(f"{error}; {runs[0]} was asked on it, name its place with --release") from None
+        raise UserError(f"{error}; {runs[0]} was asked on it, name its place with --dataset") from None
     report = folder / marker.BUILD
     said = msgspec.json.decode(report.read_bytes()).get("fingerprint") if report.is_file() else None
     if said not in (None, asked.settings.get("fingerprint")):
-        raise UserError(f"{folder} is not what {runs[0]} was asked on any more: name that with --release")
+        raise UserError(f"{folder} is not what {runs[0]} was asked on any more: name that with --dataset")
     return str(folder)
 
 

@@ -1,4 +1,4 @@
-"""`rbtc amend`: a wrong golden answer becomes an erratum, and every row of its sample follows."""
+"""`rbtc data amend`: a wrong golden answer becomes an erratum, and every row of its sample follows."""
 
 import json
 import shutil
@@ -21,6 +21,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, manifest, parquet
 from robustbench_tc.io.errata import Erratum
+from robustbench_tc.release.amend import Amended
 from robustbench_tc.release.diff import configs_of
 from robustbench_tc.schema import Call, Sample, dumps, record
 
@@ -73,9 +74,7 @@ def wrong(clean: tuple[Sample, ...]) -> Sample:
 
 
 @pytest.fixture(scope="module")
-def amended(
-    release: Path, wrong: Sample, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, api.Amended]:
+def amended(release: Path, wrong: Sample, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Amended]:
     out = tmp_path_factory.mktemp("amended") / "robustbench-tc"
     done = api.amend(
         release,
@@ -89,7 +88,7 @@ def amended(
 
 
 def test_every_row_of_the_sample_follows_and_no_other_moves(
-    release: Path, amended: tuple[Path, api.Amended], wrong: Sample
+    release: Path, amended: tuple[Path, Amended], wrong: Sample
 ) -> None:
     out, done = amended
     changed = [change for config in done.diff.configs for change in config.changed]
@@ -113,7 +112,7 @@ def _samples(folder: Path, code: str) -> list[Sample]:
 
 
 def test_the_erratum_is_a_file_of_the_build_and_a_rebuild_gives_the_same_bytes(
-    amended: tuple[Path, api.Amended], tmp_path: Path
+    amended: tuple[Path, Amended], tmp_path: Path
 ) -> None:
     out, done = amended
     assert errata.read(out / errata.NAME) == (done.erratum,)
@@ -125,7 +124,7 @@ def test_the_erratum_is_a_file_of_the_build_and_a_rebuild_gives_the_same_bytes(
 
 
 def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
-    release: Path, amended: tuple[Path, api.Amended], wrong: Sample, tmp_path: Path
+    release: Path, amended: tuple[Path, Amended], wrong: Sample, tmp_path: Path
 ) -> None:
     out, done = amended
     refuses(
@@ -192,7 +191,7 @@ def test_the_command_shows_the_diff_and_what_comes_next(
 ) -> None:
     (tmp_path / "right.json").write_text(dumps(with_one_more(wrong)))
     arguments = [
-        *("amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "right.json"),
+        *("data", "amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "right.json"),
         *("--reason", "One\nmore\tvalue."),
     ]
     done = rbtc(*arguments, "--out", tmp_path / "a")
@@ -227,7 +226,7 @@ def test_answers_that_are_none_leave_no_build(
     assert (
         said
         in rbtc(
-            *("amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "a.json"),
+            *("data", "amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "a.json"),
             *("--reason", "x", "--out", out),
         ).refusal
         and not out.exists()

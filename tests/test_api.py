@@ -125,11 +125,11 @@ def test_an_endpoint_is_evaluated_with_progress_and_gone_on_with(
         assert server.count == count
     assert [run.folder.path for run in begun] == [place / "tiny"] * 2
     assert states[0] == 0 and states[9] == 9 and sorted(states[:10]) == states[:10]
-    beside = api.compare_with_paper(place / "tiny", "o4-mini")
-    assert {line.name for line in beside} > {"CD"}
+    beside = api.compare(place / "tiny", "paper:o4-mini")
+    assert {line.name for line in beside.paper} > {"CD"}
     (place / "tiny" / "predictions.parquet").write_bytes(b"torn")
     notes: list[str] = []
-    assert api.score(place / "tiny", progress=notes.append).scores_path.is_file()
+    assert api.score(place / "tiny", say=notes.append).folder.scores_path.is_file()
     assert any("made again from the journal" in note for note in notes)
 
 

@@ -128,11 +128,11 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
         "verify releases/1.0.0/robustbench-tc",
         "eval releases/1.0.0/robustbench-tc --agent first-of-duplicates --out run",
         "report run --out report",
-        "sql heatmap --run run --format json",
-        "sql by_source --run run --format json",
+        "sql heatmap --run run --json",
+        "sql by_source --run run --json",
         "failures run --type reversed_tools",
         "audit predictions run/scores.parquet --dataset releases/1.0.0/robustbench-tc",
-        "leaderboard init results --dataset releases/1.0.0/robustbench-tc",
+        "leaderboard init results releases/1.0.0/robustbench-tc",
         "leaderboard submit run --to results --model acme/first --dry-run --json",
     )
     done = python(copy, "trial.py", *commands)

@@ -151,18 +151,21 @@ def test_the_command_names_the_step_and_the_version(
     a: Path, v1: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     b = edited(a, tmp_path / "b", "CD_AB", put("tools", "[]"))
-    assert rbtc("diff", v1, b).out.splitlines()[-1] == "minor step: B follows A as version 1.1.0 or higher"
-    assert rbtc("diff", a, b).out.splitlines()[-1] == "minor step"
+    assert (
+        rbtc("data", "diff", v1, b).out.splitlines()[-1]
+        == "minor step: B follows A as version 1.1.0 or higher"
+    )
+    assert rbtc("data", "diff", a, b).out.splitlines()[-1] == "minor step"
     gone = edited(a, tmp_path / "c", "CD_AB", EDITS["column gone"][1])
-    assert "CD_AB changes its meaning: column flags" in rbtc("diff", v1, gone).out
-    assert "major: CD_AB" in rbtc("diff", v1, gone).out.splitlines()
+    assert "CD_AB changes its meaning: column flags" in rbtc("data", "diff", v1, gone).out
+    assert "major: CD_AB" in rbtc("data", "diff", v1, gone).out.splitlines()
     import json
 
-    plain = json.loads(rbtc("diff", v1, gone, "--json").out)
+    plain = json.loads(rbtc("data", "diff", v1, gone, "--json").out)
     assert plain["step"] == "major" and plain["next_version"] == "2.0.0"
 
 
-# --- `rbtc diff`: which rows two versions disagree about, and which of it can move a score
+# --- `rbtc data diff`: which rows two versions disagree about, and which of it can move a score
 
 
 RowsEdit = Callable[[list[dict[str, Any]]], None]
@@ -314,7 +317,7 @@ def test_the_command_prints_a_table_or_json(a: Path, tmp_path: Path, rbtc: Calla
     b = edited_rows(a, tmp_path / "b", "CD_AB", lambda rows: rows[0].update(tools="[]"))
 
     def said(*arguments: object) -> str:
-        done = rbtc("diff", *arguments)
+        done = rbtc("data", "diff", *arguments)
         assert done.code == 0 and done.err == ""
         return done.out
 

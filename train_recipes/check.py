@@ -11,12 +11,14 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, need_extra, unknown
+from robustbench_tc.option import Tell, silent
+from robustbench_tc.shown import Table
 
 from . import check_loops, noisy_check
 from .compose import RECIPES, NotReady, compose, first_line
@@ -36,10 +38,37 @@ class Finding(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Readiness(NamedTuple):
+    """The findings of every check, in order."""
+
+    recipe: str
+    findings: list[Finding]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a check failed."""
+        return int(any(one.verdict == "failed" for one in self.findings))
+
+    def shown(self) -> Iterator[Table]:
+        """The findings as a table."""
+        columns = ("check", "verdict", "finding")
+        rows = [(one.what, one.verdict, one.detail) for one in self.findings]
+        yield Table(columns, rows, f"{self.recipe}: {'not ready' if self.exit_code else 'ready'}", columns)
+
+    def json(self) -> list[Finding]:
+        """The findings."""
+        return self.findings
+
+
 def readiness(
-    recipe: str, dataset: str, model: Path, config: str | None = None, overrides: Sequence[str] = ()
-) -> list[Finding]:
-    """The findings of every check, in order. Raises UserError for a wrong name and where verl is missing."""
+    recipe: str,
+    dataset: str,
+    model: Path,
+    config: str | None = None,
+    overrides: Sequence[str] = (),
+    progress: Tell = silent,
+) -> Readiness:
+    """Runs every check. Raises UserError for a wrong name and where verl is missing."""
     if recipe not in RECIPES:
         raise unknown("recipe", recipe, RECIPES)
     try:
@@ -47,21 +76,23 @@ def readiness(
     except ImportError:
         raise need_extra("verl", "train") from None
     if not model.is_dir():
-        raise UserError(f"no model folder {model}: --model takes a folder with config and tokenizer")
+        raise UserError(f"no model folder {model}: --model-dir takes a folder with config and tokenizer")
     known = RECIPES[recipe]
     shards = locate(dataset, config or known.dataset_config)
     findings: list[Finding] = []
     checks = _sft_checks if recipe == "paft" else _grpo_checks
     with _quiet():
         try:
+            progress("looking at the data")
             findings.append(_columns(shards, known.columns))
+            progress("trying config, tokenizer and reward")
             composed = compose(recipe, shards, model, overrides)
             findings.append(Finding("config", "ok", f"{known.config_name} composes on verl's {known.base}"))
             findings += checks(composed, shards, model)
         except NotReady as failure:
             what, detail = failure.args
             findings.append(Finding(what, "failed", detail))
-    return findings
+    return Readiness(recipe, findings)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from ..hygiene.rows import HYGIENE
 from ..invariants import INVARIANTS
 from ..own_tools import is_own
 from ..report import Check
-from ..rows import HANDED_IN, OF_THE_PASS
+from ..rows import OF_THE_BUILDER, OF_THE_PASS
 from ..scan import Scan
 from .gx import Expectation, Suites, frame, run
 
@@ -72,7 +72,7 @@ def rows_suite(scan: Scan) -> list[Check]:
 def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation, ...]:
     """Those of a build with these configs: an invariant for types of other packs only is none of them."""
     from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
-    from_the_units = [SUITES.holds("rows", name, protects) for name, protects in HANDED_IN.items()]
+    from_the_units = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_BUILDER.items()]
     of_the_texts = [SUITES.holds("hygiene", name, protects) for name, protects in HYGIENE.items()]
     core = {taxonomy.CLEAN, *taxonomy.codes()}
     invariants = [

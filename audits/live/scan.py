@@ -69,10 +69,10 @@ class LiveScan:
             self.tasks.add(row.clean_id)
 
 
-async def scan(folder: Folder, types: Mapping[str, WorldType], allowed: frozenset[str] | None) -> LiveScan:
+async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     """Reads and replays every row."""
     found = LiveScan()
-    by_itself, look = rows.RowChecks(), texts.LiveTexts(allowed)
+    by_itself, look = rows.RowChecks(), texts.LiveTexts()
     seed = folder.report.get("seed")
     known = _known(folder, types)
     async with Worlds() as worlds:

@@ -36,8 +36,8 @@ ORDERS = "instructions"
 class LiveTexts(Texts):
     """Looks at the texts of live rows."""
 
-    def __init__(self, allowed: frozenset[str] | None = None) -> None:
-        super().__init__(allowed)
+    def __init__(self) -> None:
+        super().__init__()
         self._columns: dict[bytes, tuple[Flagged, ...]] = {}
 
     def verdicts(self, entry: Entry) -> dict[str, Verdict]:

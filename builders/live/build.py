@@ -30,6 +30,7 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..build import write_config
+from ..marked import finished
 from ..sources.fetch import resolve_root
 from ..sources.pins import LIVE_SOURCE, pins
 from . import bfcl
@@ -145,14 +146,8 @@ def build(
             positions=tally.positions,
             skipped=tuple(_skips(made, kinds)),
             pins=tuple(row for row in pins().rows() if row["source"] == LIVE_SOURCE) if of_bfcl else (),
-            pyarrow=pa.__version__,
         )
-        (folder / "build_report.md").write_text(report.markdown())
-        (folder / "README.md").write_text(card(report))
-        # The marker comes last: it names every file that lies in the folder now.
-        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-        (folder / marker.BUILD).write_bytes(report.json())
-    return report
+        return finished(folder, report, card)
 
 
 class Prepared(NamedTuple):

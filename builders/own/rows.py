@@ -1,13 +1,13 @@
 """Cases as clean rows, one for each turn, with the gold history of the turns before it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.builders.sources import KnownIssue, Pool
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage, category
 from robustbench_tc.own.history import as_text
+from robustbench_tc.own.matchers import example
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
 
 DONE = "Done."
@@ -21,14 +21,11 @@ _WHY = {
     "not_buildable": "This case was proposed, and it cannot be built as it stands.",
 }
 
-Example: TypeAlias = Callable[[Json, Json], Json]
-"""A value that what is expected accepts, by the parameter's schema (`own.matchers.example`)."""
 
-
-def pool(cases: CaseFile, example: Example) -> Pool:
+def pool(cases: CaseFile) -> Pool:
     """The clean rows of all cases, in their order. Raises UserError naming the case and its line."""
     tools = tuple(one.tool for one in cases.tools)
-    samples = tuple(row for case in cases.cases for row in rows(case, tools, example))
+    samples = tuple(row for case in cases.cases for row in rows(case, tools))
     # Proposed cases that make no rows have their reason alone, as what they say is not looked at.
     issues = tuple(
         KnownIssue(
@@ -44,7 +41,7 @@ def pool(cases: CaseFile, example: Example) -> Pool:
     return Pool(samples, issues)
 
 
-def rows(case: Case, tools: tuple[Tool, ...], example: Example) -> Iterator[Sample]:
+def rows(case: Case, tools: tuple[Tool, ...]) -> Iterator[Sample]:
     """One row a turn."""
     history: list[Message] = []
     for number, turn in enumerate(case.turns, 1):
@@ -63,7 +60,7 @@ def rows(case: Case, tools: tuple[Tool, ...], example: Example) -> Iterator[Samp
             output_format=sources.get(sources.OWN).output_format,
             gold_tool_index=first.places[0] if first.places else None,
         )
-        history += _gold_history(first, turn, tools, example)
+        history += _gold_history(first, turn, tools)
 
 
 def clean_id(case: Case, number: int) -> str:
@@ -124,13 +121,11 @@ def _of_chat(call: Json) -> Call:
     return Call(str(function["name"]), found)
 
 
-def _gold_history(
-    answer: Answer, turn: CaseTurn, tools: Sequence[Tool], example: Example
-) -> Iterator[Message]:
+def _gold_history(answer: Answer, turn: CaseTurn, tools: Sequence[Tool]) -> Iterator[Message]:
     """What a right agent leaves of a turn: its calls, a result for each, and a closing word."""
     if answer.calls:
         places = zip(answer.calls, answer.places, strict=True)
-        yield Message("assistant", as_text([_made(call, tools[at], example) for call, at in places]))
+        yield Message("assistant", as_text([_made(call, tools[at]) for call, at in places]))
         used: dict[str, int] = {}
         for call in answer.calls:
             yield Message("tool", result(turn.results, call.name, used.get(call.name, 0)))
@@ -138,7 +133,7 @@ def _gold_history(
     yield Message("assistant", ASKED if answer.kind == "ask" else DONE)
 
 
-def _made(call: Call, tool: Tool, example: Example) -> Call:
+def _made(call: Call, tool: Tool) -> Call:
     return Call(
         call.name,
         {key: example(expected, tool.properties.get(key, {})) for key, expected in call.parameters.items()},

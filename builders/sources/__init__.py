@@ -65,7 +65,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
     if profile not in get_args(Profile):
         raise unknown("profile", profile, get_args(Profile))
     if not root.is_dir():
-        raise UserError(f"no sources folder at {root}: run `rbtc sources fetch`, or name one with --sources")
+        raise UserError(f"no sources folder at {root}: run `rbtc data fetch`, or name one with --sources")
     samples: list[Sample] = []
     issues: list[KnownIssue] = []
     places: dict[str, tuple[str, str]] = {}

@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,6 +23,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import locked
 from robustbench_tc.io.folders import is_more_than
 from robustbench_tc.llm.address import Address, parse_address
+from robustbench_tc.option import Tell, silent
+from robustbench_tc.shown import Line, Part
 
 from .pins import Pin, Pins, pins
 
@@ -30,9 +32,6 @@ __all__ = ["BASE_URL", "Fetched", "Verification", "default_root", "fetch", "pins
 
 BASE_URL = "https://raw.githubusercontent.com"
 """Where `BASE/owner/name/commit/path` is the raw file."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with (path, bytes so far, bytes of the file) while a file is downloaded."""
 
 _CHUNK = 1 << 16
 _RETRIES = 5
@@ -45,16 +44,39 @@ _BUSY = (408, 429)
 class Fetched(msgspec.Struct, frozen=True):
     """What a fetch did: paths that were downloaded and paths that were right already."""
 
+    root: Path
     downloaded: tuple[str, ...]
     present: tuple[str, ...]
+
+    def shown(self) -> Iterator[str]:
+        """How many there are now."""
+        yield (
+            f"{self.root}: {len(self.downloaded)} files downloaded, {len(self.present)} were there already; "
+            "all checksums right"
+        )
 
 
 class Verification(msgspec.Struct, frozen=True):
     """What a check of a sources folder found."""
 
+    root: Path
     checked: int
     bad: tuple[tuple[str, str], ...]
     """(path, problem), in the pins' order."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a file is not as pinned."""
+        return int(bool(self.bad))
+
+    def shown(self) -> Iterator[Part]:
+        """Every file that is not as pinned, and how many there are."""
+        yield from (f"{path}: {problem}" for path, problem in self.bad)
+        if self.bad:
+            text = f"{len(self.bad)} of {self.checked} files in {self.root} are not as pinned"
+            yield Line(text, aside=True)
+        else:
+            yield f"{self.root}: {self.checked} files, all as pinned"
 
 
 class _Failed(Exception):
@@ -74,7 +96,7 @@ def resolve_root(sources: Path | None = None) -> Path:
     """The folder to read: `sources`, else `default_root()`. Raises UserError when it is absent."""
     root = default_root() if sources is None else sources
     if not root.is_dir():
-        raise UserError(f"no sources folder at {root}: run `rbtc sources fetch`, or pass --sources DIR")
+        raise UserError(f"no sources folder at {root}: run `rbtc data fetch`, or pass --sources DIR")
     return root
 
 
@@ -82,7 +104,7 @@ def verify(root: Path, *, only: Collection[str] | None = None) -> Verification:
     """Checks presence, size and sha256 of every pinned file under `root` (of the sources `only`)."""
     chosen = _chosen(pins(), only)
     found = ((pin.path, pin.problem(root / pin.path)) for pin in chosen)
-    return Verification(len(chosen), tuple((path, problem) for path, problem in found if problem))
+    return Verification(root, len(chosen), tuple((path, problem) for path, problem in found if problem))
 
 
 def fetch(
@@ -90,7 +112,7 @@ def fetch(
     *,
     base_url: str = BASE_URL,
     only: Collection[str] | None = None,
-    progress: Progress | None = None,
+    progress: Tell = silent,
     pinned: Pins | None = None,
     backoff_s: float = 0.5,
     discard_changes: bool = False,
@@ -101,7 +123,7 @@ def fetch(
     to 16 times. Files that are right are not asked for. A file in the place of a pinned one is replaced with
     `discard_changes` only; a folder of something else is refused.
     """
-    address = parse_address(base_url, "--base-url")
+    address = parse_address(base_url, "--mirror")
     known = pinned or pins()
     chosen = _chosen(known, only)
     needed = [pin for pin in chosen if pin.problem(root / pin.path) is not None]
@@ -120,7 +142,7 @@ def fetch(
         except OSError as error:
             raise UserError(f"cannot write to {error.filename or root}: {error.strerror or error}") from None
     downloaded = tuple(pin.path for pin in needed)
-    return Fetched(downloaded, tuple(pin.path for pin in chosen if pin.path not in downloaded))
+    return Fetched(root, downloaded, tuple(pin.path for pin in chosen if pin.path not in downloaded))
 
 
 def _refuse_foreign(root: Path, known: Pins) -> None:
@@ -130,7 +152,7 @@ def _refuse_foreign(root: Path, known: Pins) -> None:
     paths = [pin.path for pin in known.files]
     ours = (*paths, *(f"{path}.partial" for path in paths))
     if root.is_dir() and is_more_than(root) and not any((root / path).is_file() for path in ours):
-        raise UserError(f"{root} holds other files and none of upstream's: choose a new folder with --out")
+        raise UserError(f"{root} holds other files and none of upstream's: name a new one with --sources")
 
 
 def _refuse_changed(path: Path, discard_changes: bool) -> None:
@@ -148,7 +170,7 @@ def _chosen(known: Pins, only: Collection[str] | None) -> tuple[Pin, ...]:
     return tuple(pin for source in only for pin in known.of(source))
 
 
-def _download(at: Address, path: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
+def _download(at: Address, path: Path, pin: Pin, progress: Tell, backoff_s: float) -> None:
     """One file into place. Raises UserError, and then leaves a `.partial` only if it is worth resuming."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)
@@ -167,7 +189,7 @@ def _download(at: Address, path: Path, pin: Pin, progress: Progress | None, back
     partial.replace(path)
 
 
-def _complete(at: Address, partial: Path, pin: Pin, progress: Progress | None, backoff_s: float) -> None:
+def _complete(at: Address, partial: Path, pin: Pin, progress: Tell, backoff_s: float) -> None:
     """Asks until `partial` has the pinned size. Raises UserError after attempts that bring no new byte."""
     failures, most = 0, _size(partial)
     while _size(partial) < pin.bytes:
@@ -178,12 +200,12 @@ def _complete(at: Address, partial: Path, pin: Pin, progress: Progress | None, b
             most = max(most, _size(partial))
             if failures >= _RETRIES:
                 raise UserError(
-                    f"{pin.path}: {reason} ({at.url}); run `rbtc sources fetch` again to resume"
+                    f"{pin.path}: {reason} ({at.url}); run `rbtc data fetch` again to resume"
                 ) from None
             time.sleep(backoff_s * 2 ** min(failures - 1, 4))
 
 
-def _attempt(at: Address, partial: Path, pin: Pin, progress: Progress | None) -> None:
+def _attempt(at: Address, partial: Path, pin: Pin, progress: Tell) -> None:
     """One request, from where `partial` ends. Raises _Failed when asking again makes sense."""
     start = _size(partial)
     headers = {"User-Agent": "robustbench-tc", "Accept-Encoding": "identity"}
@@ -201,8 +223,7 @@ def _attempt(at: Address, partial: Path, pin: Pin, progress: Progress | None) ->
                 while done <= pin.bytes and (chunk := reply.read(min(_CHUNK, pin.bytes + 1 - done))):
                     file.write(chunk)
                     done += len(chunk)
-                    if progress is not None:
-                        progress(pin.path, min(done, pin.bytes), pin.bytes)
+                    progress(f"{pin.path}: {done / 1e6:.1f} of {pin.bytes / 1e6:.1f} MB")
     except urllib.error.HTTPError as error:
         if error.code == 416:
             partial.unlink()

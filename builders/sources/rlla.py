@@ -89,7 +89,7 @@ def find_files(folder: Path) -> RllaFiles:
     else:
         raise UserError(
             f"no train.parquet, rlla_rl.json or rlla_sft.json under {folder}: "
-            "`rbtc sources fetch` brings ToolRL's files, --rlla names their folder"
+            "`rbtc data fetch` brings ToolRL's files, --rlla names their folder"
         )
     if files.validation is None:
         raise UserError(f"no test.parquet under {folder}: the validation split is ToolRL's test file")

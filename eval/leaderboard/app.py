@@ -51,7 +51,7 @@ FIELDS = {
     "licence": ("Licence", "SPDX id, such as apache-2.0."),
     "card": ("Model card", "Its https address."),
     "price": ("Price", "IN,OUT: US dollars per million prompt and completion tokens."),
-    "agent": ("Agent", "What stood around the model."),
+    "scaffold": ("Agent", "What stood around the model."),
     "defences": ("Its defences", ""),
     "contact": ("Contact", "Whom to ask."),
     "note": ("Note", "A line for the model's page."),

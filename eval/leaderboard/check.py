@@ -5,15 +5,17 @@ by the next one. What is wrong with one run or pull request costs no other its e
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NoReturn
 
 import msgspec
 
 from robustbench_tc.compute.parallel import Workers, map_ordered
 from robustbench_tc.errors import UserError
+from robustbench_tc.shown import Line, Part
 
 from . import entries, pulls
-from .checker import CHECKER, ENTRY, encode
+from .checker import CHECKER, ENTRY, encode, table
 from .datasets import Datasets
 from .entry import Digest, Entry, Refused
 from .place import Folder, Pull, open_place, run_path
@@ -36,6 +38,21 @@ class Report(msgspec.Struct, kw_only=True):
     entries: int = 0
     """That there are now."""
 
+    @property
+    def exit_code(self) -> int:
+        """1: a maintainer has to look at something."""
+        return int(bool(self.problems))
+
+    def shown(self) -> Iterator[Part]:
+        """What was done, in turn."""
+        for number, found in self.pulls.items():
+            told = f"refused: {found}" if isinstance(found, str) else table(found)
+            yield Line(f"pull request {number}: {told}")
+        yield from (f"new: {entry.run}" for entry in self.new)
+        yield from (f"refused: {run}: {why}" for run, why in self.refused.items())
+        yield from (f"to look at: {problem}" for problem in self.problems)
+        yield f"entries: {self.entries}"
+
 
 class Checker:
     """Checks one repository, and remembers which merges it believes."""
@@ -48,12 +65,16 @@ class Checker:
         jobs: int = 1,
         said: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._place, self._dataset, self._jobs, self._said = open_place(place), dataset, jobs, said
+        self._place, self._dataset, self._jobs, self.said = open_place(place), dataset, jobs, said
         self._brought: dict[int, tuple[str, Pull]] = {}
         """Merged pull request → the run that it brought as it had been checked."""
 
     def check(self, pr: int | None = None, everything: bool = False) -> Report:
-        """As the function below."""
+        """Answers every open pull request, or `pr` alone, and writes the entries that runs on main lack.
+
+        `everything`: those of all runs are made again. Raises UserError where the repository cannot be read
+        or written.
+        """
         place, report = self._place, Report()
         if isinstance(place, Folder):
             if pr is not None:
@@ -128,7 +149,7 @@ class Checker:
         for run, (entry, why) in zip(
             wanted, map_ordered(scored, wanted, Workers(num_proc=self._jobs)), strict=True
         ):
-            self._said(run)
+            self.said(run)
             before = known.pop(run, None)
             if why:
                 report.refused[run] = why
@@ -150,32 +171,12 @@ class Checker:
             place.commit(new, f"Entries: {len(report.new)} new", head=main)
 
 
-def check(
-    place: str,
-    *,
-    pr: int | None = None,
-    everything: bool = False,
-    dataset: str | None = None,
-    jobs: int = 1,
-    said: Callable[[str], None] = lambda line: None,
-) -> Report:
-    """Answers every open pull request, or `pr` alone, and writes the entries that runs on main lack.
-
-    `everything`: those of all runs are made again. `dataset`: instead of the one in status.yaml. `jobs`:
-    processes. Raises UserError where the repository cannot be read or written.
-    """
-    return Checker(place, dataset=dataset, jobs=jobs, said=said).check(pr, everything)
-
-
-def watch(
-    place: str, seconds: float, *, jobs: int = 1, said: Callable[[str], None] = lambda line: None
-) -> None:
+def watching(checker: Checker, seconds: float, pr: int | None = None, everything: bool = False) -> NoReturn:
     """Checks again and again, until it is interrupted. What fails is said, and tried again."""
-    checker = Checker(place, jobs=jobs, said=said)
     while True:
         try:
-            report = checker.check()
-            said(f"{report.entries:,} entries, {len(report.new):,} new")
+            report = checker.check(pr, everything)
+            checker.said(f"{report.entries:,} entries, {len(report.new):,} new")
         except UserError as error:
-            said(str(error))
+            checker.said(str(error))
         time.sleep(seconds)

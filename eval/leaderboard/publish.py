@@ -9,12 +9,23 @@ from robustbench_tc import schema
 from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import record as live_record
-from robustbench_tc.eval.record import open_run
+from robustbench_tc.eval.live.record import LiveRecord
+from robustbench_tc.eval.record import RunRecord, open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.live import Episode
 
 from . import checker, reading
+
+
+def model_of(run: Path) -> str:
+    """The model that the record of a run names. Raises UserError."""
+    return _opened(run).settings.model
+
+
+def _opened(run: Path) -> RunRecord | LiveRecord:
+    is_live = (run / live_record.RECORD).is_file()
+    return (live_record.open_run(run) if is_live else open_run(run)).record
 
 
 def publish(run: Path, into: Path) -> None:
@@ -23,10 +34,11 @@ def publish(run: Path, into: Path) -> None:
 
     Takes a live run too. Raises UserError and Refused.
     """
-    is_live = (run / live_record.RECORD).is_file()
-    found = (live_record.open_run(run) if is_live else open_run(run)).record
-    kind: type[schema.Prediction | Episode] = Episode if is_live else schema.Prediction
-    name = checker.EPISODES if is_live else checker.PREDICTIONS
+    found = _opened(run)
+    kind: type[schema.Prediction | Episode] = schema.Prediction
+    name = checker.PREDICTIONS
+    if isinstance(found, LiveRecord):
+        kind, name = Episode, checker.EPISODES
     if not (run / name).is_file():
         raise UserError(f"{run} has no {name} yet: the command of the run makes it when it is complete")
     model = found.settings.model

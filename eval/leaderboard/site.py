@@ -10,10 +10,10 @@ No page needs a request to another host, none a script to be read. The same entr
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import huggingface_hub.constants
 import msgspec
@@ -48,12 +48,18 @@ TABS = ("index.html", "live.html", "own.html")
 """Pages that are always there, each with a template of its own."""
 
 
-class Built(NamedTuple):
+class Built(msgspec.Struct, frozen=True):
     """What a build made."""
 
+    folder: str
     runs: int
     """With a page."""
     left_out: int
+
+    def shown(self) -> Iterator[str]:
+        """Where to look."""
+        left = f", {self.left_out} left out (index.html says why)" if self.left_out else ""
+        yield f"{self.runs} runs{left}: {self.folder}/index.html"
 
 
 def build(
@@ -86,7 +92,7 @@ def build(
             f"{figures.style()}\n{(of_report / 'page.css').read_text()}\n{(own / 'board.css').read_text()}",
         )
         site.write("site.js", (of_report / "page.js").read_text() + (own / "board.js").read_text())
-    return Built(sum(len(board.rows) + len(board.past) for board in found), len(left_out))
+    return Built(str(out), sum(len(board.rows) + len(board.past) for board in found), len(left_out))
 
 
 class _Site:

@@ -1,5 +1,6 @@
 """`status.yaml`: the maintainers' word, kept by editing it, each line with a public reason."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -25,6 +26,10 @@ class Vouched(Reasoned, frozen=True, kw_only=True, forbid_unknown_fields=True):
     by: str
     day: str
     """YYYY-MM-DD."""
+
+    def shown(self) -> Iterator[str]:
+        """What the run is now, and why."""
+        yield f"{self.tier}: {self.reason}"
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

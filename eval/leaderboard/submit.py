@@ -1,7 +1,7 @@
 """`rbtc leaderboard init` and `submit`: a results repository, and a run into it."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,12 +9,16 @@ import msgspec
 from msgspec.structs import replace
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.exchange import import_run
+from robustbench_tc.eval.record import Mode
 from robustbench_tc.io.folders import new_or_empty
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.io.templates import environment
+from robustbench_tc.schema import Json
+from robustbench_tc.shown import Line, Part
 
 from . import entries
-from .checker import SUBMISSION, checked, run_id
+from .checker import SUBMISSION, checked, run_id, table
 from .datasets import Datasets
 from .entry import Entry, Refused, Submission
 from .place import STATUS, Folder, Hub, open_place, run_path
@@ -32,6 +36,23 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
     again: bool = False
     """Whether it was there already."""
+    dry: bool = False
+    """Whether nothing was to be sent."""
+
+    def shown(self) -> Iterator[Part]:
+        """What would become public, where nothing was sent; the entry."""
+        for path, data in self.files.items() if self.dry else ():
+            yield f"{path}, {len(data):,} bytes"
+            if not path.endswith(".parquet"):
+                yield Line(data.decode())
+        yield Line(table(self.entry))
+        there = f"{'there already' if self.again else 'added'}: {self.url or self.entry.run}"
+        yield "nothing was sent" if self.dry else there
+
+    def json(self) -> dict[str, Json]:
+        """All but the files' bytes, of which the lengths are said; the entry as a table too."""
+        sizes = {path: len(data) for path, data in self.files.items()}
+        return msgspec.structs.asdict(self) | {"files": sizes, "table": table(self.entry)}
 
 
 def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str] = ()) -> list[str]:
@@ -79,6 +100,7 @@ def submit(
     *,
     org: str | None = None,
     by: str | None = None,
+    mode: Mode = "prompt",
     dataset: str | None = None,
     dry_run: bool = False,
     said: Callable[[str], None] = lambda line: None,
@@ -86,22 +108,28 @@ def submit(
     """Checks a run here, then opens a pull request with it; in a folder it is copied there.
 
     `org`: whose run it is, on the Hub by default the token's account. `by`: who submits it, where the token
-    is a form's. `dataset` instead of the one that status.yaml names. `dry_run` sends nothing. Repeated,
+    is a form's. `mode`: of predictions in a file, which `run` may be. `dataset` instead of the one that
+    status.yaml names. `dry_run` sends nothing. Repeated,
     it finds the open pull request, or the run that is there already. Raises UserError.
     """
     there = open_place(to)
     said("loading the dataset")
     data = Datasets.of_status(entries.read_status(there, dataset=dataset), there.folder)
     with tempfile.TemporaryDirectory() as temporary:
-        folder, day = Path(temporary), f"{datetime.now(UTC):%Y%m%d}"
+        folder, day = Path(temporary, "public"), f"{datetime.now(UTC):%Y%m%d}"
+        folder.mkdir()
         said("checking here")
         try:
+            if run.is_file():
+                made = Path(temporary, "run")
+                import_run(run, data.core, model=submission.model, mode=mode, out=made)
+                run = made
             entry = prepare(run, submission, data, org=org or there.account, day=day, into=folder)
         except Refused as error:
             raise UserError(f"{run} is not taken: {error}") from None
         files = {f"{run_path(entry.run)}/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
     title = f"Run {entry.run}"
-    done = Submitted(entry=entry, files=files)
+    done = Submitted(entry=entry, files=files, dry=dry_run)
     if dry_run:
         return done
     if any(_same(entry.run, other) for other in entries.runs(there.files())):

@@ -49,7 +49,7 @@ SAME = ("mode", "decoding", "prompt_version", "repeat", "defend")
 
 
 Rebuild = Callable[[str, int, Path], None]
-"""Builds a dataset again with another seed, into a new folder: `api.rebuilding.fresh_rows`."""
+"""Builds a dataset again with another seed, into a new folder: `audits.again.fresh_rows`."""
 
 
 def verify(
@@ -57,7 +57,7 @@ def verify(
     run: str,
     *,
     repeated: Path | None = None,
-    base_url: str | None = None,
+    base_url: str | Sequence[str] = (),
     model: str | None = None,
     work: Path | None = None,
     rebuild: Rebuild,
@@ -71,6 +71,8 @@ def verify(
     it) is asked rows that `rebuild` makes; they and the answers lie in `work`, and the same call goes on with
     it. Raises UserError where the run is not repeated, which then stays as it is.
     """
+    if (repeated is None) == (not base_url):
+        raise UserError("name the repeated run with --repeated, or an endpoint with --base-url")
     there = open_place(place)
     status, found, dropped = entries.read_entries(there)
     entry = next((one for one in found if one.run == run), None)
@@ -83,11 +85,9 @@ def verify(
         folder = entries.fetch(there, run, entries.runs(there.files())[run], Path(temporary))
         if repeated is not None:
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
-        elif base_url is not None:
+        else:
             work = work or Path(f"verify-{run.replace('/', '-')}")
             reason = _endpoint(entry, folder, data, base_url, model, work, rebuild, said)
-        else:
-            raise UserError("name a repeated run (--run) or an endpoint (--base-url)")
     vouched = Vouched(
         tier="reproduced" if repeated else "endpoint-matched",
         by=by,
@@ -114,9 +114,7 @@ def with_tier(text: bytes, status: Status, run: str, vouched: Vouched) -> bytes:
 def _check_same(entry: Entry, theirs: Any, ours: Any) -> None:
     """Raises UserError for a repetition with other settings."""
     if other := [what for what in SAME if getattr(theirs, what) != getattr(ours, what)]:
-        raise UserError(
-            f"this has another {', '.join(other)} than {entry.run}: repeat it as it was run (--run)"
-        )
+        raise UserError(f"this has another {', '.join(other)} than {entry.run}: repeat it as it was run")
 
 
 def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again: Path) -> str:
@@ -166,7 +164,7 @@ def _endpoint(
     entry: Entry,
     folder: Path,
     data: Datasets,
-    base_url: str,
+    base_url: str | Sequence[str],
     model: str | None,
     work: Path,
     rebuild: Rebuild,
@@ -176,7 +174,7 @@ def _endpoint(
     answers do not fit them. Raises UserError."""
     if entry.kind != "core":
         raise UserError(
-            f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --run"
+            f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
     settings = reading.record(folder / checker.RECORD, RunRecord).settings
     rows = next(one for one in data.rows if one.digest == entry.fingerprint)

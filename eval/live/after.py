@@ -9,14 +9,13 @@ from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..stats.live_defences import PlayedRun
 from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
 from .score import score_run
 from .show import Shown, find, shown
-from .summary import LiveScores, read_scores
+from .summary import LiveScores
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
@@ -29,19 +28,6 @@ def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, Liv
             "--dataset"
         )
     return folder, data
-
-
-def played_run(run: str | Path) -> PlayedRun:
-    """A scored live run with what it cost. Raises UserError."""
-    folder = record.open_run(Path(run))
-    settings = folder.record.settings
-    return PlayedRun(
-        path=str(run),
-        defences=settings.defend,
-        who=(settings.fingerprint, settings.model, settings.mode),
-        scores=read_scores(folder.path),
-        totals=folder.record.totals,
-    )
 
 
 def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> LiveScores:

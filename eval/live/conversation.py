@@ -184,7 +184,13 @@ class Conversation:
             requests=requests,
         )
         self.replies.append(reply)
-        results = [self._result(step) for step in own]
+        results = [
+            prompts.Result(
+                self.registry.name(self.turn, defended.Target(step.name, step.tool)),
+                self.registry.result(step.shown),
+            )
+            for step in own
+        ]
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1
@@ -194,10 +200,6 @@ class Conversation:
             self.asked = True
         else:
             self._next_turn()
-
-    def _result(self, step: Step) -> prompts.Result:
-        name = self.registry.name(self.turn, defended.Target(step.name, step.tool))
-        return prompts.Result(name, self.registry.result(step.shown))
 
     def _next_turn(self) -> None:
         self.turn, self._steps, self.asked = self.turn + 1, 0, False

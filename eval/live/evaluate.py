@@ -71,7 +71,7 @@ def actor(
     """The name of whoever acts, its backend, and its addresses; a wrong one is refused before any work."""
     if agent is None:
         if backend == "vllm":
-            raise UserError("live episodes ask a server: start vLLM with `rbtc serve-command MODEL`")
+            raise UserError("live episodes ask a server: start vLLM with `rbtc list models MODEL`")
         found = endpoints(model, base_url, None, backend, options)
         return found[0].model, found[0].provider, found
     if model is not None or base_url:

@@ -93,11 +93,11 @@ def packed(value: Json) -> str:
 
 def _rows(runs: Sequence[Run], release: str | Path | None) -> tuple[list[Sample], str]:
     """The rows that the runs were asked, samples together, and a line about those that are not there."""
-    named = str(runs[0].record.get("dataset") or "")
+    named = runs[0].record.dataset
     place = Path(release) if release is not None else Path(named)
     short = named.rstrip("/").rpartition("/")[2] or "unnamed"
     if not (release or named) or not place.is_dir():
-        return [], f"The dataset folder of these runs ({short}) is not on this machine: --release names one."
+        return [], f"The dataset folder of these runs ({short}) is not on this machine: --dataset names one."
     try:
         dataset = inputs.load(str(place))
     except (

@@ -6,7 +6,6 @@ become the lines that stand under every table.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -103,8 +102,3 @@ def solved(found: Iterable[BlindLine]) -> dict[str, tuple[str, float]]:
 
 def _place(code: str) -> tuple[int, str]:
     return (taxonomy.get(code).order if taxonomy.known(code) else 10**6), code
-
-
-def of_record(record: dict[str, Any]) -> tuple[BlindLine, ...]:
-    """The lines that a run's record holds the figures of."""
-    return lines(read(record.get("needs_no_reading", ())))

@@ -166,6 +166,6 @@ def overview(
         reply_flags=rest.flags,
         without_beside_refusal=rest.flags["call_beside_refusal"].accuracies_without(found.lines),
         gaps=gaps(outcomes),
-        needs_no_reading=blind.of_record(run.record),
+        needs_no_reading=blind.lines(blind.read(run.record.needs_no_reading)),
         unreviewed=unreviewed(run, outcomes) or msgspec.UNSET,
     )

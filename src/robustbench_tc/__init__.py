@@ -4,6 +4,7 @@ Rooms (`builders`, `audits`, `eval`, `train_recipes`, `sql`, `dataset_cards`) me
 contract that lives at this level: `schema`, `taxonomy`, `llm` and the few helpers beside them.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,8 @@ _ROOMS = ("release", "sql")
 
 
 def __getattr__(name: str) -> Any:
-    """The verbs: `robustbench_tc.evaluate` is `robustbench_tc.api.evaluate`, imported when it is asked for."""
-    from . import api
-
+    """The verbs of `robustbench_tc.api`, imported when one is asked for."""
+    api = import_module(".api", __name__)
     if name not in api.__all__ or name in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(api, name)

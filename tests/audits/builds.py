@@ -10,16 +10,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.api import rebuilding
-from robustbench_tc.api.judges import recorded_judge
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
+from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Check
-from robustbench_tc.builders import answerable, generations
+from robustbench_tc.builders import generations
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.column_types import arrow_schema
-from robustbench_tc.eval.agents import try_blind
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, marker
 from robustbench_tc.schema import fine_tuning_columns, loads, sample_columns, training_columns
 
@@ -29,17 +26,8 @@ SEED = 0
 
 
 def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
-    """The gate with everything that the command line hands in."""
-    options.setdefault("rebuild", rebuilding.rebuild_of(folder))
-    return gate.audit(
-        folder,
-        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-        golds=answerable.classes,
-        self_check=self_check,
-        try_blind=try_blind,
-        judge=judge or recorded_judge(build=folder),
-        **options,
-    )
+    """The gate, by the judgments that ship with the package alone."""
+    return gate.audit(folder, judge=judge or recorded_judge(build=folder), **options)
 
 
 Make = Callable[[Path, Path], object]

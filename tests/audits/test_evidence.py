@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits import evidence
-from robustbench_tc.cli.audit import fetch_page
+from robustbench_tc.audits.evidence import fetch_page
 
 CASES = [dict(case) for case in taxonomy.evidence()]
 

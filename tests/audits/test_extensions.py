@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
-from robustbench_tc.api.judges import make_judge
 from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.audits.judges import make_judge
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY, cases

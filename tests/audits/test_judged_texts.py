@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.api.judges import recorded_judge
 from robustbench_tc.audits.judge import Unjudged
+from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.rows import RowChecks
-from robustbench_tc.builders import answerable, generations
+from robustbench_tc.builders import generations
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.generators.base import NO_ANSWER, Answering, Refuse, check
 from robustbench_tc.builders.generators.recorded import Recorded, shipped
@@ -123,7 +123,7 @@ def test_an_edited_answer_has_no_judgment(seed: int, tmp_path: Path) -> None:
     made = prepare(spec, accept=self_check, taken=lambda sample, surfaces: False, generators=edits)
     generations.write(tmp_path / generations.NAME, made.recordings)
     judge = recorded_judge(build=tmp_path)
-    checks = RowChecks(self_check=self_check, unit_checks=lambda clean, row: [], golds=answerable.classes)
+    checks = RowChecks()
     checks.check("clean", 0, [row_dict(one) for one in made.plan.samples])
     samples = {one.clean_id: one for one in made.plan.samples}
     held = 0

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api import rebuilding
 from robustbench_tc.api.building import build_training
-from robustbench_tc.audits import provenance
+from robustbench_tc.audits import gate, provenance
+from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.provenance import Rebuild
 from robustbench_tc.audits.provenance.shipped import build_of, found_digests, pinned
@@ -87,7 +87,7 @@ def test_an_edit_of_a_task_is_red_without_its_sources(
     tasks = planting.rows(folder, "tasks")
     edit(tasks)
     planting.write(folder, "tasks", tasks)
-    of_own_tasks = rebuilding.rebuild_of(folder)._replace(origin="", make=None)
+    of_own_tasks = rebuild_of(folder)._replace(origin="", make=None)
     assert "provenance.clean_rows" in blocking(reseal(folder), of_own_tasks)
 
 
@@ -158,7 +158,7 @@ def test_an_edit_of_a_training_row_is_red_without_its_sources(
 ) -> None:
     folder = builds.copy(training, tmp_path / "toolrl-dr")
     builds.edit_training(folder, "full", edit, split)
-    red = blocking(reseal(folder), rebuilding.rebuild_of(folder))
+    red = blocking(reseal(folder), rebuild_of(folder))
     assert {"provenance.clean_rows", "provenance.rows"} <= red
 
 
@@ -168,14 +168,14 @@ def test_an_edit_beside_training_rows_is_red_without_their_sources(
 ) -> None:
     folder = builds.copy(training, tmp_path / "toolrl-dr")
     (folder / name).write_bytes((folder / name).read_bytes() + b"\n{}\n")
-    assert blocking(reseal(folder), rebuilding.rebuild_of(folder))
+    assert blocking(reseal(folder), rebuild_of(folder))
 
 
 def test_training_rows_with_their_digests_may_be_released_without_sources(
     training: Path, bundled: Path
 ) -> None:
     assert found_digests(Folder(training)) == pinned()["training"].builds[build_of(Folder(training))]
-    report = api.audit(training, benchmark=bundled)
+    report = gate.audit(training, benchmark=bundled)
     assert report.provenance.startswith("NOT rebuilt: ")
     assert [check.id for check in report.blocking] == []
 

@@ -472,7 +472,7 @@ def test_a_gold_that_nobody_could_know_leaves_with_its_reason(
         ({"types": ("CDD",)}, "did you mean CD"),
         ({"configs": ("fulll",)}, "did you mean full"),
         ({"ratio": Fraction(3, 2)}, "--ratio 3/2 is not a share"),
-        ({"copies": 17}, "--repeat 17"),
+        ({"copies": 17}, "--copies 17"),
         ({"retry_probability": 2.0}, "--retry-probability"),
         ({"retry_position": 0}, "--retry-position 0"),
     ],

@@ -165,7 +165,7 @@ def test_a_build_that_used_none_of_a_type_warns(toolrl: Path, tmp_path: Path, rb
     """Nobody writes the typos."""
     done = rbtc(
         "build", "toolrl-dr", "--rlla", toolrl, "--out", tmp_path / "c", "--types", "realistic_typos,CD",
-        "--config", "full",
+        "--configs", "full",
     )  # fmt: skip
     assert done.code == 0, done.err
     report = json.loads((tmp_path / "c" / "build_report.json").read_text())

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, taxonomy
+from robustbench_tc.api import Evaluated, evaluate
 from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.api import Evaluated, evaluate
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.render import render_calls
-from robustbench_tc.eval.score import judge, ordered_call, read
+from robustbench_tc.eval.score import judge, ordered_call
 from robustbench_tc.eval.stats import packs, runs
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table

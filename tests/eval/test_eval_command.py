@@ -246,7 +246,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("score", tmp_path / "notes"), "is not a run folder"),
             (("summary", tmp_path / "notes"), "is not a run folder"),
             (("import", "torn.jsonl", release, "--model", "m"), "no prediction in torn.jsonl"),
-            (("serve-command", "qwen"), "unknown model 'qwen'"),
+            (("list", "models", "qwen"), "unknown model 'qwen'"),
         ]
         for words, line in cases:
             said = rbtc(*words)
@@ -258,7 +258,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
 
 
 def test_the_serve_command_is_printed_alone(rbtc: Rbtc) -> None:
-    assert rbtc("serve-command", "Qwen3-8B").out.startswith("vllm serve Qwen/Qwen3-8B ")
+    assert rbtc("list", "models", "Qwen3-8B").out.startswith("vllm serve Qwen/Qwen3-8B ")
 
 
 def test_hostile_replies_are_kept_as_text(rbtc: Rbtc, release: Path) -> None:

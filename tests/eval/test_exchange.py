@@ -8,9 +8,8 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import exchange, inputs, predictions
-from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score import judge
-from robustbench_tc.schema import Call, Prediction, Sample
+from robustbench_tc.schema import Prediction, Sample
 
 from ..refusals import refuses
 from . import small

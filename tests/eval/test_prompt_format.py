@@ -246,7 +246,7 @@ def test_native_requests_are_what_they_were() -> None:
         (("--rlla", "words"), "--rlla words: say --prompt-format rlla as well, or leave it out"),
         (("--prompt-format", "rlla", "--rlla", "words", "--mode", "fc"), "leave --mode fc out"),
         (("--prompt-format", "rlla", "--rlla", "words", "--mode", "api"), "leave --mode api out"),
-        (("--prompt-format", "toolrl", "--rlla", "words"), "Invalid value "toolrl" for --prompt-format"),
+        (("--prompt-format", "toolrl", "--rlla", "words"), 'Invalid value "toolrl" for --prompt-format'),
         (("--prompt-format", "rlla", "--rlla", "none"), "no dataset at none: give a release folder"),
         (("--prompt-format", "rlla", "--rlla", "empty"), "--rlla empty: no training rows there"),
     ],

@@ -30,7 +30,7 @@ def test_without_a_query_marts_and_views_are_listed(rbtc: Rbtc, tmp_path: Path, 
     found = rbtc("sql")
     assert found.code == 0
     assert all(name in found.out for name in marts())
-    listed = json.loads(rbtc("sql", "--format", "json").out)
+    listed = json.loads(rbtc("sql", "--json").out)
     assert list(listed["marts"]) == list(marts())
     assert all(mart.group in found.out for mart in marts().values())
     data = release_of(tmp_path / "data", pairs(clean_ids({"bfcl_v3": 4})))
@@ -39,8 +39,9 @@ def test_without_a_query_marts_and_views_are_listed(rbtc: Rbtc, tmp_path: Path, 
         assert all(f"{column} {kind}" in found.out for column, kind in columns.items())
         mine.write_text(f"select * from {view} limit 1")
         for asked in (mine, f"from {view} limit 1"):
-            text = rbtc("sql", asked, "--run", run, "--paper", "--release", data, "--format", "csv").out
-            assert text.splitlines()[0].split(",") == list(columns)
+            out = tmp_path / f"{view}-{len(str(asked))}.csv"
+            rbtc("sql", asked, "--run", run, "--paper", "--dataset", data, "--out", out)
+            assert out.read_text().splitlines()[0].split(",") == list(columns)
     assert list(listed["views"]["stg_release"]) == list(schema.sample_columns())
     assert len(listed["views"]) >= 8
 
@@ -51,15 +52,15 @@ def test_a_select_joins_the_dataset_that_the_run_names(rbtc: Rbtc, tmp_path: Pat
     write_run(run, coin(1), rows, record={"dataset": str(data)})
     for example in EXAMPLES:
         assert example in rbtc("sql").out
-        assert json.loads(rbtc(*shlex.split(example.replace("RUN", str(run)))[1:], "--format", "json").out)
+        assert json.loads(rbtc(*shlex.split(example.replace("RUN", str(run)))[1:], "--json").out)
     joined = "select id, mode, query from stg_predictions join stg_release using (id) where mode = 'prompt'"
     shown = rbtc("sql", joined, "--run", run).out
     assert shown.count("prompt") == len(rows) and f"{len(rows)} rows" in shown, "a constant column stays"
     (data / "build_report.json").write_text('{"fingerprint": "0"}')
     assert "is not what" in rbtc("sql", joined, "--run", run).refusal
     moved = data.rename(tmp_path / "moved")
-    assert "name its place with --release" in rbtc("sql", joined, "--run", run).refusal
-    found = rbtc("sql", joined, "--run", run, "--release", moved, "--format", "json").out
+    assert "name its place with --dataset" in rbtc("sql", joined, "--run", run).refusal
+    found = rbtc("sql", joined, "--run", run, "--dataset", moved, "--json").out
     assert len(json.loads(found)) == len(rows)
     assert "stg_release is one dataset" in rbtc("sql", "from stg_release").refusal
 
@@ -72,22 +73,24 @@ def test_a_view_that_does_not_exist_points_to_the_list(rbtc: Rbtc, tmp_path: Pat
 
 
 def test_without_a_run_the_paper_answers_in_every_format(rbtc: Rbtc, tmp_path: Path) -> None:
-    text = rbtc("sql", "table2", "--format", "csv").out
+    (tmp_path / "deep").mkdir()
+    for ending in ("csv", "json", "parquet"):
+        assert "21 rows in" in rbtc("sql", "table2", "--out", tmp_path / "deep" / f"table2.{ending}").out
+    text = (tmp_path / "deep" / "table2.csv").read_text()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 21 and rows[0]["mode"] == "" and list(rows[0]) == list(marts()["table2"].columns)
-    found = json.loads(rbtc("sql", "table2", "--format", "json").out)
+    found = json.loads(rbtc("sql", "table2", "--json").out)
     assert [row["model"] for row in found] == [row["model"] for row in rows]
-    out = tmp_path / "deep" / "table2.parquet"
-    rbtc("sql", "table2", "--format", "parquet", "--out", str(out))
-    assert pq.read_table(out).column_names == list(rows[0])
+    assert json.loads((tmp_path / "deep" / "table2.json").read_text()) == found
+    assert pq.read_table(tmp_path / "deep" / "table2.parquet").column_names == list(rows[0])
     shown = rbtc("sql", "table2").out
     assert "o4-mini" in shown and "21 rows" in shown and shown.count("paper") >= 21
 
 
 def test_a_run_alone_and_with_the_paper_beside(rbtc: Rbtc, run: str) -> None:
-    alone = json.loads(rbtc("sql", "table2", "--run", run, "--format", "json").out)
+    alone = json.loads(rbtc("sql", "table2", "--run", run, "--json").out)
     assert [row["run"] for row in alone] == [run]
-    both = json.loads(rbtc("sql", "table2", "--run", run + "/", "--paper", "--format", "json").out)
+    both = json.loads(rbtc("sql", "table2", "--run", run + "/", "--paper", "--json").out)
     assert len(both) == 22 and both[0] == alone[0]
     assert "delta_transition" in rbtc("sql", "table2", "--run", run).out
 
@@ -99,17 +102,14 @@ def test_a_run_that_is_given_twice_is_refused(rbtc: Rbtc, run: str) -> None:
 
 
 def test_a_baseline_that_nobody_is_compared_with_is_said(rbtc: Rbtc, run: str) -> None:
-    found = rbtc("sql", "gap_closure", "--run", run, "--format", "json")
-    assert json.loads(found.out) == [] and "--param baseline=MODEL" in found.err
-    assert rbtc("sql", "gap_closure", "--format", "csv").err == ""
+    found = rbtc("sql", "gap_closure", "--run", run)
+    assert found.out.splitlines()[-1] == "0 rows" and "--param baseline=MODEL" in found.err
+    assert rbtc("sql", "gap_closure").err == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["table2", "--format", "xlsx"], "unknown format"),
-        (["table2", "--format", "parquet"], "needs --out FILE"),
-        (["gap_closure", "--param", "baseline"], "write it as name=value"),
         (["gap_closure", "--param", "base=x"], "did you mean baseline"),
         (["table2", "--run", "nowhere"], "has no scores.parquet"),
         (["table", "--paper"], "did you mean"),
@@ -117,3 +117,8 @@ def test_a_baseline_that_nobody_is_compared_with_is_said(rbtc: Rbtc, run: str) -
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, arguments: list[str], line: str) -> None:
     assert line in rbtc("sql", *arguments).refusal
+
+
+def test_a_parameter_is_name_and_value(rbtc: Rbtc) -> None:
+    done = rbtc("sql", "gap_closure", "--param", "baseline")
+    assert done.code == 2 and "--param: 'baseline': write it as name=value" in done.err

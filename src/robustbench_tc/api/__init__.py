@@ -15,50 +15,43 @@ if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
-    from ..eval.leaderboard.entry import Submission
-    from ..eval.leaderboard.space import serve
-    from ..eval.leaderboard.submit import Submitted, submit
+    from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import show_episode
     from ..eval.live.evaluate import Played
-    from ..eval.verdicts import score
-    from ..release.publish import Published, publish
-    from .amending import Amended, amend
-    from .auditing import audit, audit_predictions
-    from .building import build, build_training
-    from .comparing import compare, compare_with_paper, defences, gate
+    from .auditing import audit
+    from .building import build, build_live, build_training
+    from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
     from .exchanging import export, import_predictions
-    from .live import build_live, live_defences
-    from .own import draft_cases, import_cases, init, lint
+    from .leaderboard import serve, submit
+    from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
-    from .proxy import ground, proxy_llm, proxy_run, score_journal, summarise_journal
-    from .releasing import release
+    from .proxy import ground, proxy_llm, proxy_run, summarise_journal
+    from .releasing import amend, publish, release
     from .reporting import failures, report, summary
+    from .scoring import Scored, score, sql
     from .showing import show
     from .starting import Quickstart, quickstart
+    from .verifying import diff, verify
 
 __all__ = [
-    "Amended",
     "Evaluated",
     "Played",
-    "Published",
     "Quickstart",
     "Reply",
-    "Submission",
+    "Scored",
     "Submitted",
     "Task",
     "UserError",
     "Workers",
     "amend",
     "audit",
-    "audit_predictions",
     "build",
     "build_live",
     "build_training",
     "compare",
-    "compare_with_paper",
-    "defences",
+    "diff",
     "draft_cases",
     "evaluate",
     "export",
@@ -69,7 +62,6 @@ __all__ = [
     "import_predictions",
     "init",
     "lint",
-    "live_defences",
     "probe",
     "proxy_llm",
     "proxy_run",
@@ -78,46 +70,45 @@ __all__ = [
     "release",
     "report",
     "report_live",
+    "review_cases",
     "run_live",
     "score",
-    "score_journal",
     "score_live",
     "serve",
     "show",
     "show_episode",
+    "sql",
     "submit",
     "summarise_journal",
     "summary",
     "summary_live",
+    "verify",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
 _HOMES = {
-    ".amending": "Amended amend",
-    ".auditing": "audit audit_predictions",
-    ".building": "build build_training",
-    ".comparing": "compare compare_with_paper defences gate",
-    ".live": "build_live live_defences",
-    ".own": "draft_cases import_cases init lint",
+    ".auditing": "audit",
+    ".building": "build build_live build_training",
+    ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
     ".exchanging": "export import_predictions",
+    ".leaderboard": "serve submit",
     ".playing": "report_live run_live score_live summary_live",
-    ".proxy": "ground proxy_llm proxy_run score_journal summarise_journal",
-    ".releasing": "release",
+    ".own": "draft_cases import_cases init lint review_cases",
+    ".proxy": "ground proxy_llm proxy_run summarise_journal",
+    ".releasing": "amend publish release",
+    ".scoring": "Scored score sql",
     ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".verifying": "diff verify",
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
-    "..eval.leaderboard.space": "serve",
-    "..eval.leaderboard.entry": "Submission",
-    "..eval.leaderboard.submit": "Submitted submit",
+    "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "show_episode",
     "..eval.live.evaluate": "Played",
-    "..eval.verdicts": "score",
-    "..release.publish": "Published publish",
 }
 """Modules, each with the names of `__all__` that it holds. They are imported when a name is first asked for:
 no verb waits for the rooms of the others."""

@@ -116,6 +116,8 @@ AGENT = Option(
     panel=MODEL_PANEL,
 )
 ALLOW_MISSING = Option(help="Go on although some rows have no answer or no text.")
+ALLOW_WRITES = Option(help="Faults may replace results of tools that write, too.")
+ASKED = Option(help="A dataset's folder, or its name on the Hub.")
 BACKEND = Option(
     help="openai; vllm: in this process, in batches; anthropic, gemini: their own API (extra `providers`).",
     panel=MODEL_PANEL,
@@ -126,6 +128,8 @@ BASE_URL = Option(
     panel=MODEL_PANEL,
     read=_urls,
 )
+BENCHMARK = Option(help="For training data: the benchmark that they must not hold.", typed=Path | None)
+BY = Option(help="Your name or account, for the record.")
 CHAT_TEMPLATE_ARG = Option(
     name="chat-template-arg",
     help="NAME=VALUE for the chat template; a value may be JSON. Repeatable.",
@@ -137,6 +141,7 @@ COMMAND = Option(
     "starts it once for each row.",
     panel=MODEL_PANEL,
     typed=str | None,
+    dashed=True,
 )
 CONCURRENCY = Option(
     help="Requests under way, per address; programs at once; or the largest batch.", panel=COST, at_least=1
@@ -150,6 +155,7 @@ DEFEND = Option(
 DISCARD_CHANGES = Option(
     help="Replace a folder even if files that rbtc wrote were changed since.", panel=PLACE, typed_only=True
 )
+DRY_RUN = Option(help="Check everything, send and change nothing.")
 ENGINE = Option(help="ray: tasks on a cluster (extra `scale`).", panel=COST)
 EXTRA_BODY = Option(
     help="JSON: further fields of every request; null: none of that name.", panel=SAMPLING, read=_body
@@ -160,7 +166,7 @@ FORCE = Option(
 FRESH = Option(help="Throw away the run that is in the folder.", panel=PLACE, typed_only=True)
 FULL = Option(help="Print everything: all tables, warnings and rows.")
 GENERATOR = Option(
-    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typing errors) or none; "
+    help="Who writes texts: recorded[:PATH], openai:MODEL[@BASE_URL[,BASE_URL…]], rule (typos) or none; "
     "TYPE=… for one type. Repeatable.",
     read=tuple,
 )
@@ -173,7 +179,15 @@ HEADER = Option(
 IDS = Option(
     help="Ids of rows, clean samples or tasks, or @FILE with one per line. Repeatable.", panel=ROWS, read=_ids
 )
+JOURNAL = Option(help="File that gets a line for each exchange of a door; it is added to.", typed=Path)
+KIND = Option(help="What a folder, or a repository on the Hub, holds; checkpoint: a model.")
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
+LOG_KEY = Option(
+    name="log-key",
+    help="Of a log that is not of our task: clean_id=KEY, type=KEY (of a sample's metadata), score=NAME. "
+    "Repeatable.",
+    read=tuple,
+)
 LOGPROBS = Option(help="Ask for and keep log probabilities.", panel=SAMPLING)
 MAX_COST = Option(help="Stop before this cost, in the currency of --price.", panel=COST)
 MAX_REQUESTS = Option(help="Stop after so many requests to endpoints.", panel=COST, at_least=0)
@@ -202,6 +216,7 @@ OUT = Option(
     typed=Path | None,
     dashed=True,
 )
+OWN_DATA = Option(name="i-own-this-data", help="A dataset of your own tools may leave your hands.")
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
 PROFILE = Option(
@@ -210,6 +225,7 @@ PROFILE = Option(
 )
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
+RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
 RLLA = Option(
     help="Data in ToolRL's words: its own files, or training data (for `eval` also on the Hub).",
@@ -248,12 +264,14 @@ TIMEOUT = Option(
 TOP_K = Option(help="1 or more; 0 or -1: all.", panel=SAMPLING)
 TOP_P = Option(help="Above 0, at most 1.", panel=SAMPLING)
 TYPE = Option(name="type", help="Only this type (code, the paper's name, or label), or clean.", panel=ROWS)
+TRAINING = Option(help="A training build that must not ask what this benchmark asks.", typed=Path | None)
 TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",
     panel=ROWS,
     read=taxonomy.split,
 )
+UPSTREAM = Option(help="Base URL of the model's server, up to /v1.", dashed=True)
 WORLDS = Option(
     help="orders, calendar, bfcl, or the Python file of a world of your own; comma-separated, repeatable.",
     read=listed,

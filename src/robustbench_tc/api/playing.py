@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..option import Option, check_numbers, struct_of
+from ..option import check_numbers, struct_of
 from . import options
 from .progress import Progress
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_live(
-    dataset: Annotated[
-        "str | Path", Option(help="A live dataset: a folder, or a Hub id.", typed=str)
-    ] = "robustbench-tc-live",
+    dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc-live",
     *,
     model: Annotated[str | None, options.MODEL] = None,
     base_url: Annotated["str | Sequence[str]", options.BASE_URL] = (),

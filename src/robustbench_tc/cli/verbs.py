@@ -1,18 +1,88 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
-from ..api.comparing import gate
+from ..api import leaderboard
+from ..api.auditing import audit
+from ..api.building import build, build_live, build_training
+from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
 from ..api.exchanging import export, import_predictions
+from ..api.fetching import fetch
+from ..api.listing import (
+    list_defences,
+    list_lm_eval,
+    list_models,
+    list_sources,
+    list_types,
+    list_verifiers,
+)
+from ..api.own import draft_cases, import_cases, init, lint, review_cases
 from ..api.playing import report_live, run_live, score_live, summary_live
-from ..api.reporting import failures, summary
+from ..api.proxy import proxy, proxy_run, summarise_journal
+from ..api.releasing import amend, publish, release
+from ..api.reporting import failures, report, summary
+from ..api.scoring import score, sql
 from ..api.showing import show
+from ..api.starting import quickstart
+from ..api.training import train_check
+from ..api.verifying import diff, verify
 from ..option import Verb
 from ._asking import asking
 
-START = (Verb(name="probe", function=probe, panel="Start"),)
+START = (
+    Verb(
+        name="quickstart",
+        function=quickstart,
+        panel="Start",
+        doing="building",
+        kept="what is in {out} is whole; run it again",
+        as_json=False,
+    ),
+    Verb(name="init", function=init, panel="Start"),
+    Verb(name="lint", function=lint, panel="Start", behind_dashes="mcp_command"),
+    Verb(name="probe", function=probe, panel="Start"),
+)
 """quickstart, init, lint, probe."""
 
-BUILD = ()
+_NOTHING = "nothing was written to {out}; run the same command again"
+_ANSWERS = (
+    "nothing was written to {out}; answers of endpoints are kept in {store}; run the same command again"
+)
+
+BUILD = (
+    Verb(
+        name="build",
+        function=build,
+        panel="Build",
+        doing="building",
+        kept=_ANSWERS,
+        behind_dashes="mcp_command",
+    ),
+    Verb(name="build live", function=build_live, panel="Build", doing="building", kept=_NOTHING),
+    Verb(name="build toolrl-dr", function=build_training, panel="Build", doing="building", kept=_ANSWERS),
+    Verb(name="cases import", function=import_cases, panel="Build", doing="importing", kept=_NOTHING),
+    Verb(name="cases draft", function=draft_cases, panel="Build", doing="drafting", kept=_NOTHING),
+    Verb(
+        name="cases review",
+        function=review_cases,
+        panel="Build",
+        kept="what was decided is kept beside {cases}; run the same command again",
+    ),
+    Verb(name="list types", function=list_types, panel="Build"),
+    Verb(name="list sources", function=list_sources, panel="Build"),
+    Verb(name="list models", function=list_models, panel="Build"),
+    Verb(name="list defences", function=list_defences, panel="Build"),
+    Verb(name="list lm-eval", function=list_lm_eval, panel="Build", as_json=False),
+    Verb(name="list verifiers", function=list_verifiers, panel="Build", as_json=False),
+    Verb(
+        name="data fetch",
+        function=fetch,
+        panel="Build",
+        doing="fetching",
+        kept="what was downloaded is kept, begun files too; the same command goes on",
+    ),
+    Verb(name="data diff", function=diff, panel="Build"),
+    Verb(name="data amend", function=amend, panel="Build", doing="amending"),
+)
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
 EVALUATE = (
@@ -20,34 +90,128 @@ EVALUATE = (
     Verb(name="export", function=export, panel="Evaluate", as_json=False),
     Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
-        name="live run", function=run_live, panel="Evaluate", rest="extra_body", around=asking,
+        name="score",
+        function=score,
+        panel="Evaluate",
+        doing="scoring",
+        kept="what it was given was not touched, nor earlier scores; score again",
     ),
     Verb(
-        name="live score", function=score_live, panel="Evaluate",
+        name="proxy",
+        function=proxy,
+        panel="Evaluate",
+        as_json=False,
+        behind_dashes="server",
+        kept="the door is closed; its journal is {journal}",
+    ),
+    Verb(
+        name="proxy run",
+        function=proxy_run,
+        panel="Evaluate",
+        doing="running the program",
+        as_json=False,
+        kept="{journal} is whole, run the same command again",
+    ),
+    Verb(name="proxy explain", function=summarise_journal, panel="Evaluate"),
+    Verb(
+        name="live run",
+        function=run_live,
+        panel="Evaluate",
+        rest="extra_body",
+        around=asking,
+    ),
+    Verb(
+        name="live score",
+        function=score_live,
+        panel="Evaluate",
         kept="the scores were not written; run the same command again",
     ),
     Verb(name="live summary", function=summary_live, panel="Evaluate"),
     Verb(
-        name="live report", function=report_live, panel="Evaluate", doing="replaying", as_json=False,
+        name="live report",
+        function=report_live,
+        panel="Evaluate",
+        doing="replaying",
+        as_json=False,
         kept="the files in {out} are those of before; run it again",
     ),
-)  # fmt: skip
+)
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),
+    Verb(
+        name="report",
+        function=report,
+        panel="Answers",
+        doing="counting",
+        kept="the files in {out} are those of before; run the same command again",
+    ),
+    Verb(name="compare", function=compare, panel="Answers", doing="comparing"),
     Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
+    Verb(name="sql", function=sql, panel="Answers"),
     Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 
-RELEASE = ()
+RELEASE = (
+    Verb(
+        name="audit",
+        function=audit,
+        panel="Release",
+        doing="auditing",
+        kept="nothing was written to {folder}; answers of a live judge are kept in {store}; run it again",
+    ),
+    Verb(name="release", function=release, panel="Release", doing="releasing", kept=_NOTHING),
+    Verb(
+        name="publish",
+        function=publish,
+        panel="Release",
+        doing="publishing",
+        kept="the tag comes last, so no half version is there; the same command completes the upload",
+    ),
+    Verb(name="verify", function=verify, panel="Release", doing="verifying"),
+)
 """audit, release, publish, verify."""
 
-TRAIN = ()
+TRAIN = (Verb(name="train check", function=train_check, panel="Train", doing="checking"),)
 
-BOARD = ()
+BOARD = (
+    Verb(name="leaderboard init", function=leaderboard.init, panel="Answers", as_json=False),
+    Verb(
+        name="leaderboard submit",
+        function=leaderboard.submit,
+        panel="Answers",
+        kept="the same command finds what it has sent",
+    ),
+    Verb(
+        name="leaderboard check",
+        function=leaderboard.check,
+        panel="Answers",
+        kept="entries so far are kept; the same command goes on",
+    ),
+    Verb(
+        name="leaderboard build",
+        function=leaderboard.build,
+        panel="Answers",
+        kept="the files in {out} are those of before; run the same command again",
+    ),
+    Verb(name="leaderboard space", function=leaderboard.space, panel="Answers", as_json=False),
+    Verb(
+        name="leaderboard serve",
+        function=leaderboard.serve,
+        panel="Answers",
+        as_json=False,
+        kept="the server has stopped; runs and entries are kept in {place}",
+    ),
+    Verb(
+        name="leaderboard verify",
+        function=leaderboard.verify,
+        panel="Answers",
+        kept="answers so far are kept; the same command goes on",
+    ),
+)
 """leaderboard …."""
 
 VERBS: tuple[Verb, ...] = (*START, *BUILD, *EVALUATE, *ANSWERS, *RELEASE, *TRAIN, *BOARD)

@@ -1,6 +1,9 @@
 """The bundled example of own tools and cases: the support desk that `rbtc init` writes."""
 
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -19,3 +22,36 @@ def framework(name: str) -> dict[str, bytes]:
     """The agent of a framework and its requirements, by the names that `rbtc init` gives them."""
     names = [f"{name.replace('-', '_')}_{part}" for part in ("agent.py", "requirements.txt")]
     return {one: (DATA / "frameworks" / one).read_bytes() for one in names}
+
+
+NEXT: tuple[str, ...] = (
+    "rbtc build --cases cases.yaml --out bench",
+    "rbtc eval bench --agent name-biased --out run",
+    "rbtc gate run",
+)
+"""The next commands, as in README.md of the example."""
+
+
+class Example(NamedTuple):
+    """The example as it was written."""
+
+    folder: Path
+    files: tuple[str, ...]
+    framework: str | None
+
+    def shown(self) -> Iterator[str]:
+        """The files, and the commands to go on with."""
+        yield f"wrote {len(self.files)} files: {', '.join(self.files)}"
+        yield "next:"
+        if self.folder.resolve() != Path.cwd():
+            dashed = "./" if str(self.folder).startswith("-") else ""
+            yield f"  cd {shlex.quote(dashed + str(self.folder))}"
+        if self.framework is None:
+            yield from (f"  {line}" for line in NEXT)
+            return
+        name = self.framework.replace("-", "_")
+        yield f"  {NEXT[0]}"
+        yield f"  python -m venv {self.framework}"
+        yield f"  {self.framework}/bin/pip install --require-hashes -r {name}_requirements.txt"
+        agent = f"{self.framework}/bin/python {name}_agent.py"
+        yield f'  rbtc eval bench --command "{agent}" --out runs/{self.framework}'

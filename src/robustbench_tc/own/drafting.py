@@ -6,6 +6,7 @@ requests as users would. Both come out as proposals of `own.review`: unreviewed 
 
 import asyncio
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -73,6 +74,18 @@ class Drafted(msgspec.Struct, frozen=True, kw_only=True):
     """Tools whose requests the model wrote; the others are drafted from their schemas."""
     left_out: int
     """Cases that a cases file cannot hold: keys too long, values too deep."""
+    model: str | None
+    folder: Path
+
+    def shown(self) -> Iterator[str]:
+        """What was proposed, and the next command."""
+        yield f"{self.cases:,} cases for {self.tools:,} tools, {self.problems:,} of them not buildable"
+        if self.model is not None:
+            yield f"{self.model} wrote the requests for {self.by_model:,} of the tools"
+        if self.left_out:
+            yield f"left out: keys too long or values too deep: {self.left_out:,}"
+        yield f"wrote {', '.join(self.files)} in {self.folder}"
+        yield f"next: rbtc cases review {shlex.quote(str(self.folder / 'cases.yaml'))}"
 
 
 def make(
@@ -116,6 +129,8 @@ def make(
         problems=sum(PROBLEM in case for case in cases),
         by_model=sum(map(bool, proposed.values())),
         left_out=len(bodies) - len(cases),
+        model=model,
+        folder=out,
     )
     return drafted, files
 

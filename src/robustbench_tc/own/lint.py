@@ -24,7 +24,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     level: Literal["error", "warning"]
     code: str
     tools: tuple[str, ...]
-    """`prefix:name` of each tool it is about."""
+    """`prefix:name` of each tool it is about; none of a world's."""
     message: str
 
 

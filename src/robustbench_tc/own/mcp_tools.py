@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from robustbench_tc.errors import UserError, need_extra
+from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import Json
 
 from .cases import OwnTool
@@ -65,6 +67,22 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
         return parse_tools(self.json(), self.prefix, title)
 
 
+def keep_tools(path: Path, data: bytes, title: str) -> None:
+    """Writes what a server listed as a tools file; one that is there already has to say the same.
+
+    Raises UserError where it does not: what a dataset is made of never changes unseen.
+    """
+    if path.is_file() and path.read_bytes() == data:
+        return
+    if path.is_file():
+        raise UserError(
+            f"{path}: {title} lists other tools today: move the file away to take them, or leave the server "
+            "out and name the file in tools:"
+        )
+    with atomic_file(path) as beside:
+        beside.write_bytes(data)
+
+
 def list_tools(server: Server) -> Listed:
     """Asks a server for its tools. Raises UserError for one that does not list them, in one line."""
     try:
@@ -72,9 +90,7 @@ def list_tools(server: Server) -> Listed:
     except ModuleNotFoundError:
         raise need_extra("mcp", "mcp") from None
     if bool(server.command) == bool(server.url):
-        raise UserError(
-            "name one MCP server: the command after -- (--tools-from-mcp -- python server.py), or --mcp-url"
-        )
+        raise UserError("name one MCP server: its command behind -- (-- python server.py), or --mcp-url")
     tap = Tap()
     missing = [name for name in server.env if name not in os.environ]
     if missing:

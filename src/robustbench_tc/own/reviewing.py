@@ -3,7 +3,6 @@
 import getpass
 import os
 import stat
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -195,11 +194,3 @@ def _append(path: Path, line: bytes) -> None:
             os.close(file)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def counts(cases: Sequence[Proposed]) -> dict[str, int]:
-    """Cases by status."""
-    found = {"open": 0, "accepted": 0, "dropped": 0}
-    for one in cases:
-        found[one.status] += 1
-    return found

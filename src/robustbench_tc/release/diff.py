@@ -1,10 +1,10 @@
-"""`rbtc diff`: what two versions of a dataset say differently, which of it can move a score, and by how much
-their version numbers must differ."""
+"""`rbtc data diff`: what two versions of a dataset say differently, which of it can move a score, and by how
+much their version numbers must differ."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,6 +12,7 @@ from .. import live, taxonomy
 from ..errors import UserError
 from ..io import parquet
 from ..schema import ASKED_COLUMNS, dumps, loads
+from ..shown import Part, Table
 from .versions import STEPS, Step
 
 MOVING = {
@@ -140,6 +141,52 @@ class Diff(msgspec.Struct, frozen=True):
         """By which step B's version must follow A's."""
         return max((config.step for config in self.configs), key=STEPS.index, default="none")
 
+    def shown(self) -> Iterator[Part]:
+        """The configs that differ, and what that means for scores and runs."""
+        columns = (
+            "config",
+            "step",
+            "fields",
+            "A",
+            "B",
+            "added",
+            "removed",
+            "changed",
+            "can move scores",
+            "to ask again",
+        )
+        rows = []
+        for one in self.configs:
+            fields = dict.fromkeys(field for change in one.changed for field in change.fields)
+            moving = sum(change.moves_scores for change in one.changed) + len(one.reanchored)
+            moving += 0 if one.table else len(one.added) + len(one.removed)
+            counts = (one.before, one.after, len(one.added), len(one.removed), len(one.changed), moving)
+            if not one.is_equal:
+                rows.append(
+                    (one.config, one.step, ", ".join(fields), *map(str, (*counts, one.asked_again or 0)))
+                )
+        yield Table(columns, rows, folded=("step", "fields"))
+        for one in self.configs:
+            if one.dropped:
+                yield f"{one.config} is gone"
+            elif one.redefined:
+                yield f"{one.config} changes its meaning: {', '.join(one.redefined)}"
+        if reanchored := sum(len(one.reanchored) for one in self.configs):
+            yield f"{reanchored} equal rows are judged against a clean row whose tools changed"
+        equal = sum(one.is_equal for one in self.configs)
+        verdict = "can move scores" if self.moves_scores else "no change can move a score"
+        yield f"{verdict}; {equal} of {len(self.configs)} configs are equal"
+        for step, configs in self.moved.items():
+            yield f"{step}: {', '.join(configs)}"
+        if self.rows:
+            is_live = any(one.config == live.TASKS for one in self.configs)
+            rest = (
+                "a live run carries no answers over"
+                if is_live
+                else "rbtc eval --reuse carries the others over"
+            )
+            yield f"a run has to ask {self.asked_again} of {self.rows} rows again ({rest})"
+
     def plain(self) -> dict[str, Any]:
         """For `--json`."""
         configs = [
@@ -154,6 +201,31 @@ class Diff(msgspec.Struct, frozen=True):
             "asked_again": self.asked_again,
             "configs": configs,
         }
+
+
+class Differing(NamedTuple):
+    """Two versions and what differs between them."""
+
+    a: str
+    b: str
+    diff: Diff
+    next_version: str | None
+    """The lowest that B may have, where A has a version."""
+
+    def shown(self) -> Iterator[Part]:
+        """As the difference, and the step of the version."""
+        if self.diff.is_equal:
+            yield f"{self.a} and {self.b} hold the same rows"
+            return
+        yield from self.diff.shown()
+        follows = (
+            "" if self.next_version is None else f": B follows A as version {self.next_version} or higher"
+        )
+        yield f"{self.diff.step} step{follows}"
+
+    def json(self) -> dict[str, Any]:
+        """Everything, row by row."""
+        return {**self.diff.plain(), "next_version": self.next_version}
 
 
 def diff(a: Path, b: Path) -> Diff:

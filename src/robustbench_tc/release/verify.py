@@ -5,8 +5,9 @@ too, so beyond that somebody else has to say what the files are: the holder of a
 manifest (`--key`), or the Hub, by its listing of the commit (`org/name@v1.0.0`, `--against`).
 """
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +16,7 @@ from ..io import manifest
 from ..io.hub import Hub, differs
 from ..io.manifest import Contents, Manifest, Problem, printable
 from ..io.resolve import HUB_ID, read_yanked
+from ..shown import Line, Part
 from . import sign
 
 Witness = Literal["none", "key", "hub", "key and hub"]
@@ -43,6 +45,40 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def intact(self) -> bool:
         return not self.problems
+
+    @property
+    def exit_code(self) -> int:
+        """1 where it is not as it was released."""
+        return int(not self.intact)
+
+    def shown(self) -> Iterator[Part]:
+        """A line for each problem; without one, who says that it is intact."""
+        yield from map(str, self.problems)
+        if self.yanked:
+            yield Line(f"warning: {self.name}: {self.yanked}", aside=True)
+        if not self.intact:
+            return
+        if self.tolerated:
+            more = f" and {len(self.tolerated) - 5} more" if len(self.tolerated) > 5 else ""
+            yield f"not looked into: {', '.join(map(printable, self.tolerated[:5]))}{more}"
+        what = f"{self.name}: {self.kind} {self.version}, all {self.files} files"
+        if self.witness == "none":
+            yield f"{what} are as its manifest says"
+            yield "integrity only: a folder cannot vouch for itself; --key or --against ask somebody else"
+            return
+        signed, listed = "as the holder of the key signed them", f"those of the Hub's commit {self.commit}"
+        vouched = {"key": signed, "hub": listed, "key and hub": f"{signed}, and {listed}"}[self.witness]
+        yield f"{what} are {vouched}"
+
+    def json(self) -> dict[str, Any]:
+        """The fields, with foreign names made printable."""
+        problems = [msgspec.structs.replace(one, path=printable(one.path)) for one in self.problems]
+        changed = {
+            "intact": self.intact,
+            "problems": problems,
+            "tolerated": [*map(printable, self.tolerated)],
+        }
+        return msgspec.structs.asdict(self) | changed
 
 
 def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, revision: str = "") -> Verified:

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from robustbench_tc import api
-from robustbench_tc.api import rebuilding
 from robustbench_tc.api.building import build_release
-from robustbench_tc.audits import provenance
+from robustbench_tc.audits import gate, provenance
+from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.provenance.beside import Cards
@@ -79,7 +79,7 @@ class Bases:
     def folder(self, base: Base) -> Path:
         if base not in self._made:
             made = self._made[base] = self._make(base, self._root / base / "robustbench-tc")
-            found = provenance.audit(Folder(made), rebuilding.rebuild_of(made, self._sources))
+            found = provenance.audit(Folder(made), rebuild_of(made, self._sources))
             assert not [check.id for check in found.checks if check.blocks], base
         return self._made[base]
 
@@ -129,7 +129,7 @@ class Auditor:
         sources = self._sources if with_sources else None
         with mock.patch.dict(os.environ, nowhere):
             try:
-                rebuild = rebuilding.rebuild_of(build, sources)
+                rebuild = rebuild_of(build, sources)
                 rebuild = rebuild._replace(cards=self._cards(rebuild.cards))
                 if rebuild.make is not None:
                     rebuild = rebuild._replace(make=made_once(rebuild.make, self._rebuilds, not with_sources))
@@ -147,7 +147,7 @@ class Auditor:
         """The rest of the gate, which needs no sources."""
         seen = repr(sorted(marker.hashes(build, but="").items()))
         if seen not in self._gates:
-            self._gates[seen] = next((check.id for check in api.audit(build).blocking), PASSED)
+            self._gates[seen] = next((check.id for check in gate.audit(build).blocking), PASSED)
         return self._gates[seen]
 
     def _cards(self, render: Cards | None) -> Cards:

@@ -20,7 +20,6 @@ from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.builders.live.rows import clean_rows
 from robustbench_tc.builders.live.trace import traced
 from robustbench_tc.column_types import features, in_struct
-from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.live import KINDS, LiveRow, state_hash
 from robustbench_tc.seeding import rng
@@ -210,7 +209,7 @@ def test_the_same_bytes_with_any_number_of_processes(tmp_path: Path) -> None:
             tmp_path / name,
             worlds=("calendar",),
             kinds=("transient_timeout", "fabricated_leaf", "injected_instruction"),
-            workers=Workers(num_proc=num_proc),
+            num_proc=num_proc,
         )
     assert (tmp_path / "one" / marker.BUILD).read_bytes() == (tmp_path / "two" / marker.BUILD).read_bytes()
 
@@ -239,7 +238,7 @@ def test_lite_draws_one_kind_a_task() -> None:
 
 def test_a_world_of_ones_own(tmp_path: Path, rbtc: Callable[..., Any], monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    done = rbtc("build", "live", "--world", str(PURSE), "--out", "own", "--json")
+    done = rbtc("build", "live", "--worlds", str(PURSE), "--out", "own", "--json")
     assert done.code == 0, done.err
     report = json.loads(done.out)
     assert report["profile"] == "own"

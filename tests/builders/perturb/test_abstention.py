@@ -350,7 +350,7 @@ def test_a_row_that_is_not_swapped_whole_is_refused() -> None:
 def test_a_file_that_is_missing_broken_or_another_is_named(shared: Path, tmp_path: Path) -> None:
     clean = Pool(plan_of("bundled").samples, ())
     refuses(
-        r"missing source file bfcl/.*irrelevance\.json.*rbtc sources fetch",
+        r"missing source file bfcl/.*irrelevance\.json.*rbtc data fetch",
         borrowed,
         ["irrelevant"],
         tmp_path,
@@ -362,7 +362,7 @@ def test_a_file_that_is_missing_broken_or_another_is_named(shared: Path, tmp_pat
     own = (BUNDLED / bfcl.no_call_file("irrelevance")).read_bytes()
     file.write_bytes(own)
     refuses(
-        r"irrelevance\.json: wrong checksum: .*`rbtc sources fetch`",
+        r"irrelevance\.json: wrong checksum: .*`rbtc data fetch`",
         borrowed,
         ["irrelevant"],
         tmp_path,

@@ -96,7 +96,8 @@ class Local:
         return submit.submit(run, str(self.folder), Submission(model="Alpha-3B"), org=org)
 
     def check(self, **how: Any) -> check.Report:
-        return check.check(str(self.folder), **how)
+        pr, everything = how.pop("pr", None), how.pop("everything", False)
+        return check.Checker(str(self.folder), **how).check(pr, everything)
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -193,7 +194,7 @@ def test_watch_goes_on_after_an_error(three: Local, tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("time.sleep", sleep)
     with pytest.raises(KeyboardInterrupt):
-        check.watch(str(local), 7, said=said.append)
+        check.watching(check.Checker(str(local), said=said.append), 7)
     assert "has no status.yaml" in said[0] and said[-1] == "1 entries, 1 new"
 
 
@@ -203,7 +204,7 @@ def test_a_folder_has_no_pull_requests_and_no_repository_no_runs(three: Local, t
     with pytest.raises(UserError, match="is a results repository already"):
         submit.init(str(three.folder), "x/y")
     with pytest.raises(UserError, match=r"has no status\.yaml"):
-        check.check(str(tmp_path))
+        check.Checker(str(tmp_path)).check()
 
 
 def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

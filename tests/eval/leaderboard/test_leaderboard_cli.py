@@ -19,7 +19,7 @@ Rbtc = Callable[..., Done]
 def results(rbtc: Rbtc, release: Path, tmp_path: Path) -> Path:
     """A results repository in a folder."""
     folder = tmp_path / "results"
-    done = rbtc("leaderboard", "init", folder, "--dataset", release)
+    done = rbtc("leaderboard", "init", folder, release)
     assert done.code == 0 and "status.yaml" in done.out, done
     return folder
 
@@ -45,14 +45,14 @@ def test_a_run_goes_from_a_folder_to_a_page(
 
     checked = rbtc("leaderboard", "check", results)
     assert checked.code == 0 and checked.out == f"new: {name}\nentries: 1\n"
-    report = json.loads(rbtc("leaderboard", "check", results, "--all", "--json").out)
+    report = json.loads(rbtc("leaderboard", "check", results, "--rescore", "--json").out)
     assert [entry["run"] for entry in report["new"]] == [name] and report["problems"] == []
 
     built = rbtc("leaderboard", "build", results, "--out", tmp_path / "site")
     assert built.code == 0 and str(tmp_path / "site" / "index.html") in built.out
     assert "acme/Alpha-3B" in (tmp_path / "site" / "index.html").read_text()
 
-    vouch = ("leaderboard", "verify", name, "--in", results, "--run", run, "--by", "ann", "--json")
+    vouch = ("leaderboard", "verify", results, name, "--repeated", run, "--by", "ann", "--json")
     assert json.loads(rbtc(*vouch).out)["tier"] == "reproduced"
     assert status.read((results / "status.yaml").read_bytes(), "").tiers[name].by == "ann"
 
@@ -71,26 +71,25 @@ def test_predictions_in_one_file_are_a_run(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("init {results} --dataset {release}", "is a results repository already"),
-        ("init {new} --dataset {release} --live", "requires an argument"),
+        ("init {results} {release}", "is a results repository already"),
+        ("init {new} {release} --live", "requires an argument"),
         ("submit {run} --to {new}", "has no status.yaml: is it a results repository?"),
-        ("submit {results} --to {results}", "is no run folder of `rbtc eval`"),
-        ("submit {broken} --to {results}", "names no model: say --model"),
-        ("submit {run} --to {results} --weights ajar", "unknown kind of weights 'ajar'"),
+        ("submit {results} --to {results}", "is not a run folder"),
+        ("submit {broken} --to {results}", "run.json"),
+        ("submit {run} --to {results} --weights ajar", 'Invalid value "ajar" for --weights'),
         ("submit {run} --to {results} --price 3", "write IN,OUT"),
         ("submit {run} --to {results} --org ../..", "is not taken: "),
         ("submit {run} --to {results} --dataset {new}", "no dataset at"),
         ("submit {broken}/run.json --to {results} --model a/b", "not a row of the paper's layout"),
         ("check {new}", "has no status.yaml"),
         ("check {results} --pr 3", "is a folder, and has no pull requests"),
-        ("check {results} --watch 60 --all", "--watch looks at all that is new"),
         ("build {new}", "has no status.yaml"),
         ("build {results} --out {mine}", "not a folder that rbtc wrote"),
         ("space {new} --results results", "is no dataset of the Hub"),
         ("space {mine} --results acme/results", "exists"),
-        ("verify a/b/20261120-000000000000 --in {results} --run {run}", "has no entry of"),
-        ("verify a/b/20261120-000000000000 --in {results}", "name the repeated run with --run"),
-        ("verify x --in {results} --run {run} --base-url http://127.0.0.1:9", "or an endpoint"),
+        ("verify {results} a/b/20261120-000000000000 --repeated {run}", "has no entry of"),
+        ("verify {results} a/b/20261120-000000000000", "name the repeated run with --repeated"),
+        ("verify {results} x --repeated {run} --base-url http://127.0.0.1:9", "or an endpoint"),
     ],
 )
 def test_what_is_wrong_is_one_line(

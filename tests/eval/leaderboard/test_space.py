@@ -185,7 +185,7 @@ def test_a_good_and_a_bad_run_get_their_answers_in_a_browser(
 ) -> None:
     """Over a folder, without any network: nobody signs in, and what is submitted is on the page."""
     results, run = tmp_path / "results", run_of("name-biased")
-    rbtc("init", results, "--dataset", release)
+    rbtc("init", results, release)
     bad = tmp_path / "predictions.parquet"
     bad.write_bytes((run / "predictions.parquet").read_bytes()[:-100])
     lines = tmp_path / "lines.jsonl"
@@ -218,7 +218,7 @@ def test_nobody_reads_a_file_of_the_server_by_an_event_written_by_hand(
 ) -> None:
     """Gradio would copy any path that an event names into its cache; ours takes what was uploaded to it."""
     results, secret = tmp_path / "results", tmp_path / "run.json"
-    rbtc("init", results, "--dataset", release)
+    rbtc("init", results, release)
     secret.write_text("{}")
 
     def answer(*paths: object) -> str:
@@ -246,7 +246,7 @@ def test_a_submission_goes_its_whole_way_without_a_human_but_the_one_who_merges(
     run = run_of("name-biased")
     with provider("ada", "lab") as identity:
         env = hub.environment(WRITER, tmp_path / "cache")
-        rbtc("init", RESULTS, "--dataset", release, env=env)
+        rbtc("init", RESULTS, release, env=env)
         env |= {
             "SPACE_ID": "acme/board",
             "SYSTEM": "spaces",

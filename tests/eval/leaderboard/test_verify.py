@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.api.rebuilding import fresh_rows
+from robustbench_tc.audits.again import fresh_rows
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.agent_server import serving
@@ -33,7 +33,7 @@ def place(
     assert live is not None
     for run in (local_run_of("name-biased"), live_runs.played(folder.parent / "live", live, "oracle")):
         submit.submit(run, str(folder), Submission(model="Alpha-3B"))
-    assert len(check.check(str(folder)).new) == 2
+    assert len(check.Checker(str(folder)).check().new) == 2
     return str(folder)
 
 

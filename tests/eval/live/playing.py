@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.eval.adapters.live_rows import LiveDialogue
-from robustbench_tc.eval.live.agents import Player, View
+from robustbench_tc.eval.live.agents import Scripted, View
 from robustbench_tc.eval.live.episode import Place
 from robustbench_tc.eval.live.speakers import answered
 from robustbench_tc.live import (
@@ -40,7 +40,7 @@ def faulted(row: LiveRow, kind: Kind, at: At, **fields: Json) -> LiveRow:
 
 
 async def play(
-    row: LiveRow, player: Player, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
+    row: LiveRow, player: Scripted, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
 ) -> Episode:
     """One episode."""
     place = Place.of(row, purses.settings(model=model), 0)

@@ -88,13 +88,10 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
         ("report", run, "--out", out),
         ("compare", run, run),
         ("failures", run),
-        ("validate", run),
-        ("audit", "predictions", run, "--dataset", data),
-        ("audit", "predictions", run / "scores.parquet", "--dataset", data),
-        ("audit", "predictions", run / "episodes.parquet", "--dataset", data),
+        ("audit", run / "scores.parquet", "--dataset", data),
+        ("audit", run / "episodes.parquet", "--dataset", data),
     ):
         assert "rbtc live summary" in rbtc(*words).refusal
-    assert "rbtc audit" in rbtc("validate", data).refusal
     assert (
         "rbtc live run"
         in rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out).refusal

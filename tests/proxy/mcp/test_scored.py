@@ -1,4 +1,4 @@
-"""`rbtc score` and `rbtc proxy summary` of an MCP door's journal."""
+"""`rbtc score` and `rbtc proxy explain` of an MCP door's journal."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.proxy.journal import read
+from robustbench_tc.proxy.scored import score as score_journal
 from robustbench_tc.proxy.summary import summary
 
 from .conftest import Desk, Remote
@@ -58,7 +59,7 @@ def test_a_journal_becomes_a_run(desk: Desk, tmp_path: Path) -> None:
         "pay.0": right, "pay.1": right, "pay.2": right, "note.0": forgets, "note.2": gives_up,
     }.items():  # fmt: skip
         desk.run(plan, act, session=session)
-    scored = api.score_journal(desk.journal, out=tmp_path / "run")
+    scored = score_journal(desk.journal, out=tmp_path / "run")
     verdicts = {
         one["id"]: one["correct"] for one in pq.read_table(tmp_path / "run/scores.parquet").to_pylist()
     }

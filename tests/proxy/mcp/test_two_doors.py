@@ -18,6 +18,7 @@ from hypothesis import given, strategies as st
 from robustbench_tc import api
 from robustbench_tc.proxy.journal import MCP, Exchange, Journal
 from robustbench_tc.proxy.mcp.replies import as_replies
+from robustbench_tc.proxy.scored import score as score_journal
 from robustbench_tc.proxy.secrets import NONE
 
 from .conftest import DOOR
@@ -58,7 +59,7 @@ class Server:
     """One server of an agent's, behind a door."""
 
     def __init__(self, folder: Path, tool: str) -> None:
-        words = ["proxy", "mcp", "--plan", "plan.yaml", "--session", "both.0", "--", sys.executable]
+        words = ["proxy", "--plan", "plan.yaml", "--session", "both.0", "--", sys.executable]
         self.process = subprocess.Popen(
             [sys.executable, "-c", DOOR, *words, "-c", SERVER, tool],
             cwd=folder,
@@ -98,7 +99,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def verdicts(folder: Path, out: str) -> list[bool]:
-    scored = api.score_journal(folder / "journal.jsonl", out=folder / out)
+    scored = score_journal(folder / "journal.jsonl", out=folder / out)
     assert scored.predictions == 1
     return [one["correct"] for one in pq.read_table(folder / out / "scores.parquet").to_pylist()]
 
@@ -132,7 +133,7 @@ def test_a_server_without_a_door_is_named(folder: Path) -> None:
     server.call(1)
     server.read()
     server.close()
-    scored = api.score_journal(folder / "journal.jsonl", out=folder / "run")
+    scored = score_journal(folder / "journal.jsonl", out=folder / "run")
     assert any("no door stood before the server of traffic" in note for note in scored.folder.notes)
 
 

@@ -3,8 +3,9 @@
 import json
 import os
 import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from robustbench_tc.own.read import Checker
 from robustbench_tc.own.review import PROBLEM
 from robustbench_tc.own.tools import parse_tools, read_tools
 from robustbench_tc.schema import Json
+from robustbench_tc.shown import Line, Part
 
 from . import written
 from .proposals import Proposal, Proposals, learn
@@ -24,6 +26,8 @@ from .redact import Redactor
 from .types import Log, Refused
 
 NOTE = "Proposed by logs. Names and addresses of people were not removed."
+SHOWN = 10
+"""Refused lines that are shown."""
 FILES = 20
 """Files that an import writes at most, of `limits.BYTES` each."""
 
@@ -50,6 +54,26 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """Of all conversations: names of people in them are not removed."""
     replaced: dict[str, int]
     """Different values that reserved ones took the place of, by kind."""
+    folder: Path
+
+    def shown(self) -> Iterator[Part]:
+        """What was proposed, left out and replaced, and the next command."""
+        yield (
+            f"{self.cases:,} cases of {self.conversations:,} conversations: {self.no_call:,} without a call, "
+            f"{self.problems:,} that cannot be built as they stand"
+        )
+        for log, line in self.refused[:SHOWN]:
+            yield Line(f"{log}:{line.line}: refused: {line.why}", aside=True)
+        if len(self.refused) > SHOWN:
+            yield Line(f"{len(self.refused) - SHOWN:,} more lines refused (--json names them)", aside=True)
+        spans = {"spans without GenAI messages": self.ignored} if self.ignored else {}
+        for why, count in (self.left_out | spans).items():
+            yield f"left out: {why}: {count:,}"
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.replaced.items()))
+        yield f"replaced by reserved values: {kinds or 'nothing'}"
+        yield f"Names of people are not removed: they may stand in any of {self.messages:,} messages."
+        yield f"wrote {', '.join(self.files)} in {self.folder}"
+        yield f"next: rbtc cases review {shlex.quote(str(self.folder / 'cases.yaml'))}"
 
 
 def make(
@@ -110,6 +134,7 @@ def make(
         ignored=sum(log.ignored for _, log in read),
         messages=sum(len(one.messages) for _, log in read for one in log.conversations),
         replaced=dict(hide.counts),
+        folder=out,
     )
     return made, files
 

@@ -15,8 +15,10 @@ from pathlib import Path
 from robustbench_tc.errors import UserError
 
 from .. import sse
+from ..secrets import of_process
+from ..session import NoSession, parse
 from . import jsonrpc
-from .calls import Calls, Pending
+from .calls import Calls, Door, Pending
 from .jsonrpc import Message
 
 GRACE_S = 0.8
@@ -25,6 +27,26 @@ itself."""
 
 _CHUNK = 2**18
 _LINE = re.compile(rb"\n")
+
+
+def relayed(door: Door, session: str, command: Sequence[str]) -> int:
+    """Relays between our standard input and output and a server's, until one ends.
+
+    Returns the server's exit code, 0 where the client went first. Raises UserError for a `session` that is
+    none, a command that cannot be started, and for files in place of pipes.
+    """
+    try:
+        calls = Calls(door, parse(session))
+    except NoSession as error:
+        raise UserError(f"--session: {error}") from None
+    calls.secrets = of_process(command, os.environ)
+    try:
+        with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
+            return asyncio.run(Stdio(calls).run(command))
+        return 0
+    finally:
+        calls.close()
+        door.journal.close()
 
 
 class Stdio:

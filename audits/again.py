@@ -25,10 +25,10 @@ from robustbench_tc.dataset_cards.released import rendered_again
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.score.toolrl import earns_maximum
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import dataset_folder
 from robustbench_tc.own.book import NAME as BOOK
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 

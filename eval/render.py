@@ -8,6 +8,9 @@ from robustbench_tc.errors import unknown
 from robustbench_tc.own import matchers, subschemas
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
 
+DECLINED = "None of the listed tools fits this request, so I make no call."
+"""What an agent says whose answer has no calls."""
+
 _SAMPLES: dict[str, Json] = {
     "string": "anything",
     "integer": 1,

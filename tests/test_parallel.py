@@ -27,8 +27,8 @@ from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, verdicts
+from robustbench_tc.eval.score.toolrl import earns_maximum
 from robustbench_tc.io import parquet
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows
 from .conftest import Rbtc

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from robustbench_tc import taxonomy
+from robustbench_tc.eval.score.toolrl import earns_maximum
 from robustbench_tc.schema import Json, loads
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from ..contamination import messages
 from ..folder import Folder, type_name

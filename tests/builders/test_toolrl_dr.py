@@ -27,10 +27,10 @@ from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
+from robustbench_tc.eval.score.toolrl import compute_score, earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.schema import Message
-from robustbench_tc.train_recipes.toolrl_dr.reward import compute_score, earns_maximum
 
 from ..refusals import refuses
 from . import rlla_rows as made
@@ -208,7 +208,7 @@ def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -
         "import sys; from pathlib import Path\n"
         "from robustbench_tc.builders.toolrl_dr import TrainingSpec, build\n"
         "from robustbench_tc.builders.toolrl_versions import Checks\n"
-        "from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum\n"
+        "from robustbench_tc.eval.score.toolrl import earns_maximum\n"
         "from robustbench_tc.dataset_cards.training import training_card\n"
         "checks = Checks(earns_maximum=earns_maximum)\n"
         "build(TrainingSpec(rlla=Path(sys.argv[1])), Path(sys.argv[2]), checks=checks, card=training_card)"

@@ -287,8 +287,8 @@ def build_training(
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
+    from ..eval.score.toolrl import earns_maximum
     from ..io.store import refuse_foreign
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
 
     refuse_foreign(store)
     workers = options.workers_of(num_proc, engine, address)

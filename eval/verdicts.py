@@ -123,8 +123,7 @@ def score(
     since, and a dataset that is not the one that was asked; the verdicts of before then stay.
     """
     folder = open_run(Path(run))
-    for note in folder.make_way(folder.scores_path):
-        say(note)
+    folder.claim(folder.scores_path)
     place = None if dataset is None else str(dataset)
     rows = rows_of(folder, place, workers.num_proc)
     if remade := score_file(folder, rows, workers, dataset=place):

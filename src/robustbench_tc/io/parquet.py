@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import UserError
-from .folders import own_file
+from . import files as single, folders
 
 BATCH_ROWS = 2_000
 """Rows of a row group: what a reader or a writer has to hold at once."""
@@ -97,12 +97,12 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
 
 
 def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> None:
-    """Writes one file of a folder from tables of any size, wholly or not at all, as `own_file` does.
+    """Writes one file from tables of any size, wholly or not at all, a row group in memory at a time.
 
-    A row group is in memory at a time.
+    What is there is replaced only where the folder's marker names it (`folders.claim`).
     """
     with (
-        own_file(path) as beside,
+        single.atomic_file(path, replace=folders.names(path)) as beside,
         pq.ParquetWriter(beside, schema, compression="zstd") as writer,
     ):
         for group in row_groups(tables, schema):

@@ -18,7 +18,7 @@ from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
-from .stats.blind import TypeFigures
+from .needs_no_reading import TypeFigures
 
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
@@ -89,8 +89,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         asked = {self._places[one] for one in ids}
         clean_ids = {self.rows[place].clean_id for place in asked}
         asked |= {place for one in clean_ids if (place := self._clean_places.get(one)) is not None}
-        table = schema.arrow_table(self.rows[place] for place in sorted(asked))
-        return table.select(list(schema.NEEDED_COLUMNS))  # as `RowFiles.take` reads them
+        return schema.arrow_table((self.rows[place] for place in sorted(asked)), Sample)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -267,7 +266,7 @@ def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]])
     """The rows of one config. Raises UserError naming the file's folder and the row."""
     rows = []
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
-        missing = [name for name in schema.NEEDED_COLUMNS if name not in plain]
+        missing = [name for name in Sample.__struct_fields__ if name not in plain]
         if missing:
             raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
         try:

@@ -12,9 +12,8 @@ from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
-from .score import score_run
+from .score import LiveScore, score_run
 from .show import Shown, find, shown
-from .summary import LiveScores
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
@@ -29,13 +28,13 @@ def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, Liv
     return folder, data
 
 
-def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> LiveScores:
+def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> list[LiveScore]:
     """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
     unedited.check_all(folder, data.by_id)
-    return LiveScores(score_run(folder.path, data.by_id, world_of=kinds.__getitem__))
+    return score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
 
 
 def show_episode(

@@ -159,9 +159,9 @@ def build_release(
 
 def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..eval.score.category import case_of
     from ..eval.stats.gate import ENOUGH
     from ..io.parquet import read_rows, shards
-    from ..own.cases import case_of
 
     skipped = {(skip.clean_id, skip.type_code) for skip in report.skipped}
     rows = list(read_rows(shards(build / taxonomy.CLEAN), ["clean_id", "category"]))
@@ -287,8 +287,8 @@ def build_training(
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
+    from ..eval.reward import earns_maximum
     from ..io.store import refuse_foreign
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
 
     refuse_foreign(store)
     workers = options.workers_of(num_proc, engine, address)

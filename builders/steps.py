@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from . import taxonomy
-from .schema import Change, GoldenAnswer, Json, Message, Sample, Tool, dumps
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Change, GoldenAnswer, Json, Message, Sample, Tool, dumps
 
 TYPE_CODE = "/type_code"
 """Path of the change with which a part begins."""

@@ -11,7 +11,6 @@ The journal is the truth: the parquet files are made from it and can be made aga
 """
 
 import hashlib
-import itertools
 import os
 import re
 from pathlib import Path
@@ -23,7 +22,6 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
@@ -252,14 +250,6 @@ class RunFolder:
         folders.claim(self.path, "run", (RECORD, JOURNAL, PREDICTIONS, SCORES), *new)
 
 
-def set_aside(path: Path) -> Path:
-    """Gives a damaged file another name beside its own, which is returned."""
-    names = (path.with_name(f"{path.name}.damaged{n or ''}") for n in itertools.count())
-    free = next(name for name in names if not os.path.lexists(name))
-    path.rename(free)
-    return free
-
-
 def discard(path: Path, *, discard_changes: bool = False) -> None:
     """Removes a run. UserError where the folder holds anything else, or was changed (`io.folders`)."""
     open_run(path)  # says what it is instead
@@ -346,3 +336,19 @@ def open_run(path: Path) -> RunFolder:
     if record.format != FORMAT:
         raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
     return RunFolder(path, record)
+
+
+def refuse_run(path: Path) -> None:
+    """UserError for the folder of a live run, or a file in one."""
+    for folder in (path, path.parent):
+        if (folder / "live_run.json").is_file():
+            raise UserError(
+                f"{folder} is a live run: use rbtc live summary, score or report, or rbtc show "
+                "(or rbtc sql live_recovery --run)"
+            )
+
+
+def refuse_no_run(path: Path) -> None:
+    """UserError for what is no run folder at all: to score it would not help."""
+    if not (path / "run.json").is_file():
+        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None

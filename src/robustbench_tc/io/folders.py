@@ -213,12 +213,6 @@ def claim(folder: Path, kind: OwnKind, names: Collection[str], *new: Path) -> No
         _mark(folder, kind, dict.fromkeys(names, LIVING))
 
 
-def names(path: Path) -> bool:
-    """Whether the marker of its folder names a file, which may then be written again."""
-    found = marker.read(path.parent / marker.OWN)
-    return found is not None and path.name in found.files
-
-
 def _is_of(folder: Path, kind: OwnKind) -> bool:
     """Whether the folder is one of ours. UserError for one of another kind."""
     found = marker.read(folder / marker.OWN)

@@ -288,7 +288,6 @@ def build_training(
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
-    from ..eval.reward import earns_maximum
     from ..io.store import refuse_foreign
 
     refuse_foreign(store)
@@ -325,7 +324,6 @@ def build_training(
         spec,
         Path(out),
         checks=Checks(
-            earns_maximum=earns_maximum,
             leaks=leaks,
             tokens=None if tokenizer is None else prompt_tokens(tokenizer),
             max_tokens=max_prompt_length,

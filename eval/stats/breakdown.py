@@ -89,23 +89,23 @@ class Flagged(msgspec.Struct, frozen=True):
 class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     """Counts over the answers of one run that are in the subset."""
 
-    error_modes: dict[str, dict[str, int]]
+    error_modes: dict[str, dict[str, int]] = {}
     """`clean`, component or type code → mode → wrong answers; a component's are those of its core types."""
-    sources: dict[str, dict[str, SourceCell]]
+    sources: dict[str, dict[str, SourceCell]] = {}
     """Source → `clean`, component or `extension` → its rows."""
-    mean_scores: dict[str, float]
+    mean_scores: dict[str, float] = {}
     """Source → mean score over all its rows, with partial credit."""
-    injected: dict[str, int]
+    injected: dict[str, int] = {}
     """Transition type → rows that met the error."""
-    length: int
+    length: int = 0
     """Scored replies that were cut at the token limit."""
-    content_filter: int
+    content_filter: int = 0
     """Replies that a content filter cut or withheld, and requests that it refused: these have no verdict."""
-    too_long: int
+    too_long: int = 0
     """Wrong because the endpoint refused the length."""
-    rejected: int
+    rejected: int = 0
     """Wrong because the endpoint refused the registry."""
-    flags: dict[str, Flagged]
+    flags: dict[str, Flagged] = {}
     """By flag of the verdict: those of READ_WITH_CARE always."""
 
 

@@ -80,7 +80,6 @@ def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:
         {"wrong_name": 1, "other": 1},
     ]
     assert found.error_modes["CD"] == {"name_bias": 1}
-    assert found.injected["transient_timeout"] == 2
     assert found.summary.gaps[0].startswith("no rows of query_paraphrase")
 
 

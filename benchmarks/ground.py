@@ -1,5 +1,5 @@
 # ruff: noqa: T201 - a report for the terminal
-"""How often the interval of `rbtc ground` holds the rate of the plan that a log was made with.
+"""How often the interval of `rbtc cases import --faults` holds the rate of the plan that a log was made with.
 
     python -m benchmarks.ground               # the table of docs/ground.md (minutes)
     python -m benchmarks.ground --logs 200

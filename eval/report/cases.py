@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc import plain, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.builders import plain
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.safe_text import safe

@@ -11,7 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .blind import read as blind_figures
+from ..needs_no_reading import read as blind_figures
 from .caveats import caveats
 from .delivery import Delivery, delivery
 from .intervals import Interval

@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,16 +21,15 @@ from robustbench_tc.eval.defend.chain import budget
 from robustbench_tc.eval.defend.texts import DATA, HINT, RULE
 from robustbench_tc.eval.live import defended
 from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.live.defence_table import line
 from robustbench_tc.eval.live.episode import Place, kept, play
-from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.live.ledger import harm
 from robustbench_tc.eval.live.replay import replayed
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Episode, LiveRow, LiveTool
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
@@ -339,16 +340,16 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
             kept(place, journal)
 
 
-def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow]) -> None:
-    """Its columns for the kinds at hand; `scripts/defence_table.py DATASET` prints all."""
+def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    """Its columns for the kinds at hand."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
-    own = tuple(row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect"))
-    data = LiveData(name="bundled", rows=own)
-    for name, words in (("gives-up", "retry"), ("blind-retrier", "")):
-        found = line(data, name, words)
-        begin = f"| {name} | {words or '–'} |"
-        lines = [text for text in page.splitlines() if text.startswith(begin) and text.count("|") == 10]
-        shown = lines[0].split(" | ")
-        assert shown[2] == "{} of {}".format(*found.cells["clean"])
-        assert shown[5] == "{} of {}".format(*found.cells["lost answer"])
-        assert shown[7] == str(found.repeated)
+    own = [row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect")]
+    words = [sys.executable, ROOT / "scripts" / "defence_table.py", purses.write(tmp_path / "data", own)]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    for line in printed:
+        agent, defences, *cells = line.strip("| ").split(" | ")
+        begin = f"| {agent} | {defences} |"
+        (shown,) = [text for text in page.splitlines() if text.startswith(begin) and text.count("|") == 10]
+        of_page = shown.strip("| ").split(" | ")[2:]
+        assert [cells[at] for at in (0, 3, 5)] == [of_page[at] for at in (0, 3, 5)], line
+    assert len(printed) == 9

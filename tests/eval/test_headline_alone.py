@@ -44,6 +44,7 @@ def of_the_core(report: Any) -> Any:
         model["run"] = ""
         model["card"] = {}
         model["packs"] = []
+        model["mean_scores"] = {}  # over all rows
         types = (model["summary"]["types"], model["answer"]["types"], model["type_marks"])
         for where in (*types, model["summary"]["lines"]):
             for code in BEYOND:

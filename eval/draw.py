@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
-
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import LiveRow, Sample
 

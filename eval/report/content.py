@@ -17,7 +17,7 @@ from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.overview import Counted, counted
-from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align
+from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, labels as labels_of
 from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
@@ -172,9 +172,8 @@ def build(
     expected: Iterable[tuple[str, str]] | None = None,
 ) -> Report:
     """Raises UserError where runs are of different datasets, given twice, or the baseline is none of them."""
-    _refuse_twice(runs)
     aligned = align(runs, subset=options.subset, expected=expected)
-    labels = _labels(runs)
+    labels = labels_of(runs)
     base = _baseline(runs, labels, options.baseline)
     summaries = [summarise(o, options.convention, allow_missing=options.allow_missing) for o in aligned]
     models = []
@@ -260,29 +259,9 @@ def params_of(name: str) -> float | None:
 
 
 def _rank(model: Model) -> tuple[float, str]:
+    """Best first, those with a gap last."""
     perturbed = model.summary.values["perturbed"]
     return (1.0 if perturbed is None else -perturbed.value, model.label)
-
-
-def _refuse_twice(runs: Sequence[Run]) -> None:
-    seen: set[str] = set()
-    for run in runs:
-        if run.path in seen:
-            raise UserError(f"{run.path} is given twice")
-        seen.add(run.path)
-
-
-def _labels(runs: Sequence[Run]) -> list[str]:
-    """Model names; with the mode, then the folder, where they repeat."""
-    for label in (
-        lambda run: run.model,
-        lambda run: f"{run.model} ({run.mode})",
-        lambda run: f"{run.model} ({run.path})",
-    ):
-        found = [label(run) for run in runs]
-        if len(set(found)) == len(found):
-            break
-    return found
 
 
 def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:
@@ -355,7 +334,7 @@ def _card(run: Run) -> dict[str, str]:
         "status": counts(totals.get("status", {})),
         "finish reasons": counts(totals.get("finish_reason", {})),
         "retries": str(totals.get("retries", "")),
-        "tokens": _tokens(totals),
+        "tokens": f"{totals.get('prompt_tokens', 0)} in, {totals.get('completion_tokens', 0)} out",
     } | {
         f"flagged {flag}": ", ".join(
             f"{code} {one['correct']} of {one['n']} right" for code, one in cells.items()
@@ -368,12 +347,6 @@ def _card(run: Run) -> dict[str, str]:
 def _short(value: object, limit: int = 60) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _tokens(totals: Mapping[str, Any]) -> str:
-    if "prompt_tokens" not in totals:
-        return ""
-    return f"{totals['prompt_tokens']} in, {totals.get('completion_tokens', 0)} out"
 
 
 def _host(endpoint: str) -> str:

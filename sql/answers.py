@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import files
 from robustbench_tc.io.numbers import number
 from robustbench_tc.shown import Line, Part, Table
@@ -22,9 +21,6 @@ NO_BASELINE = (
     "no other run is of the baseline's dataset, or there is no baseline of that name: name one with "
     "--param baseline=MODEL or the run's folder"
 )
-
-ENDINGS = (".csv", ".json", ".parquet")
-"""Of the files that rows are written to."""
 
 
 class Rows(NamedTuple):
@@ -64,7 +60,8 @@ class Rows(NamedTuple):
         return self.table.to_pylist()
 
     def write(self, out: Path) -> None:
-        """Writes the file `out`, whole or not at all. Raises UserError where it is there."""
+        """Writes a file: JSON or Parquet where its name ends so, else CSV. Raises UserError for one that is
+        there."""
         with files.atomic_file(out) as beside:
             if out.suffix == ".parquet":
                 import pyarrow.parquet as pq
@@ -106,13 +103,6 @@ class Catalogue(msgspec.Struct, frozen=True):
             for name, found in self.views.items()
         ]
         yield Table(("view", "columns"), columns, title="views for SQL of your own", folded=("columns",))
-
-
-def check_file(out: Path) -> None:
-    """UserError for a file that rows cannot be written to."""
-    if out.suffix not in ENDINGS:
-        raise UserError(f"{out}: name a file that ends in {', '.join(ENDINGS)}")
-    files.check_file(out)
 
 
 def _cell(value: object) -> str:

@@ -119,27 +119,27 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{REPORT} --discard-changes", "report"),
     ],
     "sql --out": [
-        Output("sql table2 --paper --out {out}.csv"),
-        Output("sql table2 --paper --out {out}.parquet"),
+        Output("sql table2 --paper --out {out}"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
-    "audit build folder": [Output("audit build {out}")],
-    "audit build --out": [Output("audit build {build} --out {out}", "build")],
-    "audit build --store": [
-        Output(f"audit build {{build}} --judge m@{NOWHERE}/v1 --store {{out}} --out {{new}}")
+    "audit folder": [Output("audit {out}")],
+    "audit --out": [
+        Output("audit {build} --out {out}", "build"),
+        Output("audit {run} --dataset {release} --out {out}", "build"),
     ],
-    "audit predictions --out": [
-        Output("audit predictions {run}/predictions.parquet --dataset {release} --out {out}", "build")
+    "audit --store": [Output(f"audit {{build}} --judge m@{NOWHERE}/v1 --store {{out}} --out {{new}}")],
+    "audit --review-out": [Output("audit {build} --review-out {out}")],
+    "data amend --out": [
+        Output(
+            "data amend {trial} --clean-id {chess} --answers {answers} --reason because --out {out}", "build"
+        )
     ],
-    "audit review --out": [Output("audit review {build} --out {out}")],
-    "amend --out": [
-        Output("amend {trial} --clean-id {chess} --answers {answers} --reason because --out {out}", "build")
-    ],
-    "yank name": [Output("yank {out} --reason because")],
+    "data amend release": [Output("data amend {out} --withdraw --reason because")],
     "data fetch --sources": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
     "lint --save": [Output("lint --save {out} -- {python} {mcp} plain")],
-    "proxy llm --journal": [
-        Output("proxy llm --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}")
+    "proxy --journal": [
+        Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
+        Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
     ],
     "proxy run --journal": [
         Output("proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {out}")
@@ -148,9 +148,6 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(
             "proxy run {release} --command true --upstream http://127.0.0.1:9/v1 --journal {new} --out {out}"
         )
-    ],
-    "proxy mcp --journal": [
-        Output("proxy mcp --url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}")
     ],
     "leaderboard init place": [Output("leaderboard init {out} {release}")],
     "leaderboard submit --to": [
@@ -177,18 +174,16 @@ OUTPUTS: dict[str, list[Output]] = {
 
 INPUTS = """
 cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-eval --reuse, validate release, summary run, export run, import predictions_path,
+eval --reuse, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build live --worlds, build toolrl-dr --tokenizer,
-audit build --training, audit build --benchmark, audit build --sources,
-audit predictions file, audit predictions --dataset, audit review folder, train check --model-dir,
-train check data,
-audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
-release --benchmark, release --sign, release --sources, release --training, verify --key,
+audit --training, audit --benchmark, audit --sources, audit --dataset, audit --rlla,
+train check --model-dir, train check data, data amend --answers, data amend --sources, build --errata,
+release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy llm --plan, proxy mcp --plan, proxy summary journal,
+gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
 build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """
@@ -549,7 +544,7 @@ def test_a_command_refuses_every_strangers_place(
             done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
             kept(before, root, f"{output.command}: {what}: {done}")
             refused(done)
-            if name != "audit build folder":
+            if name != "audit folder":
                 assert set(tree(root)) == set(before), f"{output.command}: {what}: something was left behind"
 
 
@@ -760,7 +755,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "src/robustbench_tc/proxy/journal.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/release/yank.py": {"unlink"},  # the list of what was yanked, once it is empty
         f"{io}audit_files.py": {"unlink", "rmdir"},  # of an earlier audit, unchanged
-        "src/robustbench_tc/api/releasing.py": {"unlink"},  # in the copy that is released
+        "src/robustbench_tc/release/freeze.py": {"unlink"},  # in the copy that is released
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder

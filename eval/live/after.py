@@ -1,28 +1,24 @@
 """A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
-from ..stats.live_defences import PlayedRun
 from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
-from .score import score_run
+from .score import LiveScore, score_run
 from .show import Shown, find, shown
-from .summary import LiveScores, read_scores
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
     """A run and the dataset that it played, or another place of the same. Raises UserError."""
-    check_thread()
     folder = record.open_run(Path(run))
     data = inputs.load(dataset or folder.record.dataset, revision=folder.record.dataset_revision)
     if data.fingerprint() != folder.record.settings.fingerprint:
@@ -33,20 +29,7 @@ def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, Liv
     return folder, data
 
 
-def played_run(run: str | Path) -> PlayedRun:
-    """A scored live run with what it cost. Raises UserError."""
-    folder = record.open_run(Path(run))
-    settings = folder.record.settings
-    return PlayedRun(
-        path=str(run),
-        defences=settings.defend,
-        who=(settings.fingerprint, settings.model, settings.mode),
-        scores=read_scores(folder.path),
-        totals=folder.record.totals,
-    )
-
-
-def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> LiveScores:
+def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> list[LiveScore]:
     """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
 
     `kinds`: the world of each name that rows have. Raises UserError.
@@ -54,7 +37,7 @@ def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) ->
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
     unedited.check_all(folder, data.by_id)
-    return LiveScores(score_run(folder.path, data.by_id, world_of=kinds.__getitem__))
+    return score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
 
 
 def show_episode(
@@ -78,4 +61,4 @@ def show_episode(
         async with Worlds() as hosted:
             return await replayed(row, played, hosted, world=world)
 
-    return shown(asyncio.run(replay()))
+    return shown(loop.run(replay()))

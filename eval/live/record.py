@@ -17,13 +17,11 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.live import Episode
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Episode, Json, arrow_schema
 
 from .. import growth
 from ..record import Session, Settings
@@ -77,8 +75,8 @@ class LiveFolder:
     def leave(self, found: Iterable[Episode]) -> None:
         """Writes `episodes.parquet`, and the totals into the record."""
         episodes = list(found)
-        arrow = arrow_schema(in_struct(Episode))
-        tables = (parquet.table(schema.columns(batch, Episode), arrow) for batch in parquet.batches(episodes))
+        arrow = arrow_schema(Episode)
+        tables = (schema.arrow_table(batch, Episode) for batch in parquet.batches(episodes))
         parquet.write_file(tables, self.path / EPISODES, arrow)
         replies = [reply for one in episodes for reply in one.replies]
         self.record.totals = {

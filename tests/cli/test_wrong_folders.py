@@ -47,8 +47,8 @@ def test_what_is_no_run_is_not_sent_to_score(
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("audit notes.txt", "notes.txt is not a folder: name the one that `rbtc build` wrote"),
-        ("audit golds nowhere", "nowhere is no build of the benchmark: name the folder"),
+        ("audit notes.txt", "notes.txt: name the build or release that was asked with --dataset"),
+        ("audit nowhere --golds 9", "nowhere is no build of the benchmark: name the folder"),
         ("data diff bench runs", "runs holds no <config>/<split>-*.parquet"),
         ("leaderboard submit runs/a --to nowhere", "nowhere"),
         ("score runs/a --dataset nowhere", "no dataset at nowhere: give a release folder or a Hub id"),
@@ -66,7 +66,7 @@ def test_a_release_of_something_else_makes_no_report(here: Path, rbtc: Callable[
     small.write(here / "other", [msgspec.structs.replace(row, id=f"x{row.id}") for row in renamed])
     assert (
         "other has no sample of a: name the release"
-        in rbtc("report", "a", "--release", "other", "--out", "report").refusal
+        in rbtc("report", "a", "--dataset", "other", "--out", "report").refusal
     )
     assert not Path("report").exists()
 
@@ -207,8 +207,8 @@ WRONG = {
     "leaderboard serv": 'Unknown command "serv". Did you mean "serve"? (see rbtc leaderboard --help)',
     "eval --modle x": "No such option: --modle (Possible options: --mode, --model, --samples)",
     "--xyzzy": "No such option: --xyzzy (see rbtc --help)",
-    "score": "Missing argument 'RUN'. (see rbtc score --help)",
-    "score a b c": "Got unexpected extra argument(s) (b c) (see rbtc score --help)",
+    "score": 'Command "score" parameter RUN|JOURNAL requires an argument. (see rbtc score --help)',
+    "score a b c": "Unused Tokens: ['b', 'c']. (see rbtc score --help)",
     "build --profile": "Option '--profile' requires an argument. (see rbtc build --help)",
 }
 """The words, and what typer says of them."""

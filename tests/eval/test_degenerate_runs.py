@@ -104,7 +104,7 @@ def test_summary_failures_and_the_paper_beside_them_stand(
     json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert rbtc("summary", runs[name], "--allow-missing").code == 0
     assert rbtc("failures", runs[name]).code == 0
-    assert rbtc("compare", runs[name], "--vs", "paper:o4-mini").code == 0
+    assert rbtc("compare", runs[name], "paper:o4-mini").code == 0
     one_line_or_nothing(rbtc("summary", runs[name]))
 
 
@@ -146,7 +146,7 @@ def test_retention_is_a_gap_with_a_reason_where_no_clean_answer_is_right(
         assert "retention is not defined: no clean answer is right" in done.err
         assert "retention is not defined" in (tmp_path / "report.html").read_text()
         assert json.loads(rbtc("summary", runs[name], "--json").out)["retention"] is None
-        table2 = rbtc("sql", "table2", "--run", runs[name], "--format", "json").out
+        table2 = rbtc("sql", "table2", "--run", runs[name], "--json").out
         assert [row["retention"] for row in json.loads(table2)] == [None]
         [outcomes] = align([read(runs[name])])
         values = summarise(outcomes).values

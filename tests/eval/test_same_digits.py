@@ -74,9 +74,9 @@ def test_values_are_the_same_to_the_last_bit(
         assert (row["flips"]["lost"], row["flips"]["gained"]) == (line["lost"], line["gained"])
         assert model["error_modes"][code] == line["error_modes"]
 
-    [table2] = said(rbtc("sql", "table2", "--run", run, "--format", "json"))
+    [table2] = said(rbtc("sql", "table2", "--run", run, "--json"))
     assert {name: table2[name] for name in METRICS if name in table2}.items() <= wanted.items()
-    for row in said(rbtc("sql", "deltas", "--run", run, "--format", "json")):
+    for row in said(rbtc("sql", "deltas", "--run", run, "--json")):
         line = (
             types.get(row["type_code"])
             or (summary["components"] | {"perturbed": summary["perturbed"]})[row["component"]]

@@ -1,4 +1,4 @@
-"""`rbtc proxy llm` and `rbtc proxy run` as they are typed."""
+"""`rbtc proxy` and `rbtc proxy run` as they are typed."""
 
 import json
 import os
@@ -23,20 +23,19 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\ntypes: [same_name_A]\n")
     code = "from robustbench_tc.cli import main; main()"
     with server_of(lambda seen: Answer()) as server:
-        words = ["proxy", "llm", "--upstream", server.url, "--plan", "plan.yaml", "--journal", "j.jsonl"]
+        words = ["proxy", "--upstream", server.url, "--plan", "plan.yaml", "--journal", "j.jsonl"]
         process = subprocess.Popen(
             [sys.executable, "-c", code, *words],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=lambda: signal.signal(
                 signal.SIGINT, signal.SIG_DFL
             ),  # shells ignore it in the background
         )
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1].replace("CASE.REPEAT", "refund-1.0")
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1].replace("CASE.REPEAT", "refund-1.0")
         tools = [{"type": "function", "function": {"name": "refund", "parameters": {
             "type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}]  # fmt: skip
         body = {"model": "m", "messages": [{"role": "user", "content": "Refund 7."}], "tools": tools}
@@ -45,7 +44,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         _, err = process.communicate()
-    assert err.strip() == "rbtc: interrupted: the door is closed; its journal is j.jsonl"
+    assert err.splitlines()[-1] == "rbtc: interrupted: the door is closed; its journal is j.jsonl"
     sent = json.loads(server.seen[0].body)["tools"]
     assert [tool["function"]["name"] for tool in sent] == ["refund", "refund"]
     kept = (tmp_path / "j.jsonl").read_text()
@@ -55,12 +54,12 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
 def test_mistakes_are_one_line(rbtc: Callable[..., Done], tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("version: 1\nfault: []\n")
-    door = ("proxy", "llm", "--upstream", "http://127.0.0.1:9/v1", "--plan", plan)
+    door = ("proxy", "--upstream", "http://127.0.0.1:9/v1", "--plan", plan)
     assert rbtc(*door).refusal == (f"rbtc: {plan}:2: unknown key 'fault' of the plan: did you mean faults?\n")
     plan.write_text("version: 1\nbench: nowhere\ntypes: [CD]\n")
     assert "nowhere" in rbtc(*door).refusal
     plan.write_text("version: 1\n")
-    done = rbtc(*door[:3], "http://me:pw@x/v1", *door[4:])
+    done = rbtc(*door[:2], "http://me:pw@x/v1", *door[3:])
     assert done.code == 1 and "pw" not in done.err and done.err.count("\n") == 1
     assert "choose another --journal" in rbtc(*door, "--journal", tmp_path).refusal
 

@@ -88,17 +88,17 @@ def peak_kb(folder: Path, door: str, kind: str, plan: str) -> int:
     """The most memory that a door took, in kilobytes."""
     (folder / "plan.yaml").write_text(plan)
     with endless(kind) as url:
-        address = ["--upstream", f"{url}/v1"] if door == "llm" else ["--url", f"{url}/mcp"]
-        words = ["proxy", door, "--plan", "plan.yaml", *address]
+        address = ["--upstream", f"{url}/v1"] if door == "llm" else ["--mcp-url", f"{url}/mcp"]
+        words = ["proxy", "--plan", "plan.yaml", *address]
         process = subprocess.Popen(
             [sys.executable, "-c", DOOR, *words],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         try:
-            assert process.stdout is not None
-            where = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline().decode())
+            assert process.stderr is not None
+            where = re.search(r"127\.0\.0\.1:(\d+)", process.stderr.readline().decode())
             assert where is not None
             port = int(where[1])
             if door == "llm":

@@ -99,7 +99,7 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
 def test_what_happens_before_a_call_is_for_the_door_in_front_of_the_tools(text: str, said: str) -> None:
     plan = parse_plan(f"version: 1\n{text}".encode(), "p")
     refuses(
-        f"{said} in the plan: .* `rbtc proxy mcp` stands in front of the tools",
+        f"{said} in the plan: .* `rbtc proxy` in front of an MCP server can",
         Door,
         "http://127.0.0.1:9/v1",
         plan,

@@ -175,9 +175,10 @@ def test_rows_without_an_answer_are_counted_with_the_reason(
     done = rbtc("score", path, "--out", tmp_path / "run")
     assert done.code == 0
     lines = done.err.splitlines()
-    assert f"3 predictions in {tmp_path / 'run'}" in lines
+    assert lines[-1].startswith("scored by reader")
     missing = sum(row.type_code in ("clean", "transient_timeout") for row in rows) - 3
     assert sorted(lines[:-1]) == [
+        f"3 predictions in {tmp_path / 'run'}",
         "left out: 1 × session without its row: unknown_case",
         f"left out: {missing} × row that no session asked",
         "without an answer: 1 × incomplete: the agent did not ask on after its call was answered",
@@ -225,11 +226,11 @@ def test_a_journal_without_cases_names_what_can_be_read(rbtc: Callable[..., Done
     done = rbtc("score", path)
     assert done.code == 1 and done.err == (
         f"rbtc: {path} cannot be scored: its plan names no dataset (`bench:`), so nothing says which "
-        f"calls are right; `rbtc proxy summary {path}` shows its calls, errors and recoveries\n"
+        f"calls are right; `rbtc proxy explain {path}` shows its calls, errors and recoveries\n"
     )
-    done = rbtc("proxy", "summary", path)
+    done = rbtc("proxy", "explain", path)
     assert done.code == 0 and "1 sessions, 2 exchanges, 1 calls" in done.out
-    figures = json.loads(rbtc("proxy", "summary", path, "--json").out)
+    figures = json.loads(rbtc("proxy", "explain", path, "--json").out)
     assert figures["faults"] == [
         {"kind": "transient_timeout", "met": 1, "spared": 0, "called_again": 0, "called_others": 0,
          "answered": 1, "stopped": 0}

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,10 +11,7 @@ from ..option import Option, Tell, listed, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..builders.report import BuildReport
-    from ..dataset_cards.facts import Release
     from ..own.asking import Reviewed
-    from ..own.book import Book
     from ..own.desk import Example
     from ..own.drafting import Drafted
     from ..own.linted import Linted
@@ -239,44 +235,3 @@ def review_cases(
     if not accept and not drop and ask is not None and sys.stdin.isatty() and sys.stdout.isatty():
         ask_all(found, ask, say)
     return Reviewed(found.cases)
-
-
-# For `rendering` and `rebuilding`, until their owner's rooms have them.
-
-NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says
-what may be done with them; robustbench-tc, which the rows were made with, gives no licence for them.
-"""
-
-
-def card_of(folder: Path, report: "BuildReport", release: "Release") -> str:
-    """The card of a release of the benchmark, or of own tools. Raises UserError."""
-    from ..builders.sources import OWN_CASES
-    from ..dataset_cards.own import own_card
-    from ..dataset_cards.render import benchmark_card
-
-    if report.profile != OWN_CASES:
-        return benchmark_card(report, release)
-    return own_card(report, _book(folder), release)
-
-
-def _book(folder: Path) -> "Book":
-    from ..own.book import NAME, read
-
-    found = read(folder)
-    if found is None:
-        raise UserError(f"{NAME} is missing: build the dataset again")
-    return found
-
-
-def rebuild_own(folder: Path, out: Path) -> None:
-    """Builds into `out` what `folder` says it is, from its own clean rows and its book. Raises UserError."""
-    from ..builders.rebuild import rebuild
-    from ..dataset_cards.own import own_card
-    from ..eval.validate import self_check, taken
-    from ..own.book import NAME
-
-    beside = _book(folder)
-    card = partial(own_card, book=beside)
-    rebuild(
-        folder, out, sources=None, card=card, accept=self_check, taken=taken, beside={NAME: beside.json()}
-    )

@@ -1,23 +1,82 @@
-"""The doors of `api`: relays between an agent and its model that carry out a plan."""
+"""The doors: relays between an agent and its model or its tools that carry out a plan of faults."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Annotated
 
 from ..errors import UserError
-from ..own import book as own_book
-from ..schema import Sample
+from ..option import Option, Tell, silent
+from . import options
 
 if TYPE_CHECKING:
-    from ..proxy.driven import Driven
+    from ..proxy.driven import Ran
     from ..proxy.ground.fitted import Ground
     from ..proxy.mcp.calls import Door as McpDoor
-    from ..proxy.plan import Plan
-    from ..proxy.scored import Scored
     from ..proxy.summary import Summary
+
+
+def proxy(
+    *,
+    plan: Annotated[Path, Option(help="The plan of faults, a YAML file (docs/proxy-llm.md).")],
+    upstream: Annotated[str | None, options.UPSTREAM] = None,
+    mcp_url: Annotated[str | None, options.MCP_URL] = None,
+    port: Annotated[int, options.PORT] = 0,
+    session: Annotated[
+        str, Option(help="<case>.<repeat> of the calls of an MCP server behind `--`.")
+    ] = "mcp.0",
+    journal: Annotated[Path, options.JOURNAL] = Path("journal.jsonl"),
+    allow_writes: Annotated[bool, options.ALLOW_WRITES] = False,
+    timeout: Annotated[float, options.TIMEOUT] = 600.0,
+    server: Sequence[str] = (),
+    say: Tell = silent,
+) -> None:
+    """Stand between an untouched agent and its model or its tools, and carry out a plan of faults.
+
+    --upstream relays requests to a model on a port of this machine, --mcp-url those to an MCP server; Ctrl-C
+    ends it. With an MCP server's command behind `--` it speaks on standard input and output as that server
+    does: put it in front of the command in the client's configuration. Nobody else is contacted, and the
+    agent's own key is sent on.
+
+    Example: rbtc proxy --plan plan.yaml --upstream http://127.0.0.1:8000/v1
+    Example: rbtc proxy --plan plan.yaml -- python server.py
+
+    Raises UserError for a plan that is none, and a port that is taken.
+    """
+    import threading
+
+    if sum(map(bool, (upstream, mcp_url, server))) != 1:
+        raise UserError(
+            "name one server: a model's with --upstream, or an MCP server's with --mcp-url or by its command "
+            "behind `--`"
+        )
+    if server:
+        from ..proxy.mcp.stdio import relayed
+
+        door = _mcp_door(plan, allow_writes, journal, str(Path.cwd()), *server)
+        if code := relayed(door, session, server):
+            raise UserError(f"the MCP server ended with status {code}")
+        return
+    if upstream:
+        served = proxy_llm(
+            upstream,
+            plan,
+            port=port,
+            journal=journal,
+            allow_writes=allow_writes,
+            silence_s=timeout,
+            say=say,
+        )
+    else:
+        served = proxy_mcp(
+            mcp_url or "", plan, port=port, journal=journal, allow_writes=allow_writes, silence_s=timeout
+        )
+    with served as address:
+        base, _, end = address.rpartition("/")
+        say(f"address of a session: {base}/s/CASE.REPEAT/{end}")
+        say(f"without a session:    {address}")
+        say(f"journal: {journal}; nothing but {upstream or mcp_url} is asked")
+        threading.Event().wait()  # until Ctrl-C
 
 
 @contextmanager
@@ -29,9 +88,9 @@ def proxy_llm(
     journal: str | Path | None = None,
     allow_writes: bool = False,
     silence_s: float = 600.0,
-    say: Callable[[str], None] = lambda line: None,
+    say: Tell = silent,
 ) -> Iterator[str]:
-    """`rbtc proxy llm`: an OpenAI-compatible address on loopback, while the block runs; yields it.
+    """An OpenAI-compatible address on loopback, while the block runs; yields it.
 
     `upstream`: the base URL of the model's server. `port`: 0 for a free one. `journal`: a file that gets a
     line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `silence_s`:
@@ -44,90 +103,23 @@ def proxy_llm(
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
     from ..proxy.door import Door
+    from ..proxy.planned import planned
     from ..proxy.relay import serving
 
-    found, rows, fingerprint = _planned(plan, allow_writes)
+    found = planned(Path(plan), allow_writes=allow_writes)
     door = Door(
         upstream,
-        found,
-        rows=rows,
+        found.plan,
+        rows=found.rows,
         journal=None if journal is None else Path(journal),
-        fingerprint=fingerprint,
+        fingerprint=found.fingerprint,
         silence_s=silence_s,
         say=say,
     )
-    if found.idle:
+    if found.plan.idle:
         say("the plan names neither types nor faults: requests pass as they are, and no journal is written")
     with serving(door, port) as url:
         yield url
-
-
-def proxy_run(
-    dataset: str | Path,
-    command: str | Sequence[str],
-    upstream: str,
-    *,
-    types: Sequence[str] = (),
-    out: str | Path | None = None,
-    journal: str | Path = "journal.jsonl",
-    model: str | None = None,
-    allow_writes: bool = False,
-    concurrency: int = 4,
-    timeout_s: float = 300.0,
-    progress: Callable[[int, int], None] = lambda done, all_: None,
-    say: Callable[[str], None] = lambda line: None,
-) -> "tuple[Driven, Scored]":
-    """`rbtc proxy run`: a program of its own loop, run for each row behind the LLM door, and scored.
-
-    `types`: of the dataset; () for all. Sessions that `journal` has already are not run again. The rest as
-    for `proxy_llm` and `score`. Raises UserError.
-
-    >>> proxy_run("bench", "python agent.py --loop", "http://127.0.0.1:8000/v1")  # doctest: +SKIP
-    """
-    import asyncio
-
-    from ..eval import inputs, record
-    from ..eval.callables.command import words_of
-    from ..proxy import driven, scored
-    from ..proxy.door import Door
-    from ..proxy.journal import read
-    from ..proxy.plan import Plan
-    from ..proxy.relay import serving
-    from ..proxy.scenes import known_types
-
-    if out is not None:
-        record.check_place(Path(out))  # before hours of work, not after
-    words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
-    plan = Plan(bench=data.name, types=known_types(data.rows, types), allow_writes=allow_writes)
-    plan = _of_the_dataset(plan)
-    wanted = driven.sessions(data.rows, plan.types)
-    there = {one.session for one in read(kept)} if kept.is_file() else set()
-    door = Door(upstream, plan, rows=data.rows, journal=kept, fingerprint=data.fingerprint(), say=say)
-    with serving(door) as url:
-        made = asyncio.run(
-            driven.drive(
-                words,
-                wanted,
-                url,
-                there=there,
-                at_once=concurrency,
-                timeout_s=timeout_s,
-                progress=lambda done: progress(done, len(wanted)),
-            )
-        )
-    place = None if out is None else Path(out)
-    return made, scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
-
-
-def summarise_journal(journal: str | Path) -> "Summary":
-    """`rbtc proxy summary`: calls, errors and faults of a door's journal, and what the agent did after them.
-
-    >>> summarise_journal("journal.jsonl").faults  # doctest: +SKIP
-    """
-    from ..proxy.journal import read
-    from ..proxy.summary import summary
-
-    return summary(read(Path(journal)))
 
 
 @contextmanager
@@ -140,7 +132,7 @@ def proxy_mcp(
     allow_writes: bool = False,
     silence_s: float = 600.0,
 ) -> Iterator[str]:
-    """`rbtc proxy mcp --url`: an MCP address on loopback, while the block runs; yields it.
+    """An MCP address on loopback, while the block runs; yields it.
 
     `url`: the address of the server (streamable HTTP). The rest as for `proxy_llm`.
 
@@ -156,50 +148,107 @@ def proxy_mcp(
     door.journal.close()
 
 
-def proxy_mcp_stdio(
-    command: Sequence[str],
-    plan: str | Path,
-    *,
-    session: str = "mcp.0",
-    journal: str | Path | None = None,
-    allow_writes: bool = False,
-) -> int:
-    """`rbtc proxy mcp -- COMMAND`: between our standard input and output and a server's, until one ends.
+def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, *server: str) -> "McpDoor":
+    """A door of a plan before one server: its address, or its folder and command."""
+    from ..proxy.journal import Journal, Opened, digest
+    from ..proxy.mcp.calls import Door
+    from ..proxy.plan import check_for_tools
+    from ..proxy.planned import planned
+    from ..proxy.scenes import Scenes
 
-    Returns the server's exit code, 0 where the client went first. Raises UserError as `proxy_llm`.
+    found = planned(Path(path), allow_writes=allow_writes)
+    check_for_tools(found.plan)
+    place = None if journal is None else Path(journal)
+    kept = Journal(place, Opened.of(found.plan, found.fingerprint, place), by=digest(*server))
+    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
+
+
+def proxy_run(
+    dataset: Annotated[str | Path, options.ASKED],
+    command: Annotated[str | Sequence[str], options.COMMAND],
+    upstream: Annotated[str, options.UPSTREAM],
+    *,
+    types: Annotated[Sequence[str], options.TYPES] = (),
+    out: Annotated[str | Path | None, options.OUT] = None,
+    journal: Annotated[str | Path, options.JOURNAL] = "journal.jsonl",
+    model: Annotated[str | None, options.MODEL] = None,
+    allow_writes: Annotated[bool, options.ALLOW_WRITES] = False,
+    concurrency: Annotated[int, options.CONCURRENCY] = 4,
+    timeout_s: Annotated[float, options.TIMEOUT] = 300.0,
+    progress: Tell = silent,
+    say: Tell = silent,
+) -> "Ran":
+    """Run a program that owns its loop once for each row behind the LLM door, and score what it did.
+
+    The clean request is on its standard input, OPENAI_BASE_URL in its environment holds the session. Run the
+    same command again to go on where it was stopped: sessions that the journal has are not run again.
+
+    Example: rbtc proxy run bench --command "python agent.py --loop" --upstream http://127.0.0.1:8000/v1
+
+    Raises UserError for a type that the dataset lacks and a program that is not there.
+
+    >>> proxy_run("bench", "python agent.py --loop", "http://127.0.0.1:8000/v1")  # doctest: +SKIP
     """
     import asyncio
-    import os
-    from contextlib import suppress
 
-    from ..proxy.mcp.calls import Calls
-    from ..proxy.mcp.stdio import Stdio
-    from ..proxy.secrets import of_process
-    from ..proxy.session import NoSession, parse
+    from ..eval import inputs, record
+    from ..eval.callables.command import words_of
+    from ..proxy import driven, scored
+    from ..proxy.door import Door
+    from ..proxy.journal import read
+    from ..proxy.plan import Plan
+    from ..proxy.planned import of_dataset
+    from ..proxy.relay import serving
+    from ..proxy.scenes import known_types
 
-    try:
-        named = parse(session)
-    except NoSession as error:
-        raise UserError(f"--session: {error}") from None
-    door = _mcp_door(plan, allow_writes, journal, str(Path.cwd()), *command)
-    calls = Calls(door, named)
-    calls.secrets = of_process(command, os.environ)
-    try:
-        with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
-            return asyncio.run(Stdio(calls).run(command))
-        return 0
-    finally:
-        calls.close()
-        door.journal.close()
+    place = None if out is None else Path(out)
+    if place is not None:
+        record.check_place(place)  # before hours of work, not after
+    words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
+    plan = Plan(bench=data.name, types=known_types(data.rows, types), allow_writes=allow_writes)
+    found = of_dataset(plan, data)
+    wanted = driven.sessions(data.rows, plan.types)
+    there = {one.session for one in read(kept)} if kept.is_file() else set()
+    door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
+    with serving(door) as url:
+        made = asyncio.run(
+            driven.drive(
+                words,
+                wanted,
+                url,
+                there=there,
+                at_once=concurrency,
+                timeout_s=timeout_s,
+                progress=lambda done: progress(f"{done} of {len(wanted)} rows"),
+            )
+        )
+    return driven.Ran(made, scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place))
 
 
-def ground(
-    logs: Sequence[str | Path],
-    out: str | Path | None = None,
-    *,
-    progress: Callable[[str], None] = lambda line: None,
-) -> "Ground":
-    """`rbtc cases import --faults`: faults of tools in an agent's logs; `out` gets a plan of them.
+def summarise_journal(
+    journal: Annotated[str | Path, Option(help="What `rbtc proxy` wrote.", typed=Path)],
+) -> "Summary":
+    """Print calls, errors and faults of a door's journal, and what the agent did after each fault.
+
+    It needs no dataset. Verdicts are made by `rbtc score JOURNAL`.
+
+    Example: rbtc proxy explain journal.jsonl
+
+    Raises UserError for what is no journal.
+
+    >>> summarise_journal("journal.jsonl").faults  # doctest: +SKIP
+    """
+    from ..proxy.journal import read
+    from ..proxy.summary import summary
+
+    return summary(read(Path(journal)))
+
+
+def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progress: Tell = silent) -> "Ground":
+    """`rbtc cases import --faults`: faults that tools had in logs, with intervals and their words.
+
+    `out` gets a plan of them. Nobody is contacted. E-mail addresses, phones, keys, card and account numbers
+    are replaced; names are not.
 
     Raises UserError for a log that cannot be read or has no answered call, and where `out` is there already.
 
@@ -215,49 +264,3 @@ def ground(
         with atomic_file(Path(out)) as beside:
             beside.write_text(found.plan(), encoding="utf-8")
     return found
-
-
-def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, *server: str) -> "McpDoor":
-    """A door of a plan before one server: its address, or its folder and command."""
-    from ..proxy.journal import Journal, Opened, digest
-    from ..proxy.mcp.calls import Door
-    from ..proxy.plan import check_for_tools
-    from ..proxy.scenes import Scenes
-
-    plan, rows, fingerprint = _planned(path, allow_writes)
-    check_for_tools(plan)
-    book = None if plan.bench is None else own_book.read(Path(plan.bench))
-    place = None if journal is None else Path(journal)
-    kept = Journal(place, Opened.of(plan, fingerprint, place), by=digest(*server))
-    return Door(plan, Scenes(plan, rows), kept, {} if book is None else book.results)
-
-
-def _planned(plan: str | Path, allow_writes: bool) -> "tuple[Plan, tuple[Sample, ...], str | None]":
-    """A plan with what its dataset says of the tools, the dataset's rows and its fingerprint."""
-    from ..eval import inputs
-    from ..proxy.plan import read_plan
-
-    found = read_plan(Path(plan))
-    rows: tuple[Sample, ...] = ()
-    fingerprint = None
-    if found.bench is not None:
-        data = inputs.load(found.bench)
-        rows, fingerprint = data.rows, data.fingerprint()
-        found = _of_the_dataset(msgspec.structs.replace(found, bench=data.name))
-    if allow_writes:
-        found = msgspec.structs.replace(found, allow_writes=True)
-    return found, rows, fingerprint
-
-
-def _of_the_dataset(plan: "Plan") -> "Plan":
-    """The plan with what its dataset says of own tools: by their names, and as an agent registers them."""
-    from ..own.wire_names import safe_name
-
-    book = own_book.read(Path(plan.bench or ""))
-    if book is None:
-        return plan
-    return msgspec.structs.replace(
-        plan,
-        read_only=(*plan.read_only, *book.read_only, *map(safe_name, book.read_only)),
-        idempotent=(*plan.idempotent, *book.idempotent, *map(safe_name, book.idempotent)),
-    )

@@ -132,7 +132,7 @@ def sql(
 ) -> "Rows | Catalogue":
     """Query runs and datasets: a mart such as table2, by_type or flips, or SQL of your own.
 
-    --out writes the rows to a .csv, .json or .parquet file. A select over stg_release reads the run's
+    --out writes the rows as CSV, or to a .json or .parquet file. A select over stg_release reads the run's
     dataset, a mart one that --dataset names; both may be hf:// addresses.
 
     Example: rbtc sql "select type_code, avg(score) from stg_predictions group by all" --run runs/qwen3-8b-fc
@@ -142,12 +142,13 @@ def sql(
     >>> sql("by_type", run=["runs/mine"]).table  # doctest: +SKIP
     """
     from ..eval import paper as papers
+    from ..io.files import check_file
     from ..sql import answers, query as marts
 
     if query is None:
         return answers.Catalogue(marts.marts(), marts.views())
     if out is not None:
-        answers.check_file(out)
+        check_file(out)
     runs = tuple(map(str, [run] if isinstance(run, str | Path) else run))
     inputs = marts.Inputs(
         runs=runs,

@@ -8,9 +8,9 @@ from ..option import Tell, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..eval.evaluate import Evaluated
     from ..eval.live.show import Shown
     from ..shown import Part
+    from .evaluated import Evaluated
 
 EPISODE = "orders_6::live_timeout_after_effect"
 """A refund times out after it was paid."""
@@ -68,9 +68,9 @@ def quickstart(
     >>> quickstart("rbtc-quickstart").run.unexpected  # doctest: +SKIP
     []
     """
-    from ..eval.evaluate import evaluate
     from ..eval.live.after import show_episode
     from .building import build, build_live
+    from .evaluating import evaluate
     from .playing import run_live
 
     out = Path(out)

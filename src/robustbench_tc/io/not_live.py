@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..errors import UserError
-from ..live import TASKS
+from ..schema import TASKS
 
 
 def refuse_run(path: Path) -> None:

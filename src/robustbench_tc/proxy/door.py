@@ -139,7 +139,7 @@ def _check(plan: Plan) -> None:
     if there:
         raise UserError(
             f"{there[0]} in the plan: this door sees a call's result after it was carried out; "
-            "`rbtc proxy mcp` stands in front of the tools"
+            "`rbtc proxy` in front of an MCP server can"
         )
 
 

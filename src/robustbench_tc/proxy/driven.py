@@ -6,7 +6,7 @@ way to the model. OPENAI_BASE_URL and X-RBTC's session are in the environment, t
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -17,7 +17,9 @@ from robustbench_tc.eval.callables.command import Commands, Failed
 from robustbench_tc.eval.callables.invocation import Invocation
 from robustbench_tc.eval.callables.task import Task
 from robustbench_tc.schema import Sample
+from robustbench_tc.shown import Line, Part
 
+from .scored import Scored
 from .session import Session
 
 
@@ -29,6 +31,22 @@ class Driven(NamedTuple):
     """Sessions that the journal had already."""
     failures: dict[str, int]
     """Why programs ended badly: the row counts by what the journal has of it."""
+
+
+class Ran(NamedTuple):
+    """What became of the programs, and the run that was made of the journal."""
+
+    driven: Driven
+    scored: Scored
+
+    def shown(self) -> Iterator[Part]:
+        """What went wrong, and where the run is."""
+        for reason, count in (*self.driven.failures.items(), *self.scored.failures.items()):
+            yield Line(f"{count} × {reason}", aside=True)
+        if self.driven.there:
+            yield Line(f"{self.driven.there} sessions were in the journal already", aside=True)
+        where = self.scored.folder.path
+        yield f"{self.scored.predictions} predictions in {where}; `rbtc report` and `rbtc gate` read it"
 
 
 def sessions(rows: Sequence[Sample], types: Sequence[str]) -> list[tuple[Session, Sample, Sample]]:

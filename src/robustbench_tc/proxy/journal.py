@@ -311,7 +311,7 @@ def read(path: Path) -> list[Exchange]:
 def read_lines(path: Path) -> Lines:
     """As `read`, and whether the last line was cut."""
     if not path.is_file():
-        raise UserError(f"{path}: no journal of a door is there (`rbtc proxy llm --journal` writes one)")
+        raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
     found: list[Exchange] = []
     cut = False
     try:
@@ -344,7 +344,7 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
         if number == 1 and path.with_name("run.json").is_file():
             hint = f"it is the journal of a run: `rbtc score {path.parent}`"
         elif number == 1:
-            hint = "`rbtc proxy llm --journal` writes one"
+            hint = "`rbtc proxy --journal` writes one"
         raise UserError(f"{path}:{number}: not a line of a door's journal: {hint}") from None
     if found.v != VERSION:
         raise UserError(f"{path}:{number}: version {found.v} is not known to this version: update rbtc")

@@ -94,7 +94,7 @@ def check_for_tools(plan: Plan) -> None:
     if asked and plan.bench is None:
         raise UserError(
             f"the type {asked[0]} states a preference in the request, and this door sees tools only: "
-            "use `rbtc proxy llm`"
+            "use `rbtc proxy --upstream`"
         )
     first = [kind.code for kind in kinds if kind.answered_calls]
     if first and plan.types_after:

@@ -118,7 +118,7 @@ def _read(path: Path) -> _Read:
         notes.append(f"{path}: lines of other doors are not scored: {kinds}")
     if any(one.row is not None for one in ours):
         return _Read(ours, opened, listed, notes)
-    instead = f"`rbtc proxy summary {path}` shows its calls, errors and recoveries"
+    instead = f"`rbtc proxy explain {path}` shows its calls, errors and recoveries"
     reasons = Counter(one.skipped for one in ours if one.skipped is not None)
     if any(one.bench is not None for one in opened) and reasons:
         said = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common())

@@ -1,11 +1,13 @@
 """What a door's journal says without a dataset: calls, errors, and what the agent did after a fault."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from robustbench_tc.io.numbers import counts
 from robustbench_tc.schema import Json
+from robustbench_tc.shown import Part, Table
 
 from .journal import LLM, MCP, Exchange
 from .mcp.replies import as_replies
@@ -48,6 +50,29 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
     others: dict[str, int]
     """Lines of other kinds of doors, by kind."""
+
+    def shown(self) -> Iterator[Part]:
+        """Counts, then a line for each kind of fault."""
+        yield (
+            f"{self.sessions} sessions, {self.exchanges} exchanges, {self.calls} calls of the model's, "
+            f"{self.held} of them answered by the door"
+        )
+        for title, counted in (
+            ("sessions by type", self.types),
+            ("without their type", self.skipped),
+            ("errors by status", self.errors),
+            ("lines of other doors", self.others),
+        ):
+            if counted:
+                yield f"{title}: {counts(counted)}"
+        if not self.faults:
+            yield "faults met: none"
+            return
+        yield Table(
+            ("fault", "met", "spared", "called again", "called others", "answered", "stopped"),
+            [list(map(str, msgspec.structs.astuple(one))) for one in self.faults],
+            "results replaced by faults, and what the model did next",
+        )
 
 
 def summary(exchanges: Sequence[Exchange]) -> Summary:

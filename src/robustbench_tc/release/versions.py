@@ -35,5 +35,5 @@ def check_step(version: str, previous: Manifest, step: Step) -> None:
     if given.finalize_version() < semver.Version.parse(enough):
         raise UserError(
             f"--version {version} says too little: the data changed by a {step} step since {before}, "
-            f"so give {enough} or more (`rbtc diff` shows the changes)"
+            f"so give {enough} or more (`rbtc data diff` shows the changes)"
         )

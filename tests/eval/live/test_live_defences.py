@@ -27,8 +27,9 @@ from robustbench_tc.eval.live.replay import replayed
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Episode, LiveRow, LiveTool
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
@@ -292,7 +293,7 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path, words: str, mode: s
 def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     rbtc: Rbtc, rows: dict[str, LiveRow], tmp_path: Path
 ) -> None:
-    """Cut off at every third line of its journal it ends with the same bytes; `rbtc defences` shows it."""
+    """Cut off at every third line of its journal it ends with the same bytes; `rbtc compare` shows it."""
     task = _row(rows, "place_order").clean_id
     chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
     data = str(purses.write(tmp_path / "data", chosen))
@@ -309,15 +310,15 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
         assert Path("defended/episodes.parquet").read_bytes() == whole
     other = rbtc(*common, "--out", "defended")
     assert other.code == 1 and "defend" in other.err.splitlines()[-1]
-    (found,) = json.loads(rbtc("defences", "plain", "defended", "--json").out)["lines"]
+    (found,) = json.loads(rbtc("compare", "plain", "defended", "--json").out)["live"]["lines"]
     assert found["defences"] == ["retry", "schema"] and found["harm"]["change"]["value"] == 0
     lost = next(one for one in found["kinds"] if one["name"] == "timeout_after_effect")
     assert lost["defended"] == 1 and found["repeated"][1] == 0
-    shown = rbtc("defences", "plain", "defended")
+    shown = rbtc("compare", "plain", "defended")
     assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
     assert (
         "is itself defended (retry, schema): name the plain run"
-        in rbtc("defences", "defended", "plain").refusal
+        in rbtc("compare", "defended", "plain").refusal
     )
     assert rbtc("live", "summary", "defended").code == 0
     assert rbtc("live", "report", "defended", "--out", "page").code == 0

@@ -100,7 +100,7 @@ class Desk:
         if self.kind == "stdio":
             words = [str(SERVER), str(self.ledger)]
             if plan is not None:
-                door = ["proxy", "mcp", "--plan", str(self._folder / "plan.yaml"), "--session", session]
+                door = ["proxy", "--plan", str(self._folder / "plan.yaml"), "--session", session]
                 words = ["-c", DOOR, *door, "--journal", str(self.journal), "--", sys.executable, *words]
             paths = os.pathsep.join(sys.path)
             server = StdioServerParameters(command=sys.executable, args=words, env={"PYTHONPATH": paths})

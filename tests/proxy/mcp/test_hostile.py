@@ -50,7 +50,6 @@ def started(folder: Path, script: str, plan: str = FAULTY) -> subprocess.Popen[b
             "-c",
             DOOR,
             "proxy",
-            "mcp",
             "--plan",
             "plan.yaml",
             "--",
@@ -158,17 +157,17 @@ def test_calls_that_are_none_get_the_servers_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give either the server's COMMAND behind `--`, or its address with --url"),
-        (("--url", "http://127.0.0.1:9/mcp", "--", "x"), "give either the server's COMMAND"),
+        ((), "name one server: a model's with --upstream, or an MCP server's"),
+        (("--mcp-url", "http://127.0.0.1:9/mcp", "--", "x"), "name one server"),
         (("--", "no-such-command-here"), "the server 'no-such-command-here' cannot be started: No such file"),
         (("--session", "x", "--", "true"), "--session: the session 'x' is not written <case>.<repeat>"),
-        (("--url", "ftp://x"), "--upstream"),
+        (("--mcp-url", "ftp://x"), "http"),
     ],
 )
 def test_mistakes_are_one_line(rbtc: Any, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     (tmp_path / "plan.yaml").write_text(FAULTY)
     journal = ("--journal", tmp_path / "j.jsonl")
-    done = rbtc("proxy", "mcp", "--plan", tmp_path / "plan.yaml", *journal, *words)
+    done = rbtc("proxy", "--plan", tmp_path / "plan.yaml", *journal, *words)
     assert done.code == 1 and said in done.err and done.err.count("\n") == 1, done.err
 
 
@@ -265,7 +264,7 @@ def test_arguments_that_are_no_good_json_reach_the_server(tmp_path: Path, x: Any
 
 def test_a_file_as_standard_input_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(FAULTY)
-    words = [sys.executable, "-c", DOOR, "proxy", "mcp", "--plan", "plan.yaml", "--", "true"]
+    words = [sys.executable, "-c", DOOR, "proxy", "--plan", "plan.yaml", "--", "true"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     for name in (tmp_path / "plan.yaml", Path(os.devnull)):
         with name.open() as file:

@@ -1,4 +1,4 @@
-"""`rbtc score` and `rbtc proxy summary` of an MCP door's journal."""
+"""`rbtc score` and `rbtc proxy explain` of an MCP door's journal."""
 
 from collections import Counter
 from pathlib import Path

@@ -73,7 +73,7 @@ def test_what_a_command_is_given_stays_off_the_disk(tmp_path: Path) -> None:
         "    print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': said}), flush=True)\n"
     )
     given = ["--api-key", f"{CANARY}-1", f"--token={CANARY}-2"]
-    words = ["proxy", "mcp", "--plan", "plan.yaml", "--"]
+    words = ["proxy", "--plan", "plan.yaml", "--"]
     done = subprocess.run(
         [sys.executable, "-c", DOOR, *words, sys.executable, "-c", script, *given],
         cwd=tmp_path,

@@ -59,7 +59,7 @@ class Server:
     """One server of an agent's, behind a door."""
 
     def __init__(self, folder: Path, tool: str) -> None:
-        words = ["proxy", "mcp", "--plan", "plan.yaml", "--session", "both.0", "--", sys.executable]
+        words = ["proxy", "--plan", "plan.yaml", "--session", "both.0", "--", sys.executable]
         self.process = subprocess.Popen(
             [sys.executable, "-c", DOOR, *words, "-c", SERVER, tool],
             cwd=folder,

@@ -1,4 +1,4 @@
-"""The desk's order tools as an MCP server, for `rbtc proxy mcp` (`pip install mcp`).
+"""The desk's order tools as an MCP server, for `rbtc proxy` (`pip install mcp`).
 
 Three orders in memory; a refund is paid each time that it is asked for, and `get_order` shows it.
 """

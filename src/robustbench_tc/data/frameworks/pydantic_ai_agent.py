@@ -1,4 +1,4 @@
-"""A pydantic-ai agent under `rbtc eval --command`, and behind `rbtc proxy llm`.
+"""A pydantic-ai agent under `rbtc eval --command`, and behind `rbtc proxy`.
 
 The request comes on standard input, the calls of the first reply go to standard output. With `--loop` it runs
 to its end, as it does in production: use that behind the door, which sees every call. The model is asked

@@ -1,7 +1,7 @@
 """Faults of logs with their rates and words, and the plan that has them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.own.logs.types import Conversation
 from robustbench_tc.safe_text import safe
+from robustbench_tc.shown import Part, Table
 
 from ..plan import MOST_TEXT
 from .kinds import KINDS, UNSEEN, Kind, kind_of
@@ -42,6 +43,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     texts: tuple[str, ...]
     """Its most frequent words, personal data replaced."""
 
+    def cells(self) -> tuple[str, ...]:
+        """Its line of the table."""
+        plan = " or ".join((self.plan, *self.not_told_apart)) if self.plan else "none"
+        plan += f", at call {', '.join(map(str, self.at))}" if self.at else ""
+        return self.kind, str(self.met), f"{self.rate:.2%}", f"{self.low:.2%} to {self.high:.2%}", plan
+
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """What logs show."""
@@ -56,11 +63,27 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
     unseen: tuple[str, ...] = UNSEEN
 
+    def shown(self) -> Iterator[Part]:
+        """The faults with their rates, then their words."""
+        yield Table(
+            ("fault", "calls", "rate", "95 %", "in a plan"),
+            [one.cells() for one in self.faults],
+            f"{self.calls} answered calls in {self.conversations} conversations",
+            ("in a plan",),
+        )
+        for one in self.faults:
+            yield from (f"{one.kind}: {' '.join(text.split())[:MOST_SHOWN]}" for text in one.texts)
+        if self.unanswered:
+            yield f"calls without an answer: {self.unanswered}"
+        if self.refused:
+            yield f"lines that cannot be read: {self.refused} (`rbtc cases import` names them)"
+        yield f"not to be seen in a log: {', '.join(self.unseen)}"
+
     def plan(self) -> str:
-        """A plan with these rates and words, for `rbtc proxy llm` and `rbtc proxy mcp`."""
+        """A plan with these rates and words, for `rbtc proxy`."""
         named = safe(", ".join(self.logs), keep="")
         lines = [
-            f"# cases import --faults: {self.calls} calls in {self.conversations} conversations of {named}.",
+            f"# Made from {self.calls} calls in {self.conversations} conversations of {named}.",
             f"# A log does not show {', '.join(self.unseen)}, nor whether a time-out came after the effect.",
             "# The LLM door needs to know of which tools it may replace results: read_only, idempotent.",
             "version: 1",

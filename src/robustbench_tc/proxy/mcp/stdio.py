@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,10 @@ from pathlib import Path
 from robustbench_tc.errors import UserError
 
 from .. import sse
+from ..secrets import of_process
+from ..session import NoSession, parse
 from . import jsonrpc
-from .calls import Calls, Pending
+from .calls import Calls, Door, Pending
 from .jsonrpc import Message
 
 GRACE_S = 0.8
@@ -25,6 +27,26 @@ itself."""
 
 _CHUNK = 2**18
 _LINE = re.compile(rb"\n")
+
+
+def relayed(door: Door, session: str, command: Sequence[str]) -> int:
+    """Relays between our standard input and output and a server's, until one ends.
+
+    Returns the server's exit code, 0 where the client went first. Raises UserError for a `session` that is
+    none, a command that cannot be started, and for files in place of pipes.
+    """
+    try:
+        calls = Calls(door, parse(session))
+    except NoSession as error:
+        raise UserError(f"--session: {error}") from None
+    calls.secrets = of_process(command, os.environ)
+    try:
+        with suppress(asyncio.CancelledError):  # by SIGTERM: as clients end their servers
+            return asyncio.run(Stdio(calls).run(command))
+        return 0
+    finally:
+        calls.close()
+        door.journal.close()
 
 
 class Stdio:
@@ -93,7 +115,7 @@ class Stdio:
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
-        async for line in sse.parts(_pieces(reader), _LINE):
+        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > jsonrpc.MOST:  # this request fails, the session goes on
                 asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
@@ -131,7 +153,7 @@ class Stdio:
 
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
-        async for line in sse.parts(_pieces(reader), _LINE):
+        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > jsonrpc.MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
@@ -141,11 +163,6 @@ class Stdio:
                 await self._tell()
             elif not own.done():  # else the client has cancelled what it was asked for
                 own.set_result(jsonrpc.read(line))
-
-
-async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while piece := await reader.read(_CHUNK):
-        yield piece
 
 
 async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -> None:

@@ -17,13 +17,11 @@ from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.offer import offer
 from robustbench_tc.proxy.plan import Fault, Plan
-from robustbench_tc.proxy.predictions import of_journal
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
-from ..eval.test_agents import settings_of
 from .agents import Client
-from .scripted import chat_reply
+from .scripted import chat_reply, predictions_of
 from .test_door import TOOLS, Script, calls, results
 from .wire import serving as server_of
 
@@ -146,7 +144,7 @@ def test_every_turn_of_a_case_gets_its_row(tmp_path: Path) -> None:
     assert [(line.row, line.turn) for line in lines] == [
         ("own__two.1::CD", 0), ("own__two.1::CD", 1), ("own__two.2::CD", 0), ("own__two.2::CD", 1)
     ]  # fmt: skip
-    made = of_journal(lines, {row.id: row for row in found}, settings_of("fc"))
+    made = predictions_of(lines, {row.id: row for row in found})
     assert [(one.id, len(one.tool_calls or ())) for one in made] == [
         ("own__two.1::CD", 1), ("own__two.2::CD", 2)
     ]  # fmt: skip

@@ -7,9 +7,11 @@ under a lock, and after that only appends.
 
 import fcntl
 import hashlib
+import mmap
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -136,10 +138,7 @@ class Journal:
         """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
         self._lock = threading.Lock()
         self._opened, self._by = opened, by
-        self._numbers: dict[str, int] = {}
-        self.lines = 0
-        self.lost = 0
-        """Lines that no longer fitted."""
+        self._numbers = Counter[str]()
         self._file: int | None = None
         if path is None:
             return
@@ -158,9 +157,7 @@ class Journal:
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
         with self._lock:
-            if len(self._numbers) >= 1_000_000:
-                self._numbers.clear()
-            self._numbers[session] = self._numbers.get(session, 0) + 1
+            self._numbers[session] += 1
             return self._numbers[session]
 
     def write(self, exchange: Exchange, secrets: Secrets) -> None:
@@ -187,9 +184,6 @@ class Journal:
                     written = os.write(self._file, line)
             if written < len(line):
                 os.ftruncate(self._file, before)
-                self.lost += 1
-            else:
-                self.lines += 1
 
     def close(self) -> None:
         """No line can be written any more."""
@@ -199,7 +193,6 @@ class Journal:
 
 
 _NOT_OURS = "{} is there already and not a journal of a door: choose another --journal"
-_TAIL = 2**16
 
 
 @contextmanager
@@ -214,23 +207,15 @@ def _locked(file: int) -> Iterator[None]:
 
 def _cut_the_last_line(path: Path, file: int) -> None:
     """Takes away a last line that was not finished. Raises UserError for a file that is no journal."""
-    end = os.fstat(file).st_size
-    if end == 0:
+    if os.fstat(file).st_size == 0:
         return
-    with path.open("rb") as there:
-        first = there.readline(MOST_BYTES)
-        try:
-            msgspec.json.decode(first if first.endswith(b"\n") else b"", type=Exchange)
-        except (ValueError, RecursionError):
-            raise UserError(_NOT_OURS.format(path)) from None
-        while end > 0:
-            start = max(0, end - _TAIL)
-            there.seek(start)
-            newline = there.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                os.ftruncate(file, start + newline + 1)
-                return
-            end = start
+    with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as whole:
+        first, end = whole[: whole.find(b"\n") + 1], whole.rfind(b"\n") + 1
+    try:
+        msgspec.json.decode(first, type=Exchange)
+    except (ValueError, RecursionError):
+        raise UserError(_NOT_OURS.format(path)) from None
+    os.ftruncate(file, end)
 
 
 def encoded(exchange: Exchange) -> bytes:

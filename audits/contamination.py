@@ -7,12 +7,17 @@ A training row is contaminated if a benchmark query stands in it word for word, 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-from robustbench_tc.schema import Message
-from robustbench_tc.transcript import CLOSING_TURN
+from robustbench_tc.builders.plain import CLOSING_TURN
+from robustbench_tc.builders.sources import Profile, read
+from robustbench_tc.io.parquet import read_rows, shards
+from robustbench_tc.schema import Message, Sample, record
+from robustbench_tc.taxonomy import CLEAN
 
 from .folder import Folder
 from .report import Overlap
@@ -26,6 +31,12 @@ LISTED = 200
 SHINGLE = 3
 ALIKE = 0.6
 """Two clean queries are near-duplicates when so much of their word 3-grams is common (Jaccard)."""
+
+NO_LEAK_CHECK = "not done:"
+"""How the note on a training build's leak check begins where there was none."""
+
+Conversations: TypeAlias = Iterable[tuple[str, Sequence[Message]]]
+"""Rows as (id, messages)."""
 
 _TURN = re.compile(r"<user>(.*?)(?:</user>|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
@@ -168,3 +179,36 @@ def _near(left: Query, right: Query, alike: float) -> Overlap:
 
 def _grams(words: Sequence[str], size: int) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
+
+
+def conversations(folder: Path) -> Conversations:
+    """The clean rows of a benchmark folder, read as they are needed."""
+    samples = (record(row, Sample) for row in read_rows(shards(folder / CLEAN)))
+    return ((sample.id, sample.messages) for sample in samples)
+
+
+@cache  # an audit after another in the same process: pinned files hold the same
+def conversations_of_sources(root: Path, profile: Profile) -> Conversations:
+    """What the rows of sources ask, each of whose files is as pinned."""
+    return tuple((sample.id, sample.messages) for sample in read(root, profile).samples)
+
+
+def leaks_of(
+    root: Path | None, progress: Callable[[str], None] = lambda line: None
+) -> tuple[Callable[[str, Sequence[Message]], bool] | None, str]:
+    """Whether a training row asks what the benchmark asks (the 199 and the full pools), and a note on it.
+
+    The gate of a release asks the same question in the same way. Without sources nothing is compared.
+    """
+    if root is None:
+        where = "no benchmark sources at hand (run `rbtc data fetch`, or pass --sources)."
+        return None, f"{NO_LEAK_CHECK} {where}"
+    progress("reading the benchmark's queries")
+    samples = (*read(root, "paper").samples, *read(root, "full").samples)
+    index = Index(query(sample.id, sample.messages) for sample in samples)
+
+    def leaks(clean_id: str, messages: Sequence[Message]) -> bool:
+        overlap = index.look_up(query(clean_id, messages))
+        return overlap is not None and overlap.contaminated
+
+    return leaks, f"user turns compared with {index.size} benchmark rows (the 199 and the full pools)."

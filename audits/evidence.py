@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import msgspec
 
@@ -149,6 +151,15 @@ def _look(url: str, title: str, fetch: Fetch) -> str:
     there = re.search(r"<title[^>]*>(.*?)</title>", page[:200_000], re.DOTALL | re.IGNORECASE)
     found = _words(html.unescape(there.group(1))) if there else ""
     return "same title" if _words(title) and _words(title) in found else "other title"
+
+
+def fetch_page(url: str) -> tuple[int, str]:
+    """Status and text of a page. Raises OSError where there is no connection."""
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "robustbench-tc"}), timeout=20) as reply:
+            return reply.status, reply.read(2_000_000).decode("utf-8", "replace")
+    except HTTPError as error:
+        return error.code, ""
 
 
 def _words(text: str) -> str:

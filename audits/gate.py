@@ -1,12 +1,12 @@
 """The gate: one verdict from everything that must hold. No green gate, no release.
 
 A check that did not run fails the gate like a failed one, unless the check itself says where it is written
-that it may be left out (`Check.may_be_left_out`). What the gate needs of other rooms is handed in.
+that it may be left out (`Check.may_be_left_out`).
 """
 
+import asyncio
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -15,32 +15,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from robustbench_tc import __version__, taxonomy
-from robustbench_tc.errors import UserError
+from robustbench_tc.builders.at_hand import sources_at_hand
 from robustbench_tc.io import audit_files, marker, not_live, numbers
-from robustbench_tc.schema import Message
+from robustbench_tc.option import Tell, silent
 
 from . import contamination, declining, earlier, evidence, judgments, paraphrase, provenance, shortcuts
-from .contamination import Index, Query
+from .again import rebuild_of, world_types
+from .contamination import Conversations, Index, Query
 from .folder import Folder, unreadable
 from .hygiene import files as other_files
 from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
+from .judges import make_judge, second_opinion
 from .own_tools import allowed, is_own
-from .provenance import Rebuild
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
-from .rows import Golds, SelfCheck, UnitChecks
 from .scan import Scan
-from .shortcuts import TryBlind
 from .waivers import Waiver, apply, shipped
 
 if TYPE_CHECKING:
-    from robustbench_tc.worlds.handle import WorldType
-
     from .expectations.gx import Validated
-    from .expectations.training import EarnsMaximum
 
-Conversations = Callable[[], Iterable[tuple[str, Sequence[Message]]]]
-"""Rows as (id, messages): the benchmark's for a training build, the whole pools' for a benchmark build."""
+JUDGMENTS_STORE = Path(".rbtc/judgments.jsonl")
 
 _TRAINING = (
     "contamination.training",
@@ -52,159 +47,143 @@ _POOLS = (
 )
 
 
+class _Found(NamedTuple):
+    """What is found of a build of one kind."""
+
+    checks: list[Check]
+    validated: "list[Validated]"
+    """The suites of Great Expectations that were run."""
+    figures: Mapping[str, Any] = MappingProxyType({})
+    """Fields of the report."""
+    files: Mapping[str, bytes] = MappingProxyType({})
+    """What goes under `audit/` beside the suites."""
+
+
 def audit(
     folder: Path,
     *,
-    unit_checks: UnitChecks,
-    self_check: SelfCheck,
-    golds: Golds,
-    judge: Judge,
-    try_blind: TryBlind | None = None,
-    rebuild: Rebuild | None = None,
-    second_judge: Judge | None = None,
-    benchmark_queries: Conversations | None = None,
-    pool_queries: Conversations | None = None,
-    without_sources: str = "no sources at hand",
-    earns_maximum: "EarnsMaximum | None" = None,
+    judge: str | Judge = "recorded",
+    second_judge: str | None = None,
+    n: int | None = 50,
     training: Path | None = None,
+    benchmark: Path | None = None,
+    sources: Path | None = None,
+    rlla: Path | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+    seed: int = 0,
+    store: Path = JUDGMENTS_STORE,
+    max_requests: int | None = None,
     waivers: Sequence[Waiver] | None = None,
     today: datetime.date | None = None,
-    seed: int = 0,
-    n: int | None = 50,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Tell = silent,
     files: dict[str, bytes] | None = None,
     green_only: bool = False,
 ) -> AuditReport:
-    """Audits a benchmark or training build (its report says which) and gives the verdict.
+    """Audits a build (its report says of which kind) and gives the verdict; nothing is written.
 
-    `unit_checks`: what the type's unit finds wrong, given (clean, row). `self_check`: why a row's gold fails
-    its scorer. `golds`: from where a clean row's golden values could be taken. `try_blind`: the blind
-    policies. `rebuild`: how the build is made again. Without these two the gate is red. `judge`: of
-    rewritten texts; `n` pairs per type are drawn with `seed`, None for all.
-    `without_sources` says why queries that only the sources have are not handed in.
-    `training`: a training build to hold against this benchmark. `benchmark_queries` and `earns_maximum` are
-    needed for a training build. `waivers` default to the repository's, `today` to the clock's. `files` is
-    filled with what goes under `audit/` beside the report: name → bytes; with `green_only` not where the
-    gate is red.
+    `judge`: of rewritten texts, as `judges.make_judge` reads it. `second_judge`: of `n` pairs a type, drawn
+    with `seed` (None: all). `training`: a training build to hold against this benchmark; `benchmark`: for a
+    training build, the benchmark that it must not hold. `sources`: the upstream files; by default
+    RBTC_SOURCES or the fetched ones, and without any the checks that need them say so. `rlla`, `worlds`,
+    `world_python`: as for `again.rebuild_of`. `waivers` default to the repository's, `today` to the clock's.
+    `files` is filled with what goes under `audit/` beside the report: name → bytes; with `green_only` not
+    where the gate is red.
+
+    Raises UserError for a folder that is not a build, and for a judge or sources that cannot be used.
     """
     build = Folder(folder)
-    waive = partial(_waive, build, shipped() if waivers is None else waivers, today or datetime.date.today())
-    if build.kind == "training":
-        if earns_maximum is None:
-            raise UserError(f"{folder} is a training build: its audit needs the reward")
-        asked = benchmark_queries, without_sources
-        return _training(build, rebuild, earns_maximum, *asked, waive, seed, progress, files, green_only)
+    pools = build.kind == "benchmark"
+    whole, why_not = (
+        (None, "") if build.kind == "live" else sources_at_hand(sources, "full" if pools else "paper")
+    )
+    judges = list[Judge]()
+    if pools:
+        judges.append(make_judge(judge, store, max_requests, folder) if isinstance(judge, str) else judge)
+    if pools and second_judge is not None:
+        judges.append(second_opinion(second_judge, store, max_requests))
+    rebuild = rebuild_of(folder, sources, rlla, worlds, world_python)
     progress("comparing with the sources")
     origin = provenance.audit(build, rebuild)
-    progress("reading every row")
-    scan = Scan(build, self_check=self_check, unit_checks=unit_checks, golds=golds)
-    progress("validating")
-    suites, validated = _validated(build, scan)
-    progress(f"judging pairs ({judge.name})")
-    judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, judge, second_judge, n=n, seed=seed)
-    progress("choosing without reading")
-    blind = shortcuts.audit(build, try_blind)
-    progress("looking at evidence and overlaps")
-    found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
-    seen = _overlaps(scan, training, pool_queries, without_sources)
-    checks = [*origin.checks, *suites, *judged.checks, *blind.checks, *declining.audit(build), *found]
-    checks += [*other_files.audit(build), *seen.checks]
-    checks.append(unreadable(build))
-    checks = waive(allowed(checks) if is_own(build) else checks)
-    files = _files(build, files, checks, green_only)
-    if files is not None:
-        progress("writing data docs")
-        files |= _project(validated, build) | {judgments.NAME: judgments.encode(judged.judgments)}
-    report = AuditReport(
-        kind="benchmark",
-        profile=_text(build.report.get("profile")),
-        **_facts(build, origin, checks, files),
-        seed=seed,
-        passed=not any(one.blocks for one in checks),
-        paraphrase=judged.scores,
-        agreement=judged.agreement,
-        redundant=judged.redundant,
-        evidence=supported,
-        identifiability=_identifiability(scan),
-        shortcuts=blind.shortcuts,
-        training_overlaps=tuple(seen.training[: contamination.LISTED]),
-        pool_overlaps=tuple(seen.pools[: contamination.LISTED]),
-        near_duplicates=tuple(seen.near[: contamination.LISTED]),
+    if build.kind == "live":
+        found = _live(build, worlds, world_python, progress)
+    elif build.kind == "training":
+        found = _training(build, benchmark, whole, why_not, progress)
+    else:
+        found = _benchmark(build, judges, n, seed, training, whole, why_not, progress)
+    checks = [*origin.checks, *found.checks, *other_files.audit(build), unreadable(build)]
+    if pools and is_own(build):
+        checks = allowed(checks)
+    profile = _text(build.report.get("profile")) if build.kind != "training" else None
+    checks = apply(
+        checks,
+        shipped() if waivers is None else waivers,
+        kind=build.kind,
+        profile=profile if pools else None,
+        today=today or datetime.date.today(),
     )
-    return _beside_earlier(build, report, files)
-
-
-def audit_live(
-    folder: Path,
-    *,
-    rebuild: Rebuild | None,
-    types: "Mapping[str, WorldType]",
-    waivers: Sequence[Waiver] | None = None,
-    today: datetime.date | None = None,
-    progress: Callable[[str], None] = lambda line: None,
-    files: dict[str, bytes] | None = None,
-    green_only: bool = False,
-) -> AuditReport:
-    """Audits a live build and gives the verdict. `types` are the worlds that may be opened, where gold and
-    labels are replayed; `files`, `green_only`, `waivers` and `today` are as for `audit`.
-    """
-    from .live import gate as live
-
-    build = Folder(folder)
-    if build.kind != "live":
-        raise UserError(f"{folder} is no live build: `rbtc audit` finds out what it is")
-    made, validated, origin, _ = live.checks(build, rebuild=rebuild, types=types, progress=progress)
-    checks = _waive(build, shipped() if waivers is None else waivers, today or datetime.date.today(), made)
-    files = _files(build, files, checks, green_only)
-    if files is not None:
+    passed = not any(one.blocks for one in checks)
+    if files is None and earlier.is_there(build):
+        files = {}  # an earlier audit's are held to them
+    if files is not None and (passed or not green_only or earlier.is_there(build)):
         progress("writing data docs")
-        files |= _project(validated, build)
+        files |= {**_project(found.validated, build), **found.files}
     report = AuditReport(
-        kind="live",
-        profile=_text(build.report.get("profile")),
-        **_facts(build, origin, checks, files),
-        passed=not any(one.blocks for one in checks),
+        package_version=__version__,
+        expectations_version=version("great_expectations"),
+        kind=build.kind,
+        name=build.path.name,
+        fingerprint=_text(build.report.get("fingerprint")),
+        profile=profile,
+        build=build.digest(),
+        seed=0 if build.kind == "live" else seed,
+        provenance=origin.said,
+        passed=passed,
+        checks=tuple(checks),
+        files={
+            audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())
+        },
+        **found.figures,
     )
-    return _beside_earlier(build, report, files)
+    if files is None or not earlier.is_there(build):
+        return report
+    last = earlier.earlier_check(build, report, files)
+    return msgspec.structs.replace(report, checks=(*report.checks, last), passed=passed and not last.blocks)
 
 
-def _validated(build: Folder, scan: Scan) -> "tuple[list[Check], list[Validated]]":
-    """The suites of Great Expectations: their checks, and what was run."""
+def _benchmark(
+    build: Folder,
+    judges: Sequence[Judge],
+    n: int | None,
+    seed: int,
+    training: Path | None,
+    whole: Path | None,
+    why_not: str,
+    progress: Tell,
+) -> _Found:
+    """Rows, texts, judgments, blind baselines, evidence, overlaps. `whole`: the sources, or `why_not`."""
     from .expectations import benchmark, configs, gx
 
+    progress("reading every row")
+    scan = Scan(build)
+    progress("validating")
     with gx.collected() as validated:
-        checks = [
+        suites = [
             *benchmark.columns_suite(build),
             *configs.configs_suite(scan),
             *benchmark.rows_suite(scan),
             *benchmark.texts_suite(scan),
             *configs.tables_suite(build),
         ]
-    return checks, validated
-
-
-def _waive(
-    build: Folder, waivers: Sequence[Waiver], today: datetime.date, checks: list[Check]
-) -> list[Check]:
-    profile = _text(build.report.get("profile")) if build.kind == "benchmark" else None
-    return apply(checks, tuple(waivers), kind=build.kind, profile=profile, today=today)
-
-
-class _Overlaps(NamedTuple):
-    """Queries that are asked elsewhere too, or twice."""
-
-    checks: list[Check]
-    training: list[Overlap]
-    pools: list[Overlap]
-    near: list[Overlap]
-
-
-def _overlaps(
-    scan: Scan, training: Path | None, pool_queries: Conversations | None, without_sources: str
-) -> _Overlaps:
+    progress(f"judging pairs ({judges[0].name})")
+    judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, n=n, seed=seed)
+    progress("choosing without reading")
+    blind = shortcuts.audit(build)
+    progress("looking at evidence and overlaps")
+    found, supported = evidence.audit(build.rows("evidence"), taxonomy.codes())
     queries = [contamination.query(row.id, row.messages) for row in scan.clean_rows()]
     of_training, trained = _against_training(queries, training)
-    of_pools, pooled = _against_pools(queries, pool_queries, without_sources)
+    of_pools, pooled = _against_pools(queries, whole, why_not)
     near = contamination.near_duplicates(queries)
     equal = sum(pair.equal for pair in near)
     of_near = check(
@@ -214,7 +193,57 @@ def _overlaps(
         [],
         reason=f"{equal} pairs with equal queries, {len(near) - equal} nearly equal ones are listed",
     )
-    return _Overlaps([of_training, of_pools, of_near], trained, pooled, near)
+    checks = [*suites, *judged.checks, *blind.checks, *declining.audit(build), *found]
+    figures = {
+        "paraphrase": judged.scores,
+        "agreement": judged.agreement,
+        "redundant": judged.redundant,
+        "evidence": supported,
+        "identifiability": _identifiability(scan),
+        "shortcuts": blind.shortcuts,
+        "training_overlaps": tuple(trained[: contamination.LISTED]),
+        "pool_overlaps": tuple(pooled[: contamination.LISTED]),
+        "near_duplicates": tuple(near[: contamination.LISTED]),
+    }
+    files = {judgments.NAME: judgments.encode(judged.judgments)}
+    return _Found([*checks, of_training, of_pools, of_near], validated, figures, files)
+
+
+def _training(
+    build: Folder, benchmark: Path | None, whole: Path | None, why_not: str, progress: Tell
+) -> _Found:
+    """Rows, and whether they ask what the benchmark asks: the folder, else the 199 of the sources."""
+    from .expectations import gx, training
+
+    progress("reading and validating every row")
+    with gx.collected() as validated:
+        checks = training.suite(build)
+    asked: Conversations | None = None
+    if benchmark is not None:
+        asked = contamination.conversations(benchmark)
+    elif whole is not None:
+        asked = contamination.conversations_of_sources(whole.resolve(), "paper")
+    if asked is None:
+        why = f"no benchmark at hand: name one with --benchmark or --sources ({why_not})"
+        return _Found([*checks, not_run(*_TRAINING, why)], validated)
+    progress("looking for benchmark queries")
+    index = Index(contamination.query(row, messages) for row, messages in asked)
+    found, looked_at = contamination.overlaps(index, contamination.training_queries(build))
+    checks.append(_overlap_check(_TRAINING, found, looked_at if index.size else 0))
+    return _Found(checks, validated, {"training_overlaps": tuple(found[: contamination.LISTED])})
+
+
+def _live(build: Folder, worlds: Sequence[str], world_python: str | None, progress: Tell) -> _Found:
+    """Rows by themselves, in pairs, and gold and labels replayed in their worlds."""
+    from .expectations import gx, live
+    from .live.scan import scan
+
+    progress("reading every row and replaying gold")
+    found = asyncio.run(scan(build, world_types(build, worlds, world_python)))
+    progress("validating")
+    with gx.collected() as validated:
+        checks = live.suites(build, found)
+    return _Found(checks, validated)
 
 
 def audit_predictions(
@@ -259,42 +288,6 @@ def write(
     return audit_files.replace(folder, report.json(), render(report).encode(), under_audit)
 
 
-def _facts(
-    build: Folder, origin: provenance.Provenance, checks: Sequence[Check], files: Mapping[str, bytes] | None
-) -> dict[str, Any]:
-    """The fields of a report that say what was audited, by whom, and what was found."""
-    return {
-        "package_version": __version__,
-        "expectations_version": version("great_expectations"),
-        "name": build.path.name,
-        "fingerprint": _text(build.report.get("fingerprint")),
-        "build": build.digest(),
-        "provenance": origin.said,
-        "checks": tuple(checks),
-        "files": {
-            audit_files.FOLDER + name: marker.sha256_of(data) for name, data in sorted((files or {}).items())
-        },
-    }
-
-
-def _files(
-    build: Folder, files: dict[str, bytes] | None, checks: Sequence[Check], green_only: bool
-) -> dict[str, bytes] | None:
-    """Where the files under `audit/` go, to which an earlier audit's are held; None: nobody wants them."""
-    if earlier.is_there(build):
-        return {} if files is None else files
-    return None if green_only and any(one.blocks for one in checks) else files
-
-
-def _beside_earlier(build: Folder, report: AuditReport, files: Mapping[str, bytes] | None) -> AuditReport:
-    """The report, with what came of an earlier audit's if there is one."""
-    if files is None or not earlier.is_there(build):
-        return report
-    found = earlier.earlier_check(build, report, files)
-    checks, passed = (*report.checks, found), report.passed and not found.blocks
-    return msgspec.structs.replace(report, checks=checks, passed=passed)
-
-
 def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:
     """The suites as a Great Expectations project with its data docs."""
     from .expectations import project
@@ -302,51 +295,6 @@ def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes
     profile, fingerprint = build.report.get("profile"), build.report.get("fingerprint")
     what = "training data" if build.kind == "training" else f"profile {profile}"
     return project.files(validated, f"Audit of {what}, fingerprint {fingerprint}")
-
-
-def _training(
-    build: Folder,
-    rebuild: Rebuild | None,
-    earns_maximum: "EarnsMaximum",
-    benchmark_queries: Conversations | None,
-    without_sources: str,
-    waive: Callable[[list[Check]], list[Check]],
-    seed: int,
-    progress: Callable[[str], None],
-    files: dict[str, bytes] | None,
-    green_only: bool,
-) -> AuditReport:
-    from .expectations import gx, training
-
-    progress("comparing with the sources")
-    origin = provenance.audit(build, rebuild)
-    progress("reading and validating every row")
-    with gx.collected() as validated:
-        checks = [*origin.checks, *training.suite(build, earns_maximum)]
-    checks += other_files.audit(build)
-    found: list[Overlap] = []
-    if benchmark_queries is None:
-        why = f"no benchmark at hand: name one with --benchmark or --sources ({without_sources})"
-        checks.append(not_run(*_TRAINING, why))
-    else:
-        progress("looking for benchmark queries")
-        index = Index(contamination.query(row, messages) for row, messages in benchmark_queries())
-        found, looked_at = contamination.overlaps(index, contamination.training_queries(build))
-        checks.append(_overlap_check(_TRAINING, found, looked_at if index.size else 0))
-    checks.append(unreadable(build))
-    checks = waive(checks)
-    files = _files(build, files, checks, green_only)
-    if files is not None:
-        progress("writing data docs")
-        files |= _project(validated, build)
-    report = AuditReport(
-        kind="training",
-        **_facts(build, origin, checks, files),
-        seed=seed,
-        passed=not any(one.blocks for one in checks),
-        training_overlaps=tuple(found[: contamination.LISTED]),
-    )
-    return _beside_earlier(build, report, files)
 
 
 def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[Check, list[Overlap]]:
@@ -371,17 +319,12 @@ def _overlap_check(what: tuple[str, str], found: Sequence[Overlap], looked_at: i
     return check(*what, looked_at, bad, reason=f"{len(found) - len(bad)} more share less" if found else "")
 
 
-def _against_pools(
-    queries: Sequence[Query], pools: Conversations | None, why_not: str
-) -> tuple[Check, list[Overlap]]:
-    if pools is None:
-        return not_run(
-            *_POOLS,
-            why_not,
-            may_be_left_out="overlaps with the pools are listed only",
-        ), []
+def _against_pools(queries: Sequence[Query], whole: Path | None, why_not: str) -> tuple[Check, list[Overlap]]:
+    if whole is None:
+        return not_run(*_POOLS, why_not, may_be_left_out="overlaps with the pools are listed only"), []
     mine = {asked.row for asked in queries}
-    others = (contamination.query(row, messages) for row, messages in pools() if row not in mine)
+    pools = contamination.conversations_of_sources(whole.resolve(), "full")
+    others = (contamination.query(row, messages) for row, messages in pools if row not in mine)
     found, looked_at = contamination.overlaps(Index(queries), others)
     contaminated = sum(overlap.contaminated for overlap in found)
     said = (

@@ -164,6 +164,11 @@ class Shortcut(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why the type stays although it is solved, as its module states it."""
 
+    @property
+    def shares(self) -> list[float]:
+        """Of the policies in their order, then of the classifier."""
+        return [right / self.rows for right in (*self.right.values(), self.classifier)]
+
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     """Two queries that share words."""
@@ -225,9 +230,28 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
         return {code: number for code, number in found.items() if number}
 
     @property
+    def unpinned(self) -> dict[str, tuple[int, str]]:
+        """Type → judgments that do not ship with the package, and who judged the type."""
+        found = {
+            one.type_code: (one.n - one.pinned, one.judge) for one in self.paraphrase if one.scope == "all"
+        }
+        if self.redundant is not None and self.redundant.judge is not None:
+            found["redundant"] = (self.redundant.asked - self.redundant.pinned, self.redundant.judge)
+        return {code: number for code, number in found.items() if number[0]}
+
+    def having(self, *statuses: Status) -> list[Check]:
+        """The checks of these statuses, in the order of the statuses."""
+        return [check for status in statuses for check in self.checks if check.status == status]
+
+    @property
     def blocking(self) -> tuple[Check, ...]:
         """The checks that keep the data from being released."""
         return tuple(check for check in self.checks if check.blocks)
+
+    @property
+    def is_green(self) -> bool:
+        """Whether its checks let the data out; a verdict that rests on nothing does not."""
+        return self.passed and bool(self.checks) and not self.blocking
 
     def counts(self) -> dict[str, int]:
         """Checks by status, in a fixed order."""

@@ -3,7 +3,7 @@
 Clean rows are kept packed and unpacked when a row of another type needs them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -11,8 +11,11 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import sources, taxonomy
+from robustbench_tc.builders import answerable
+from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.builders.steps import steps
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
-from robustbench_tc.steps import steps
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict
@@ -20,18 +23,9 @@ from .invariants.allowed import other_language, rewritten_texts
 from .invariants.base import HOLDS
 from .plain_columns import plain_columns
 
-UnitChecks = Callable[[Sample, Sample], list[str]]
-"""What the type's own unit finds wrong with a row, given (clean, row)."""
-
-SelfCheck = Callable[[Sample, Sample | None], str | None]
-"""Why a row's golden answer fails its own scorer, given (row, clean row or None for a clean row)."""
-
-Golds = Callable[[Sample, Sample], tuple[Sequence[str], str | None]]
-"""The class of each golden value of a clean row (where it could be taken from), and why no answer can."""
-
 PLAIN = ("id clean_id config type_code component source gold_tool_index tools seed generator digest").split()
 
-HANDED_IN = {
+OF_THE_BUILDER = {
     "gold_passes_its_scorer": "A golden answer that its own scorer refuses makes every model wrong.",
     "golds_are_classified": "Of every golden value it is known from where a reader could take it.",
     "flag_says_what_the_golds_say": "Rows of samples that nobody could answer carry the flag, and no others.",
@@ -48,7 +42,7 @@ OF_THE_PASS = {
     "no_new_credential": "Text that a perturbation brought in holds no credential, no number of a person.",
 }
 
-COLUMNS = (*PLAIN, *OF_THE_PASS, *HANDED_IN, *HYGIENE, *INVARIANTS)
+COLUMNS = (*PLAIN, *OF_THE_PASS, *OF_THE_BUILDER, *HYGIENE, *INVARIANTS)
 
 TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio", "translation_ratio")
 
@@ -125,20 +119,10 @@ class Found(msgspec.Struct):
 class RowChecks:
     """Holds rows against the clean rows that it has seen."""
 
-    def __init__(
-        self,
-        *,
-        self_check: SelfCheck,
-        unit_checks: UnitChecks,
-        golds: Golds,
-        allowed: frozenset[str] | None = None,
-        own: bool = False,
-    ) -> None:
-        self._self_check, self._unit_checks = self_check, unit_checks
-        self._golds = golds
+    def __init__(self, *, own: bool = False) -> None:
         self._unstated: dict[str, tuple[str, str | None]] = {}
         """Clean id → what is wrong with the classes of its golden values, and why nobody could answer."""
-        self._texts = RowTexts(allowed, own=own)
+        self._texts = RowTexts(own=own)
         self._packed: dict[str, bytes] = {}
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
@@ -208,7 +192,7 @@ class RowChecks:
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
         values |= self._answerable(row, clean)
         if anchor is not None:
-            values["unit_finds_nothing"] = _verdict(self._of_the_unit, row, clean)
+            values["unit_finds_nothing"] = _verdict(_of_the_unit, row, clean)
             _collect_steps(row, clean, found)
         return values
 
@@ -226,23 +210,20 @@ class RowChecks:
             self._held[code] = found
         return found
 
-    def _of_the_unit(self, row: Sample, clean: Sample) -> Verdict:
-        return "; ".join(self._unit_checks(clean, row)[:3])
-
     def _answerable(self, row: Sample, clean: Sample) -> dict[str, Verdict]:
         """Whether every golden value of the clean row has a class, and the row's flag fits its own."""
         if row.source == sources.OWN:
             return {}  # what may stand in an own argument is the case's to say
         try:
             if clean.clean_id not in self._unstated:
-                classes, missing = self._golds(clean, clean)
+                classes, missing = answerable.classes(clean, clean)
                 values = sum(len(call.parameters) for answer in clean.golden_answers for call in answer)
                 known = sum(1 for one in classes if one)
                 wrong = HOLDS if known == values else f"{known} of {values} golden values have a class"
                 self._unstated[clean.clean_id] = wrong, missing
             wrong, missing = self._unstated[clean.clean_id]
             if row.golden_answers != clean.golden_answers:
-                missing = self._golds(row, clean)[1]
+                missing = answerable.classes(row, clean)[1]
         except Exception as error:
             said = f"it could not be checked: {type(error).__name__}"
             return {"golds_are_classified": said, "flag_says_what_the_golds_say": said}
@@ -262,9 +243,13 @@ class RowChecks:
         key += registry_and_gold + f"{row.source}/{row.category}".encode()
         known = self._scored.get(key)
         if known is None:
-            known = _verdict(lambda row, _: self._self_check(row, clean) or HOLDS, row, row) or HOLDS
+            known = _verdict(lambda row, _: self_check(row, clean) or HOLDS, row, row) or HOLDS
             self._scored[key] = known
         return known
+
+
+def _of_the_unit(row: Sample, clean: Sample) -> Verdict:
+    return "; ".join(REGISTRY[row.type_code].problems(clean, row)[:3])
 
 
 def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:

@@ -14,7 +14,7 @@ from robustbench_tc.schema import Sample
 from .folder import TABLES, Chunk, Folder
 from .own_tools import is_own
 from .report import Failure
-from .rows import Found, Golds, RowChecks, SelfCheck, UnitChecks
+from .rows import Found, RowChecks
 
 ALONE_BELOW = 20_000
 """Rows that one process checks by itself: another would hardly be faster."""
@@ -23,29 +23,14 @@ ALONE_BELOW = 20_000
 class Scan:
     """The pass over `folder`: every row decoded once and held against its clean row."""
 
-    def __init__(
-        self,
-        folder: Folder,
-        *,
-        self_check: SelfCheck,
-        unit_checks: UnitChecks,
-        golds: Golds,
-        allowed: frozenset[str] | None = None,
-        processes: int | None = None,
-    ) -> None:
+    def __init__(self, folder: Folder, *, processes: int | None = None) -> None:
         self.folder = folder
         self.found = Found()
         self.counts: dict[str, int] = {}
         """Config → rows."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
-        self._checks = RowChecks(
-            self_check=self_check,
-            unit_checks=unit_checks,
-            golds=golds,
-            allowed=allowed,
-            own=is_own(folder),
-        )
+        self._checks = RowChecks(own=is_own(folder))
         # Whatever calls itself a config is looked at: a type that nobody knows fails by its rows too.
         there = [config for config in folder.configs() if config not in TABLES]
         for config in there:

@@ -1,25 +1,26 @@
 """What needs no reading: how often the gold tool is found without a word of the request.
 
-Two means: the blind policies (reference agents that choose by a rule; they are handed in) and a classifier
+Two means: the blind policies (reference agents that choose by a rule) and a classifier
 that is trained here (`classifier.py`). A type that either solves measures no reading of the request. It may
 stay, but its module has to say why (`solved_without_reading`), and the figures stand under every table.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.eval.agents.blind import Tried, try_blind
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import GoldenAnswer, Sample, Tool
 
 from . import classifier
 from .classifier import Example, Floats
 from .folder import TABLES, Folder
-from .report import Check, Failure, Shortcut, check, not_run
+from .report import Check, Failure, Shortcut, check
 
 SOLVED = Fraction(9, 10)
 """Above this share a type counts as solved."""
@@ -41,23 +42,6 @@ _NEEDED = (
 )
 
 
-class Tried(Protocol):
-    """What comes of the blind policies in one row (`eval.agents.Tried`)."""
-
-    @property
-    def gold(self) -> frozenset[int]: ...
-    @property
-    def groups(self) -> Sequence[Sequence[int]]: ...
-    @property
-    def right(self) -> Mapping[str, bool]: ...
-    @property
-    def chance(self) -> Fraction: ...
-
-
-TryBlind: TypeAlias = Callable[[Sample], Tried]
-"""Lets every blind policy choose in the row's registry. The row that it gets has no messages."""
-
-
 class Found(NamedTuple):
     """The figures, the checks on them."""
 
@@ -65,12 +49,9 @@ class Found(NamedTuple):
     checks: list[Check]
 
 
-def audit(build: Folder, try_blind: TryBlind | None) -> Found:
+def audit(build: Folder) -> Found:
     """The figures of every config of samples, and whether each solved type is named."""
-    if try_blind is None:
-        why = "no blind policies were handed in"
-        return Found((), [not_run(*_NAMED, why), not_run(*_NEEDED, why)])
-    reader = _Reader(build, try_blind)
+    reader = _Reader(build)
     there = [config for config in build.configs() if config not in TABLES]
     found = [figures for code in _in_order(there) if (figures := reader.figures(code)) is not None]
     return Found(tuple(found), _checks(found, reader.unread))
@@ -124,10 +105,10 @@ _ANSWERS = msgspec.json.Decoder(tuple[GoldenAnswer, ...])
 class _Reader:
     """Reads configs; clean registries, which stand in the rows of many types, are looked at once."""
 
-    def __init__(self, build: Folder, try_blind: TryBlind) -> None:
+    def __init__(self, build: Folder) -> None:
         self.unread = 0
         """Rows that could not be looked at; the checks of rows name them."""
-        self._build, self._try = build, try_blind
+        self._build = build
         self._registries: dict[str, tuple[Tool, ...]] = {}
         self._features: dict[str, Floats] = {}
         self._groups: dict[str, Hashable] = {}
@@ -175,7 +156,7 @@ class _Reader:
             output_format="",
             gold_tool_index=raw["gold_tool_index"],
         )
-        tried = self._try(row)
+        tried = try_blind(row)
         features = self._features.get(text)
         if features is None:
             features = classifier.features(tools, tried.groups)

@@ -19,29 +19,29 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import mixtures, schema, taxonomy
-from robustbench_tc.column_types import ColumnTypes, arrow_schema
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders, marker, parquet
+from robustbench_tc.io import folders, parquet
 from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_errata
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import PublishedSample, Sample, arrow_schema
 
 from . import generations
-from .configs import TABLES, columns_of, table_rows
+from .configs import TABLES, row_type, table_rows
 from .counts import add
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
-from .perturb import REGISTRY, Text, refuse_answer
-from .perturb.base import Taken
+from .marked import finished
+from .perturb import REGISTRY, Text, mixtures, refuse_answer
 from .perturb.mixed import DESIGN
+from .plain import published
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
-from .sources import BUNDLED, OWN_CASES, Accept, BuildProfile, KnownIssue, Pool, read
+from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, read
 from .sources.fetch import resolve_root
 from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
@@ -80,6 +80,8 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name.startswith("mix:"):
             wanted.add(mixtures.code_of(name.removeprefix("mix:").split("+")))
+        elif taxonomy.parts(name):
+            wanted.add(taxonomy.MIX + "__".join(mixtures.checked(name)))
         else:
             wanted.update(taxonomy.codes_of(name))
     return tuple(t.code for t in taxonomy.among(wanted))
@@ -102,8 +104,6 @@ class Prepared(NamedTuple):
 def prepare(
     spec: BuildSpec,
     *,
-    accept: Accept | None = None,
-    taken: Taken | None = None,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
     pool: Pool | None = None,
@@ -119,11 +119,11 @@ def prepare(
             raise ValueError("cases of one's own are read by `own.read`: pass their pool")
         root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
         progress(f"reading sources, profile {spec.profile}")
-        pool = read(root, spec.profile, accept)
+        pool = read(root, spec.profile, checked=True)
         if not pool.samples:
             raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
         pool = judged(pool, spec.profile)
-        pool = msgspec.structs.replace(pool, samples=amended(pool.samples, spec.errata, accept))
+        pool = msgspec.structs.replace(pool, samples=amended(pool.samples, spec.errata))
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
     silent: frozenset[str] = frozenset()
@@ -149,8 +149,8 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-    loans = borrowed(spec.codes, root, spec.profile, pool, accept)
-    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans, taken=taken)
+    loans = borrowed(spec.codes, root, spec.profile, pool)
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans)
     return Prepared(plan, pool.issues, tuple(recordings))
 
 
@@ -159,9 +159,6 @@ def build(
     out: Path,
     *,
     card: Callable[[BuildReport], str],
-    accept: Accept | None = None,
-    taken: Taken | None = None,
-    check: bool = True,
     force: bool = False,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
@@ -171,9 +168,8 @@ def build(
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `folders.atomic_dir`.
 
-    `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
-    with translated values. With `check`, every row
-    passes its own type's invariants or the build ends. `pool`: samples that are read, and amended, already.
+    `card` renders the README. Every row passes its own type's
+    invariants or the build ends. `pool`: samples that are read, and amended, already.
     `beside`: files of the build's own that lie beside its configs, by name.
     """
     with (
@@ -182,21 +178,17 @@ def build(
             out, kind="robustbench-tc", force=force, discard_changes=discard_changes
         ) as folder,
     ):
-        plan, issues, recordings = prepare(
-            spec, accept=accept, taken=taken, progress=progress, generators=generators, pool=pool
-        )
+        plan, issues, recordings = prepare(spec, progress=progress, generators=generators, pool=pool)
         tally = Tally()
         checksums: dict[str, str] = {}
-        for code, tables in _configs(plan, spec, check, tally):
+        for code, tables in _configs(plan, spec, tally):
             progress(f"writing {code}")
-            write_config(tables, folder, code, columns_of(code), checksums)
+            write_config(tables, folder, code, row_type(code), checksums)
         if spec.profile == OWN_CASES:
             _refuse_clean_only(spec, tally)
         for name in TABLES:
-            table = table_rows(name, issues, spec.codes)
-            columns = {column: [row[column] for row in table] for column in columns_of(name)}
-            written = iter([parquet.table(columns, arrow_schema(columns_of(name)))])
-            write_config(written, folder, name, columns_of(name), checksums)
+            table = schema.arrow_table(table_rows(name, issues, spec.codes), row_type(name))
+            write_config(iter([table]), folder, name, row_type(name), checksums)
         report = BuildReport(
             fingerprint=schema.fingerprint(sorted(tally.hashes.items())),
             profile=spec.profile,
@@ -212,20 +204,13 @@ def build(
             generators={recording.kind: recording.statistics() for recording in recordings},
             known_issues=_issue_counts(issues),
             pins=() if spec.profile in ("bundled", OWN_CASES) else pins().rows(but=LIVE_SOURCE),
-            pyarrow=pa.__version__,
         )
-        beside = beside or {}
-        for name, content in beside.items():
+        for name, content in (beside or {}).items():
             (folder / name).write_bytes(content)
         generations.write(folder / generations.NAME, recordings)
         if spec.errata:
             write_errata(folder / ERRATA, spec.errata)
-        (folder / "build_report.md").write_text(report.markdown())
-        (folder / "README.md").write_text(card(report))
-        # The marker comes last: it names every file that lies in the folder now.
-        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-        (folder / marker.BUILD).write_bytes(report.json())
-    return report
+        return finished(folder, report, card)
 
 
 def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
@@ -245,9 +230,7 @@ def _refuse_clean_only(spec: BuildSpec, tally: Tally) -> None:
     )
 
 
-def _configs(
-    plan: Plan, spec: BuildSpec, check: bool, tally: Tally
-) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+def _configs(plan: Plan, spec: BuildSpec, tally: Tally) -> Iterator[tuple[str, Iterator[pa.Table]]]:
     """Every sample config with its rows as tables, in order; rows and skips are counted on their way."""
     context = plan.context()
     parts = [
@@ -259,7 +242,7 @@ def _configs(
     def work(part: tuple[str, int]) -> pa.Table:
         code, start = part
         samples = slice(start, start + PART_SAMPLES)
-        return _part(code, plan.samples[samples], plan.rows(code, context, samples), check)
+        return _part(code, plan.samples[samples], plan.rows(code, context, samples))
 
     def counted(table: pa.Table) -> pa.Table:
         tally.merge(msgspec.json.decode(parquet.note(table), type=Tally))
@@ -270,7 +253,7 @@ def _configs(
         yield code, (counted(table) for _, table in group)
 
 
-def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], check: bool) -> pa.Table:
+def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip]) -> pa.Table:
     """The rows of one type for some samples, with their tally as note; every row passes its type's check."""
     tally = Tally()
     made: list[Sample] = []
@@ -278,10 +261,10 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip], che
         tally.add(row)
         if isinstance(row, Skip):
             continue
-        if check and code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
+        if code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
-    table = parquet.table(schema.columns(made, Sample), arrow_schema(schema.sample_columns()))
+    table = schema.arrow_table(map(published, made), PublishedSample)
     return parquet.noted(table, msgspec.json.encode(tally))
 
 
@@ -289,11 +272,11 @@ def write_config(
     tables: Iterator[pa.Table],
     folder: Path,
     config: str,
-    columns: ColumnTypes,
+    kind: type[msgspec.Struct],
     checksums: dict[str, str],
 ) -> None:
     """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
-    if parquet.write_shards(tables, folder / config, "test", arrow_schema(columns)):
+    if parquet.write_shards(tables, folder / config, "test", arrow_schema(kind)):
         digest = hashlib.sha256()
         for shard in parquet.shards(folder / config):
             digest.update(shard.read_bytes())

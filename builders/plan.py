@@ -1,7 +1,6 @@
 """From clean samples to rows: which (sample, type) pairs become rows, and why the others do not."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -10,7 +9,6 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
-from .perturb.base import Taken
 from .perturb.registry import donor_pools
 
 
@@ -35,13 +33,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Model-written types for which nobody writes anything: their texts are not even asked for."""
     loans: Mapping[str, tuple[Sample, ...]] = {}
     """Samples that types borrow, by loan (`builders/loans.py`)."""
-    taken: Taken | None = None
-    """The scorer's word on golden calls with translated values; a function of the sample, as all else."""
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
         donors = donor_pools(self.samples)
-        return Context(self.texts, donors, self.silent, self.loans, self.samples, self.taken)
+        return Context(self.texts, donors, self.silent, self.loans, self.samples)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)
@@ -87,10 +83,3 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
                     continue
                 found[unit.code][request.key] = request
     return {kind: list(requests.values()) for kind, requests in found.items()}
-
-
-def row_dict(row: Sample) -> dict[str, Any]:
-    """One row as `datasets` takes it: JSON-valued columns as text."""
-    from robustbench_tc.schema import columns
-
-    return {name: values[0] for name, values in columns([row], Sample).items()}

@@ -9,22 +9,23 @@ from typing import Any, Literal
 import msgspec
 
 from robustbench_tc import sources
-from robustbench_tc.io import marker, templates
+from robustbench_tc.io import templates
 from robustbench_tc.schema import Sample, content_hash
 from robustbench_tc.shown import Part, Table
 
 from .counts import add, merge
+from .marked import Report
 from .plan import Skip
+from .sources import BuildProfile
 
 
-class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
+class BuildReport(Report, frozen=True, kw_only=True):
     """`build_report.json`, the marker of the build (`io.marker`)."""
 
     kind: Literal["robustbench-tc"] = "robustbench-tc"
-    report_version: int = marker.BUILD_VERSION
     fingerprint: str
     """`schema.fingerprint` of the rows: a build has no version, that is its release's."""
-    profile: str
+    profile: BuildProfile
     seed: int
     types: tuple[str, ...]
     configs: tuple[str, ...]
@@ -47,16 +48,6 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     """Source → reason → records left out."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
-    pyarrow: str = ""
-    """Version of the library that wrote the Parquet files: another one writes other bytes."""
-    files: dict[str, str] = {}
-    """Every other file of the build → sha256; filled in when they are written."""
-    own_sha256: str = ""
-    """Filled in by `json`."""
-
-    def json(self) -> bytes:
-        """The bytes of `build_report.json`, sealed with their own sha256."""
-        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     def shown(self) -> Iterator[Part]:
         """Rows per type and source, and why others are not there."""

@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, need_extra, unknown
-from robustbench_tc.io import folders, marker
+from robustbench_tc.io import folders
 
 from . import generations
 from .build import select_types
 from .generations import Recording
 from .generators.base import Generator
+from .marked import finished
 from .perturb.swapped import SWAPPED
 from .sources import rlla
 from .toolrl_configs import CONFIGS, ConfigWriter
@@ -167,12 +167,7 @@ def build(
         scratch.unlink()
         report = _report(spec, source.form, sources, checks, leak_note, maker, writer, rows, used)
         generations.write(folder / generations.NAME, used.values())
-        (folder / "build_report.md").write_text(report.markdown())
-        (folder / "README.md").write_text(card(report))
-        # The marker comes last: it names every file that lies in the folder now.
-        report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
-        (folder / marker.BUILD).write_bytes(report.json())
-    return report
+        return finished(folder, report, card)
 
 
 def _report(
@@ -220,7 +215,6 @@ def _report(
         },
         leak_check=leak_note,
         generators={code: generator.statistics() for code, generator in used.items()},
-        pyarrow=pa.__version__,
     )
 
 

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.io import marker, templates
+from robustbench_tc.io import templates
 from robustbench_tc.shown import Line, Part
+
+from .marked import Report
 
 BATCH, EPOCHS = 64, 3
 """The paper's batch and epochs: what the step counts are computed with."""
@@ -20,11 +22,10 @@ PAPER_STEPS = {"full": 153, "mixed": 156}
 """Printed in the paper; they do not follow from its own row counts (183 and 186 would)."""
 
 
-class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
+class TrainingReport(Report, frozen=True, kw_only=True):
     """`build_report.json` of a training build, its marker (`io.marker`)."""
 
     kind: Literal["toolrl-dr"] = "toolrl-dr"
-    report_version: int = marker.BUILD_VERSION
     form: str
     """rl_parquet, raw_json, or sft_json (400 rows that stand in for the 4,000)."""
     sources: tuple[dict[str, Any], ...]
@@ -50,7 +51,7 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     used: dict[str, int]
     """Type → versions made of it (the train split of `full`); with `counterbalance` also of types that
     nobody draws."""
-    validation_used: dict[str, int] = {}
+    validation_used: dict[str, int]
     """Type → validation rows of `full` and `mixed` under it."""
     drawn: dict[str, int]
     """Type → rows whose first draw it was."""
@@ -74,20 +75,15 @@ class TrainingReport(msgspec.Struct, frozen=True, kw_only=True):
     """Unit, limit, and quantiles of every train prompt that was made."""
     leak_check: str
     generators: dict[str, Any]
-    pyarrow: str = ""
-    """Version of the library that wrote the Parquet files: another one writes other bytes."""
-    files: dict[str, str] = {}
-    """Every other file of the build → sha256; filled in when they are written."""
-    own_sha256: str = ""
-    """Filled in by `json`."""
-
-    def json(self) -> bytes:
-        """The bytes of the build's report, sealed with their own sha256."""
-        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     def shown(self) -> Iterator[Part]:
         """The report's text."""
         yield Line(self.markdown())
+
+    @property
+    def with_tokenizer(self) -> bool:
+        """Whether prompts were measured with a tokenizer, which the build does not hold."""
+        return self.prompt_length.get("limit") is not None
 
     def steps(self, config: str) -> int:
         """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""

@@ -10,6 +10,9 @@ from robustbench_tc.io.citation import paper_bibtex
 from .front_matter import model_header
 from .render import template
 
+NAME = "checkpoint.json"
+"""What a folder of weights says about itself; see docs/releases.md."""
+
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """`checkpoint.json`: written by who trained the model."""

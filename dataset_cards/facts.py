@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.io import errata, parquet
 from robustbench_tc.io.errata import Erratum
 from robustbench_tc.schema import Change, Sample
@@ -41,99 +42,6 @@ class TypeEvidence(msgspec.Struct, frozen=True):
     """Of the supporting cases."""
 
 
-class Check(msgspec.Struct, frozen=True):
-    """What a card tells of an audit's check."""
-
-    id: str
-    status: str
-    reason: str = ""
-    expires: str | None = None
-
-
-class Pairs(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's scores of the text pairs of one type."""
-
-    type_code: str
-    judge: str
-    scope: str
-    n: int
-    mean: float | None = None
-    median: float | None = None
-    std: float | None = None
-    share_low: float | None = None
-    upper: float | None = None
-    paper: dict[str, float] | None = None
-    pinned: int = 0
-
-
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two judges agree on `n` pairs: share of equal scores, quadratic-weighted kappa."""
-
-    type_code: str
-    judges: tuple[str, str]
-    n: int
-    exact: float
-    kappa: float | None
-
-
-class Redundant(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers to the question whether a new tool could answer the query."""
-
-    judge: str | None
-    asked: int = 0
-    pinned: int = 0
-    could_answer: int = 0
-
-
-class Identifiable(msgspec.Struct, frozen=True, kw_only=True):
-    """How many rows of an offer type have one best offer, and how many queries state the preference."""
-
-    type_code: str
-    rows: int
-    unique_best: int
-    preference_stated: int
-    note: str = ""
-
-
-class Shortcut(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one gets in a type without the request: rows in which the gold tool is chosen."""
-
-    type_code: str
-    rows: int
-    chance: float
-    right: dict[str, int]
-    classifier: int
-    reason: str = ""
-
-    @property
-    def shares(self) -> list[float]:
-        """Of the policies in their order, then of the classifier."""
-        return [right / self.rows for right in (*self.right.values(), self.classifier)]
-
-
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of `audit_report.json` that a card shows."""
-
-    passed: bool
-    checks: tuple[Check, ...]
-    paraphrase: tuple[Pairs, ...] = ()
-    agreement: tuple[Agreement, ...] = ()
-    redundant: Redundant | None = None
-    identifiability: tuple[Identifiable, ...] = ()
-    shortcuts: tuple[Shortcut, ...] = ()
-
-    def having(self, status: str) -> list[Check]:
-        return [check for check in self.checks if check.status == status]
-
-    @property
-    def unpinned(self) -> dict[str, tuple[int, str]]:
-        """Type → judgments that do not ship with the package, and who judged the type."""
-        found = {p.type_code: (p.n - p.pinned, p.judge) for p in self.paraphrase if p.scope == "all"}
-        if self.redundant is not None and self.redundant.judge is not None:
-            found["redundant"] = (self.redundant.asked - self.redundant.pinned, self.redundant.judge)
-        return {code: number for code, number in found.items() if number[0]}
-
-
 class Release(msgspec.Struct, frozen=True, kw_only=True):
     """What the card of a release says beyond that of a build."""
 
@@ -152,7 +60,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     """Config → split."""
     checksums: dict[str, str]
     """Config → sha256 over its files' hashes."""
-    audit: Audit
+    audit: AuditReport
     citations: dict[str, str] = {}
     """Upstream source → what to cite."""
     examples: dict[str, Example] = {}
@@ -181,7 +89,7 @@ def release_facts(
     *,
     version: str,
     sha256: Mapping[str, str],
-    audit: Mapping[str, Any],
+    audit: AuditReport,
     citations: Mapping[str, str],
     bibtex: str,
     repo: str | None = None,
@@ -220,7 +128,7 @@ def release_facts(
         errata=errata.read(folder / errata.NAME),
         sizes=sizes,
         checksums=checksums,
-        audit=msgspec.convert(audit, Audit),
+        audit=audit,
         citations=dict(citations),
         examples=examples,
         evidence=_evidence(folder) if "evidence" in sizes else (),

@@ -4,15 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import __version__, schema, taxonomy
+from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.io import parquet
 from robustbench_tc.io.citation import paper_bibtex
-from robustbench_tc.live import AFTER_EFFECT, CORE_TEXTS, KINDS, TASKS, config_of, type_code
+from robustbench_tc.live_types import config_of, type_code
+from robustbench_tc.schema import AFTER_EFFECT, CORE_TEXTS, KINDS, TASKS
 from robustbench_tc.worlds.find import BFCL
 
 from .examples import Example, cut
 from .facts import Release
 from .front_matter import config, dataset_header
-from .render import template
+from .render import skips, template
 
 TAGS = ["tool-calling", "function-calling", "agents", "multi-turn", "robustness", "benchmark"]
 
@@ -59,10 +61,12 @@ LABELS = {
 }
 
 
-def live_card(report: Any, release: Release | None = None, examples: dict[str, Example] | None = None) -> str:
+def live_card(
+    report: LiveReport, release: Release | None = None, examples: dict[str, Example] | None = None
+) -> str:
     """`README.md` of the live dataset: of a build, or with `release` of a release, which says more.
 
-    `report` is a live build's (`builders.live.report.LiveReport`), `examples` come from `examples_of`.
+    `examples` come from `examples_of`.
     """
     configs = list(report.configs)
     header = dataset_header(
@@ -97,7 +101,7 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
             kind: (said.format(AFTER_EFFECT.get(kind, kind)), right) for kind, (said, right) in FAULTS.items()
         },
         labels=LABELS,
-        skips=_skips(report),
+        skips=skips(report),
         of_bfcl=BFCL in report.worlds,
         bibtex=paper_bibtex(),
         package_version=__version__,
@@ -106,15 +110,6 @@ def live_card(report: Any, release: Release | None = None, examples: dict[str, E
 
 _SHOWN = "live_silent_no_op"
 """The config that the card loads."""
-
-
-def _skips(report: Any) -> dict[tuple[str, str], int]:
-    """(type, reason) → tasks without a row."""
-    counts: dict[tuple[str, str], int] = {}
-    for skip in report.skipped:
-        key = skip.type_code, skip.reason
-        counts[key] = counts.get(key, 0) + 1
-    return counts
 
 
 def examples_of(folder: Path, configs: "tuple[str, ...] | list[str]") -> dict[str, Example]:

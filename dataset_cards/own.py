@@ -1,15 +1,19 @@
 """The card of a dataset of own tools: what it is, and that it is not the published benchmark."""
 
+from pathlib import Path
+
 from robustbench_tc import __version__, sources, taxonomy
-from robustbench_tc.own.book import Book
+from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.errors import UserError
+from robustbench_tc.own.book import NAME, Book, read
 
 from .facts import Release
 from .front_matter import config, dataset_header
 from .how_made import FLAGS, HOW_MADE
-from .render import Report, skips, template
+from .render import skips, template
 
 
-def own_card(report: Report, book: Book, release: Release | None = None) -> str:
+def own_card(report: BuildReport, book: Book, release: Release | None = None) -> str:
     """`README.md` of a build from `rbtc build --cases`, or with `release` of a release of it."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
     types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
@@ -46,3 +50,10 @@ def own_card(report: Report, book: Book, release: Release | None = None) -> str:
         flags=FLAGS,
         package_version=__version__,
     )
+
+
+def book_of(folder: Path) -> Book:
+    """The book of a dataset of own tools. Raises UserError where it has none."""
+    if (found := read(folder)) is None:
+        raise UserError(f"{NAME} is missing: build the dataset again")
+    return found

@@ -4,11 +4,11 @@ The reports are taken as they are and the rest is counted in the release's files
 can never say another number than its data hold.
 """
 
-from typing import Any, Protocol
-
 import jinja2
 
 from robustbench_tc import __version__, sources, taxonomy
+from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.io import templates
 from robustbench_tc.io.citation import paper_bibtex
 from robustbench_tc.schema import GOLD_NOT_STATED
@@ -19,36 +19,7 @@ from .front_matter import config, dataset_header
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
 
 
-class Report(Protocol):
-    """What a card needs of a build report (`builders.report.BuildReport`)."""
-
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def profile(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def configs(self) -> tuple[str, ...]: ...
-    @property
-    def rows(self) -> dict[str, dict[str, int]]: ...
-    @property
-    def checksums(self) -> dict[str, str]: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def skipped(self) -> tuple[Any, ...]: ...
-    @property
-    def flags(self) -> dict[str, dict[str, int]]: ...
-    @property
-    def generators(self) -> dict[str, Any]: ...
-    @property
-    def known_issues(self) -> dict[str, dict[str, int]]: ...
-    @property
-    def pins(self) -> tuple[dict[str, Any], ...]: ...
-
-
-def benchmark_card(report: Report, release: Release | None = None) -> str:
+def benchmark_card(report: BuildReport, release: Release | None = None) -> str:
     """`README.md` of the benchmark: of a build, or with `release` of a release, which says more."""
     counts = ((code, sum(by_source.values())) for code, by_source in report.rows.items())
     count = {code: rows for code, rows in counts if rows}
@@ -92,7 +63,7 @@ def benchmark_card(report: Report, release: Release | None = None) -> str:
     )
 
 
-def _answerable(report: Report) -> dict[str, tuple[int, int]]:
+def _answerable(report: BuildReport) -> dict[str, tuple[int, int]]:
     """(rows that somebody could answer, rows) of clean and of the core types."""
     found = {"clean": (0, 0), "perturbed": (0, 0)}
     core = set(taxonomy.codes())
@@ -105,7 +76,7 @@ def _answerable(report: Report) -> dict[str, tuple[int, int]]:
     return found
 
 
-def per_source(report: Report) -> dict[str, tuple[int, int]]:
+def per_source(report: BuildReport) -> dict[str, tuple[int, int]]:
     """Source → its clean rows, and its rows in clean and the core types together."""
     core = [report.rows[code] for code in (taxonomy.CLEAN, *taxonomy.codes()) if code in report.rows]
     found = {source: sum(rows.get(source, 0) for rows in core) for source in sources.in_tables()}
@@ -113,7 +84,7 @@ def per_source(report: Report) -> dict[str, tuple[int, int]]:
     return {source: (clean.get(source, 0), rows) for source, rows in found.items() if rows}
 
 
-def skips(report: Report) -> dict[tuple[str, str], int]:
+def skips(report: BuildReport | LiveReport) -> dict[tuple[str, str], int]:
     """(type, reason) → pairs without a row."""
     counts: dict[tuple[str, str], int] = {}
     for skip in report.skipped:

@@ -1,8 +1,7 @@
 """The card of the training data."""
 
-from typing import Any
-
 from robustbench_tc import __version__, taxonomy
+from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.io.citation import paper_bibtex
 
 from .facts import Release
@@ -19,11 +18,8 @@ PURPOSES = {
 }
 
 
-def training_card(report: Any, release: Release | None = None) -> str:
-    """`README.md` of the training data: of a build, or with `release` of a release, which says more.
-
-    `report` is a build report of the training builder (`builders.toolrl_report.TrainingReport`).
-    """
+def training_card(report: TrainingReport, release: Release | None = None) -> str:
+    """`README.md` of the training data: of a build, or with `release` of a release, which says more."""
     used = [code for code in report.used if report.used[code]]
     header = dataset_header(
         "ToolRL-DR",

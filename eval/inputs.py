@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -18,7 +18,10 @@ from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
-from .stats.blind import TypeFigures
+from .needs_no_reading import TypeFigures
+
+Names: TypeAlias = str | Sequence[str]
+"""One or several, each possibly comma-separated."""
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
@@ -86,8 +89,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         asked = {self._places[one] for one in ids}
         clean_ids = {self.rows[place].clean_id for place in asked}
         asked |= {place for one in clean_ids if (place := self._clean_places.get(one)) is not None}
-        table = schema.arrow_table(self.rows[place] for place in sorted(asked))
-        return table.select(list(schema.NEEDED_COLUMNS))  # as `RowFiles.take` reads them
+        return schema.arrow_table((self.rows[place] for place in sorted(asked)), Sample)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -129,6 +131,32 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """At most so many rows, in turns over the selected types and sources, each behind its clean row."""
     samples: int | None = None
     """At most so many clean ids, each with all its selected rows; every source has its share."""
+
+
+def names_of(given: Names) -> list[str]:
+    """The names, one by one."""
+    items: Iterable[str] = [given] if isinstance(given, str) else given
+    return [word.strip() for item in items for word in item.split(",") if word.strip()]
+
+
+def selection_of(
+    types: Names = (),
+    sources: Names = (),
+    ids: str | Sequence[str] = (),
+    limit: int | None = None,
+    samples: int | None = None,
+) -> Selection:
+    """Which rows these words mean; components stand for their types. `select` checks names."""
+    codes: list[str] = []
+    for word in taxonomy.split(types):
+        codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
+    return Selection(
+        types=tuple(dict.fromkeys(codes)),
+        sources=tuple(dict.fromkeys(names_of(sources))),
+        ids=tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids)),
+        limit=limit,
+        samples=samples,
+    )
 
 
 def load(dataset: str, *, revision: str | None = None) -> Dataset:
@@ -238,7 +266,7 @@ def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]])
     """The rows of one config. Raises UserError naming the file's folder and the row."""
     rows = []
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
-        missing = [name for name in schema.NEEDED_COLUMNS if name not in plain]
+        missing = [name for name in Sample.__struct_fields__ if name not in plain]
         if missing:
             raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
         try:

@@ -5,17 +5,44 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
+
 from robustbench_tc import schema
 from robustbench_tc.schema import Sample
 
 from .agents import try_blind
-from .stats import blind
-from .stats.blind import TypeFigures
 
 AUDIT = "audit_report.json"
 
 COUNTED = 20_000
 """Rows that are counted at most. A larger dataset that nobody audited has no figures; the tables say so."""
+
+
+class TypeFigures(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The counts of one type, or of `clean`."""
+
+    type_code: str
+    rows: int
+    chance: float
+    right: dict[str, int]
+    """Blind policy → rows in which it chooses the gold tool."""
+    classifier: int | None = None
+    """The same of the audit's classifier; None where the rows alone were at hand."""
+
+
+def read(found: object) -> tuple[TypeFigures, ...]:
+    """Figures as JSON has them; none where they are not what they should be."""
+    try:
+        figures = msgspec.convert(found, tuple[TypeFigures, ...])
+    except msgspec.ValidationError:
+        return ()
+    sound = all(
+        one.rows > 0
+        and 0 <= one.chance <= 1
+        and all(0 <= n <= one.rows for n in (*one.right.values(), one.classifier or 0))
+        for one in figures
+    )
+    return figures if sound and len({one.type_code for one in figures}) == len(figures) else ()
 
 
 def audited(folder: Path, rows: Mapping[str, int]) -> tuple[TypeFigures, ...]:
@@ -24,7 +51,7 @@ def audited(folder: Path, rows: Mapping[str, int]) -> tuple[TypeFigures, ...]:
         report = schema.loads((folder / AUDIT).read_bytes())
     except (OSError, ValueError, RecursionError):
         return ()
-    found = blind.read(report.get("shortcuts", ()) if isinstance(report, dict) else ())
+    found = read(report.get("shortcuts", ()) if isinstance(report, dict) else ())
     return found if {one.type_code: one.rows for one in found} == dict(rows) else ()
 
 

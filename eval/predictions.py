@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Prediction, Sample, asked_hash
+from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, asked_hash
 
 from . import defend, delivered, wire
 from .defend import chain
@@ -162,12 +161,12 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
         write_lines(path, found)
         return
     tables = map(table, parquet.batches(found))
-    parquet.write_file(tables, path, arrow_schema(schema.prediction_columns()))
+    parquet.write_file(tables, path, arrow_schema(Prediction))
 
 
 def table(found: Iterable[Prediction]) -> "pa.Table":
     """Predictions as an Arrow table."""
-    return parquet.table(schema.columns(found, Prediction), arrow_schema(schema.prediction_columns()))
+    return schema.arrow_table(found, Prediction)
 
 
 def write_lines(path: Path, found: Iterable[Prediction]) -> None:

@@ -1,13 +1,15 @@
 """`rbtc probe`: what a server does with the requests that a run makes, in fourteen short ones."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError, call_id
+from robustbench_tc.compute import loop
+from robustbench_tc.llm import ChatRequest, Client, Completion, Endpoint, LLMError, call_id, over_http
 from robustbench_tc.schema import Json, Tool
+from robustbench_tc.shown import Part, Table
 
 from . import delivered, wire
 from .read_reply import read
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 512
 """Of each reply: a model that thinks first needs some."""
+
+TIMEOUT_S = 60.0
 
 FIRST = ("canary", "system", "call", "two calls", "history")
 """What `rbtc eval` asks before its first row."""
@@ -205,6 +209,45 @@ QUESTIONS: Mapping[str, Question] = {
     "key": _schema("keys such as filter[x]", {"filter[x]": {"type": "string"}}),
     "parameters": Question(_asked("Say hello.", **PARAMETERS), _parameters),
 }
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server does with the requests of a run."""
+
+    findings: tuple[Finding, ...]
+    eval: str
+    """The command that fits the server."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a check fails that every run needs."""
+        return int(bool(failed(self.findings)))
+
+    def shown(self) -> Iterator[Part]:
+        """A row for each check, and the command."""
+        rows = [(one.check, one.answer, one.note) for one in self.findings]
+        yield Table(("check", "answer", "meaning"), rows, folded=("answer", "meaning"))
+        yield self.eval
+
+
+def probed(endpoints: Sequence[Endpoint], long: int | None = None) -> Probed:
+    """Asks a model at its addresses every question. `long`: also a request of so many words.
+
+    Raises UserError where nobody answers.
+    """
+    first = endpoints[0]
+
+    async def asked() -> list[Finding]:
+        wire = over_http(endpoints, TIMEOUT_S)
+        async with Client(first, wire=wire, concurrency=4, max_retries=1) as client:
+            found = await ask(client, first.model)
+            return [*found, await ask_long(client, long)] if long else found
+
+    found = loop.run(asked())
+    named = first.model if first.provider == "openai" else f"{first.provider}:{first.model}"
+    where = "".join(f" --base-url {one.base_url}" for one in endpoints if one.base_url)
+    line = f"rbtc eval robustbench-tc --model {named}{where} --mode {mode(found)}"
+    return Probed(findings=tuple(found), eval=line)
 
 
 async def ask(client: Client, model: str) -> list[Finding]:

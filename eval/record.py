@@ -30,8 +30,8 @@ from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth
 from .inputs import Dataset, Selection
+from .needs_no_reading import TypeFigures
 from .request_settings import by_name
-from .stats.blind import TypeFigures
 
 RECORD = "run.json"
 FORMAT = 2

@@ -17,11 +17,11 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import read as read_book
-from robustbench_tc.schema import Tool
+from robustbench_tc.schema import Sample, Tool
 
 from . import needs_no_reading
 from .inputs import sample
-from .stats.blind import TypeFigures
+from .needs_no_reading import TypeFigures
 
 GROUPS = 4
 """Row groups in memory: rows of a type and their clean rows, where each of both may run on into the next."""
@@ -108,7 +108,7 @@ class RowFiles:
     def _read(self, number: int) -> pa.Table:
         group = self._groups[number]
         with pq.ParquetFile(group.file) as file:
-            return file.read_row_group(group.number, columns=list(schema.NEEDED_COLUMNS))
+            return file.read_row_group(group.number, columns=list(Sample.__struct_fields__))
 
 
 def _groups(folder: Path) -> Iterator[Group]:

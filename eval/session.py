@@ -1,6 +1,5 @@
 """One start of `rbtc eval` on a run folder: opens the journal and a backend, asks, and leaves the files."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -9,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from robustbench_tc import __version__
-from robustbench_tc.compute import parallel
+from robustbench_tc.compute import loop, parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.llm import Client, Endpoint, LoadBalancer, Stats, Store, Transport, over_http
 from robustbench_tc.llm.ray import on_actors
@@ -219,7 +218,7 @@ def run(
         record.sessions.append(made)
         folder.save()
         try:
-            return asyncio.run(ask())
+            return loop.run(ask())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)

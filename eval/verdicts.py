@@ -9,21 +9,20 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.option import Tell, silent
-from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, dataset_label
+from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema, dataset_label
 
 from . import growth, inputs, predictions
 from .inputs import Dataset
+from .needs_no_reading import TypeFigures
 from .parse import READER_VERSION
 from .record import RunFolder, open_run, set_aside
 from .row_files import RowFiles
 from .score import judge
-from .stats.blind import TypeFigures
 
 Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Flag → type → correct and n."""
@@ -159,7 +158,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
             found = [schema.record(row, Prediction) for row in batch.to_pylist()]
         except ValueError as error:
             raise Damaged(f"{folder.predictions_path} is damaged: {error}") from None
-        as_it_is = batch.schema.equals(arrow_schema(schema.prediction_columns()))
+        as_it_is = batch.schema.equals(arrow_schema(Prediction))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
         bench = BatchScorer([inputs.sample(row, registries) for row in taken.to_pylist()])
@@ -235,7 +234,7 @@ class BatchScorer:
 def with_verdicts(table: pa.Table, verdicts: Sequence[Verdict | None]) -> pa.Table:
     """A table of predictions with the columns of their verdicts, which are null where there is none."""
     columns = schema.columns((verdict for verdict in verdicts if verdict is not None), Verdict)
-    for field in arrow_schema(schema.prediction_columns(scored=True)):
+    for field in arrow_schema(Prediction, Verdict):
         if field.name in columns:
             rest = iter(columns[field.name])
             values = [None if verdict is None else next(rest) for verdict in verdicts]
@@ -251,7 +250,7 @@ def _count(flagged: Flagged, flag: str, code: str, correct: int, n: int) -> None
 
 def _write(folder: RunFolder, rows: Rows, tables: Iterable[pa.Table]) -> None:
     """Writes `scores.parquet` and what the tables' notes add up to."""
-    kinds = arrow_schema(schema.prediction_columns(scored=True))
+    kinds = arrow_schema(Prediction, Verdict)
     flagged: Flagged = {}
 
     def counted() -> Iterator[pa.Table]:

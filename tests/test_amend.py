@@ -1,4 +1,4 @@
-"""`rbtc amend`: a wrong golden answer becomes an erratum, and every row of its sample follows."""
+"""`rbtc data amend`: a wrong golden answer becomes an erratum, and every row of its sample follows."""
 
 import json
 import shutil
@@ -14,13 +14,13 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders import errata as applied
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, manifest, parquet
 from robustbench_tc.io.errata import Erratum
+from robustbench_tc.release.amend import Amended, amend
 from robustbench_tc.release.diff import configs_of
 from robustbench_tc.schema import Call, Sample, dumps, record
 
@@ -73,11 +73,9 @@ def wrong(clean: tuple[Sample, ...]) -> Sample:
 
 
 @pytest.fixture(scope="module")
-def amended(
-    release: Path, wrong: Sample, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, api.Amended]:
+def amended(release: Path, wrong: Sample, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Amended]:
     out = tmp_path_factory.mktemp("amended") / "robustbench-tc"
-    done = api.amend(
+    done = amend(
         release,
         out,
         clean_id=wrong.clean_id,
@@ -89,7 +87,7 @@ def amended(
 
 
 def test_every_row_of_the_sample_follows_and_no_other_moves(
-    release: Path, amended: tuple[Path, api.Amended], wrong: Sample
+    release: Path, amended: tuple[Path, Amended], wrong: Sample
 ) -> None:
     out, done = amended
     changed = [change for config in done.diff.configs for change in config.changed]
@@ -113,19 +111,19 @@ def _samples(folder: Path, code: str) -> list[Sample]:
 
 
 def test_the_erratum_is_a_file_of_the_build_and_a_rebuild_gives_the_same_bytes(
-    amended: tuple[Path, api.Amended], tmp_path: Path
+    amended: tuple[Path, Amended], tmp_path: Path
 ) -> None:
     out, done = amended
     assert errata.read(out / errata.NAME) == (done.erratum,)
     named = json.loads((out / "build_report.json").read_text())["files"]
     assert named[errata.NAME] == manifest.entry(out / errata.NAME).sha256
-    rebuild(out, tmp_path / "again", sources=None, card=benchmark_card, accept=self_check)
+    rebuild(out, tmp_path / "again", sources=None, card=benchmark_card)
     for path in manifest.files_of(out):
         assert (tmp_path / "again" / path).read_bytes() == (out / path).read_bytes(), path
 
 
 def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
-    release: Path, amended: tuple[Path, api.Amended], wrong: Sample, tmp_path: Path
+    release: Path, amended: tuple[Path, Amended], wrong: Sample, tmp_path: Path
 ) -> None:
     out, done = amended
     refuses(
@@ -147,7 +145,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     assert "its data differ from that by a minor step" in card
 
     # a second erratum of the same sample comes after the first
-    again = api.amend(
+    again = amend(
         tmp_path / "v2",
         tmp_path / "third",
         clean_id=wrong.clean_id,
@@ -172,7 +170,7 @@ def test_without_sources_the_releases_own_clean_rows_serve(
     released(copy, tmp_path / "v1")
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "none"))
     monkeypatch.setattr(fetch, "resolve_root", _nowhere)
-    done = api.amend(
+    done = amend(
         tmp_path / "v1",
         tmp_path / "v2",
         clean_id=wrong.clean_id,
@@ -192,7 +190,7 @@ def test_the_command_shows_the_diff_and_what_comes_next(
 ) -> None:
     (tmp_path / "right.json").write_text(dumps(with_one_more(wrong)))
     arguments = [
-        *("amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "right.json"),
+        *("data", "amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "right.json"),
         *("--reason", "One\nmore\tvalue."),
     ]
     done = rbtc(*arguments, "--out", tmp_path / "a")
@@ -227,7 +225,7 @@ def test_answers_that_are_none_leave_no_build(
     assert (
         said
         in rbtc(
-            *("amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "a.json"),
+            *("data", "amend", release, "--clean-id", wrong.clean_id, "--answers", tmp_path / "a.json"),
             *("--reason", "x", "--out", out),
         ).refusal
         and not out.exists()
@@ -273,12 +271,11 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
         reason="x",
         date="2026-11-21",
     )
-    found = applied.amended(clean, [one], self_check)
+    found = applied.amended(clean, [one])
     assert [a.clean_id for a in found] == [b.clean_id for b in clean]
     two = msgspec.structs.replace(one, before=right, after=with_one_more(found[clean.index(wrong)]))
     rows, twice = (
-        [row_dict(sample) for sample in samples]
-        for samples in (clean, applied.amended(found, [two], self_check))
+        [row_dict(sample) for sample in samples] for samples in (clean, applied.amended(found, [two]))
     )
     assert twice != rows and list(errata.reverted(twice, [one, two])) == rows
     assert list(errata.reverted(twice, [one])) == twice  # not the answer that this erratum gave

@@ -49,15 +49,15 @@ class Output(NamedTuple):
 
 CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_result"
 BUILD = "build --profile bundled --types CD --out {out}"
-TRAINING = "build toolrl-dr --rlla {rlla} --config mixed --out {out}"
-LIVE = "build live --world {world} --kinds silent_no_op --out {out}"
+TRAINING = "build toolrl-dr --rlla {rlla} --configs mixed --out {out}"
+LIVE = "build live --worlds {world} --kinds silent_no_op --out {out}"
 LIVE_RUN = "live run {live} --worlds {world} --agent oracle --out {out}"
 LIVE_REPORT = "live report {live_run} --worlds {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard space {out} --results acme/results"
 SITE = "leaderboard build {results} --out {out}"
 REPORT = "report {run} --out {out}"
-FETCH = f"sources fetch --base-url {NOWHERE} --only tooleyes --out {{out}}"
+FETCH = f"data fetch --mirror {NOWHERE} --source tooleyes --sources {{out}}"
 MODEL = "--generator " + ENDPOINT + " --store {out} --out {new}"
 
 LOGGED = {
@@ -67,7 +67,10 @@ LOGGED = {
 
 OUTPUTS: dict[str, list[Output]] = {
     "init folder": [Output("init {out}")],
-    "cases import --out": [Output("cases import {log} --out {out}")],
+    "cases import --out": [
+        Output("cases import {log} --out {out}"),
+        Output("cases import {log} --faults --out {out}"),
+    ],
     "cases draft --out": [Output("cases draft {tools} --out {out}")],
     "build --out": [
         Output(BUILD, "build"),
@@ -85,7 +88,7 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(f"{LIVE} --force", "live"),
         Output(f"{LIVE} --force --discard-changes", "live"),
     ],
-    "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --config full {MODEL}")],
+    "build toolrl-dr --store": [Output(f"build toolrl-dr --rlla {{rlla}} --configs full {MODEL}")],
     "eval --out": [
         Output(EVAL, "run", goes_on=True),
         Output(f"{EVAL} --fresh", "run"),
@@ -119,21 +122,21 @@ OUTPUTS: dict[str, list[Output]] = {
         Output("sql table2 --paper --out {out}"),
     ],
     "release --out": [Output("release {gated} --version 1.0.0 --out {out}", "build")],
-    "audit build folder": [Output("audit build {out}")],
-    "audit build --out": [Output("audit build {build} --out {out}", "build")],
-    "audit build --store": [
-        Output(f"audit build {{build}} --judge m@{NOWHERE}/v1 --store {{out}} --out {{new}}")
+    "audit folder": [Output("audit {out}")],
+    "audit --out": [
+        Output("audit {build} --out {out}", "build"),
+        Output("audit {run} --dataset {release} --out {out}", "build"),
     ],
-    "audit predictions --out": [
-        Output("audit predictions {run}/predictions.parquet --dataset {release} --out {out}", "build")
+    "audit --store": [Output(f"audit {{build}} --judge m@{NOWHERE}/v1 --store {{out}} --out {{new}}")],
+    "audit --review-out": [Output("audit {build} --review-out {out}")],
+    "data amend --out": [
+        Output(
+            "data amend {trial} --clean-id {chess} --answers {answers} --reason because --out {out}", "build"
+        )
     ],
-    "audit review --out": [Output("audit review {build} --out {out}")],
-    "amend --out": [
-        Output("amend {trial} --clean-id {chess} --answers {answers} --reason because --out {out}", "build")
-    ],
-    "yank name": [Output("yank {out} --reason because")],
-    "sources fetch --out": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
-    "lint --save": [Output("lint --tools-from-mcp --save {out} -- {python} {mcp} plain")],
+    "data amend release": [Output("data amend {out} --withdraw --reason because")],
+    "data fetch --sources": [Output(FETCH), Output(f"{FETCH} --discard-changes")],
+    "lint --save": [Output("lint --save {out} -- {python} {mcp} plain")],
     "proxy --journal": [
         Output("proxy --upstream http://127.0.0.1:9/v1 --plan {plan} --port {port} --journal {out}"),
         Output("proxy --mcp-url http://127.0.0.1:9/mcp --plan {plan} --port {port} --journal {out}"),
@@ -171,14 +174,13 @@ OUTPUTS: dict[str, list[Output]] = {
 
 INPUTS = """
 cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-eval --reuse, validate release, summary run, export run, import predictions_path,
+eval --reuse, summary run, export run, import predictions_path,
 report --release, compare a, compare b, failures run, release build,
 defences base, defences runs,
-publish folder, sources verify folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build live --sources, build toolrl-dr --tokenizer,
-audit build --training, audit build --benchmark, audit build --sources,
-audit predictions file, audit predictions --dataset, audit review folder, train check --model,
-audit golds folder, audit build --rlla, amend folder, amend --answers, amend --sources, build --errata,
+publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
+build live --sources, build live --worlds, build toolrl-dr --tokenizer,
+audit --training, audit --benchmark, audit --sources, audit --dataset, audit --rlla,
+train check --model-dir, train check data, data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
 gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
@@ -263,7 +265,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     small.write(found["release"], small.rows())
     released.small_build(found["gated"])
     run("build", "--profile", "bundled", "--types", "CD", "--out", found["build"])
-    run("build", "toolrl-dr", "--rlla", found["rlla"], "--config", "mixed", "--out", found["training"])
+    run("build", "toolrl-dr", "--rlla", found["rlla"], "--configs", "mixed", "--out", found["training"])
     found["world"] = ROOT / "tests" / "worlds" / "purse.py"
     found["log"] = root / "log.jsonl"
     found["log"].write_text(json.dumps(LOGGED))
@@ -542,7 +544,7 @@ def test_a_command_refuses_every_strangers_place(
             done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
             kept(before, root, f"{output.command}: {what}: {done}")
             refused(done)
-            if name != "audit build folder":
+            if name != "audit folder":
                 assert set(tree(root)) == set(before), f"{output.command}: {what}: something was left behind"
 
 
@@ -753,7 +755,7 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "src/robustbench_tc/proxy/journal.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/release/yank.py": {"unlink"},  # the list of what was yanked, once it is empty
         f"{io}audit_files.py": {"unlink", "rmdir"},  # of an earlier audit, unchanged
-        "src/robustbench_tc/api/releasing.py": {"unlink"},  # in the copy that is released
+        "src/robustbench_tc/release/freeze.py": {"unlink"},  # in the copy that is released
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder

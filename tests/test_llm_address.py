@@ -218,7 +218,7 @@ def test_no_command_shows_or_keeps_them(
             ("eval", release, "--model", f"tiny@{text}", "--out", "none"),
             (*build, "--force", "--generator", f"openai:tiny@{text}", "--store", "none.jsonl"),
             ("audit", release, "--judge", f"tiny@{text}", "--out", "audited", "--store", "none.jsonl"),
-            ("sources", "fetch", "--out", "sources", "--base-url", text),
+            ("data", "fetch", "--sources", "sources", "--mirror", text),
         ):
             done = rbtc(*words)
             assert done.code == 1 and done.err.count("\n") == 1 and not done.out, (words, done)

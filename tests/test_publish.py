@@ -172,7 +172,6 @@ def test_a_folder_that_is_no_gated_release_is_refused(
 
     assert "it is not a release" in refused(build)
     assert "is not a folder" in refused(tmp_path / "nowhere")
-    assert "publish it with --kind robustbench-tc" in refused(v1, kind="checkpoint")
     spoilt = Path(shutil.copytree(v1, tmp_path / "spoilt"))
     for path in spoilt.rglob("*"):
         path.chmod(0o755)

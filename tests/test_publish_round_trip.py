@@ -12,9 +12,9 @@ from robustbench_tc.builders.configs import CONFIGS, TABLES
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.io import manifest
 from robustbench_tc.release.diff import configs_of, diff
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from .builders import rlla_rows as made
 from .hub import WRITER, Hub
@@ -108,8 +108,7 @@ def test_a_checkpoint_goes_to_a_model_repository(hub: Hub, client: Client, tmp_p
     card = (tmp_path / "release" / "README.md").read_text()
     for fact in ("acme/tiny", "version 1.0.0", "183", "| robustbench-tc 1.0.0 | prompt | 0.5 | 0.25 |"):
         assert fact in card
-    assert "--kind checkpoint" in client.publish(tmp_path / "release", "acme/tiny-dr", WRITER)["error"]
-    done = client.publish(tmp_path / "release", "acme/tiny-dr", WRITER, kind="checkpoint")
+    done = client.publish(tmp_path / "release", "acme/tiny-dr", WRITER)
     assert done["read_back"] == len(frozen.files) + 1
     assert hub.tags("models/acme/tiny-dr") == {"v1.0.0": done["commit"]}
 
@@ -130,7 +129,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_training_data_make_the_same_round_trip(hub: Hub, client: Client, training: Path) -> None:
     frozen = manifest.read(training)
     assert frozen.kind == "toolrl-dr" and frozen.rows["full"] == 24 + 2 * 3
-    done = client.publish(training, "acme/toolrl-dr", WRITER, kind="toolrl-dr")
+    done = client.publish(training, "acme/toolrl-dr", WRITER)
     assert hub.tags("datasets/acme/toolrl-dr") == {"v0.1.0": done["commit"]}
     loaded = client.load("acme/toolrl-dr", "v0.1.0", ["full", "mixed", "retry", "paft"])
     for config, found in loaded.items():
@@ -149,8 +148,7 @@ def test_the_live_dataset_makes_the_same_round_trip(hub: Hub, client: Client, tm
     configs = ["tasks", "live_transient_timeout", "live_silent_no_op"]
     assert frozen.kind == "robustbench-tc-live" and list(frozen.rows) == configs
     repo = "acme/robustbench-tc-live"
-    assert "--kind robustbench-tc-live" in client.publish(release, repo, WRITER)["error"]
-    done = client.publish(release, repo, WRITER, kind="robustbench-tc-live")
+    done = client.publish(release, repo, WRITER)
     assert hub.tags(f"datasets/{repo}") == {"v1.0.0": done["commit"]}
     assert client.load(repo, "v1.0.0", configs) == contents_of(release)
     assert client.verify(f"{repo}@v1.0.0")["intact"]

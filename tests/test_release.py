@@ -4,17 +4,18 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.api.rendering import render
+from robustbench_tc.audits import gate
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.audits.report import Check
+from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
-from robustbench_tc.io import manifest, resolve
+from robustbench_tc.io import manifest, marker, resolve
 from robustbench_tc.release import freeze
 
 from .conftest import Done
@@ -54,7 +55,7 @@ def test_a_release_holds_the_audited_bytes_and_states_them_file_by_file(build: P
         "croissant.json",
         "build_report.json",
         "build_report.md",
-        freeze.AUDIT,
+        marker.AUDIT,
     ):
         assert name in frozen.files
     assert frozen.version == "1.0.0" and frozen.tag == "v1.0.0"
@@ -73,7 +74,8 @@ def test_two_releases_of_one_build_differ_in_the_moment_alone(
 ) -> None:
     def again(name: str, moment: str) -> tuple[Path, set[str]]:
         out = tmp_path / name
-        freeze.release(build, out, version="1.0.0", created_at=moment, render=render, audit=verdict())
+        with patch.object(gate, "audit", verdict()):
+            freeze.release(build, out, version="1.0.0", created_at=moment)
         other = {
             p for p in manifest.files_of(release) if (out / p).read_bytes() != (release / p).read_bytes()
         }
@@ -155,51 +157,41 @@ def test_a_waived_check_is_let_through_and_named(copy: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("said", [{"passed": True}, {"checks": ()}, {"build": "0" * 64}])
 def test_a_verdict_that_contradicts_itself_is_refused(
-    said: dict[str, Any], copy: Path, tmp_path: Path
+    said: dict[str, Any], copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = () if "build" in said else (failing(),)
-    refuses(
-        r"red|about other data",
-        freeze.release,
-        copy,
-        tmp_path / "out",
-        version="1.0.0",
-        created_at=MOMENT,
-        render=render,
-        audit=verdict(*checks, **said),
-    )
+    monkeypatch.setattr(gate, "audit", verdict(*checks, **said))
+    out = tmp_path / "out"
+    refuses(r"red|about other data", freeze.release, copy, out, version="1.0.0", created_at=MOMENT)
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_released_is_the_copy_that_was_audited(copy: Path, tmp_path: Path) -> None:
+def test_what_is_released_is_the_copy_that_was_audited(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A build that changes while it is audited does not slip by."""
     path = next((copy / "CD_AB").glob("*.parquet"))
     before = path.read_bytes()
 
-    def audit(folder: Path) -> None:
-        verdict()(folder)
+    def audit(folder: Path, **options: Any) -> AuditReport:
         path.write_bytes(b"other bytes")
+        return verdict()(folder)
 
     out = tmp_path / "out"
-    freeze.release(copy, out, version="1.0.0", created_at=MOMENT, render=render, audit=audit)
+    monkeypatch.setattr(gate, "audit", audit)
+    freeze.release(copy, out, version="1.0.0", created_at=MOMENT)
     assert (out / path.relative_to(copy)).read_bytes() == before
     assert manifest.problems(out) == []
 
 
-def test_an_error_of_the_audit_names_the_build_and_not_its_copy(copy: Path, tmp_path: Path) -> None:
-    def audit(folder: Path) -> None:
+def test_an_error_of_the_audit_names_the_build_and_not_its_copy(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def audit(folder: Path, **options: Any) -> AuditReport:
         raise UserError(f"{folder}/clean is broken")
 
-    refused = refuses(
-        ".",
-        freeze.release,
-        copy,
-        tmp_path / "out",
-        version="1.0.0",
-        created_at=MOMENT,
-        render=render,
-        audit=audit,
-    )
+    monkeypatch.setattr(gate, "audit", audit)
+    refused = refuses(".", freeze.release, copy, tmp_path / "out", version="1.0.0", created_at=MOMENT)
     assert refused == f"{copy}/clean is broken"
 
 

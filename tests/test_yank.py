@@ -1,4 +1,4 @@
-"""`rbtc yank`: a withdrawn version stays, and whoever loads it is warned."""
+"""`rbtc data amend --withdraw`: a withdrawn version stays, and whoever loads it is warned."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def test_a_folder_that_is_yanked_is_intact_warns_and_is_not_published(
     release: Path, rbtc: Callable[..., Done], caplog: pytest.LogCaptureFixture
 ) -> None:
     reason = "Golden answers of 12 rows are wrong."
-    code, out, _ = rbtc("yank", release, "--reason", reason, "--use", "1.0.1")
+    code, out, _ = rbtc("data", "amend", release, "--withdraw", "--reason", reason, "--use", "1.0.1")
     assert code == 0 and reason in out
     (found,) = read_yanked(release / manifest.YANKED)
     assert (found.version, found.reason, found.use) == ("1.0.0", reason, "1.0.1")
@@ -53,14 +53,16 @@ def test_a_folder_that_is_yanked_is_intact_warns_and_is_not_published(
     assert code == 0 and f"version 1.0.0 was yanked: {reason}; use 1.0.1" in " ".join(err.split())
     resolve_dataset(str(release))
     assert reason in caplog.text
-    refuses(r"was yanked: .*: publish another version", check_folder, release, "robustbench-tc")
-    assert rbtc("yank", release, "--undo").code == 0
+    refuses(r"was yanked: .*: publish another version", check_folder, release)
+    assert rbtc("data", "amend", release, "--undo").code == 0
     assert not (release / manifest.YANKED).exists()
-    check_folder(release, "robustbench-tc")
+    check_folder(release)
 
 
 def test_what_is_printed_as_json(release: Path, rbtc: Callable[..., Done]) -> None:
-    plain = json.loads(rbtc("yank", release, "--reason", "wrong\n  rows", "--json").out)
+    plain = json.loads(
+        rbtc("data", "amend", release, "--withdraw", "--reason", "wrong\n  rows", "--json").out
+    )
     assert plain["version"] == "1.0.0" and plain["yanked"][0]["reason"] == "wrong rows"
 
 
@@ -69,7 +71,7 @@ def test_what_is_printed_as_json(release: Path, rbtc: Callable[..., Done]) -> No
     [
         ((), "--reason is missing"),
         (("--reason", "x", "--undo"), "--undo takes no --reason"),
-        (("--reason", " \n"), "--reason has 0 characters"),
+        (("--reason", " \n"), "--reason is missing"),
         (("--reason", "x" * 2_000), "--reason has 2000 characters"),
         (("--reason", "x", "--use", "newest"), "not a semantic version"),
         (("--reason", "x", "--use", "1.0.0"), "this is the version that is yanked"),
@@ -79,7 +81,7 @@ def test_what_is_printed_as_json(release: Path, rbtc: Callable[..., Done]) -> No
 def test_a_yank_that_says_too_little_is_refused(
     arguments: tuple[str, ...], said: str, release: Path, rbtc: Callable[..., Done]
 ) -> None:
-    assert said in rbtc("yank", release, *arguments).refusal
+    assert said in rbtc("data", "amend", release, "--withdraw", *arguments).refusal
     assert not (release / manifest.YANKED).exists()
 
 
@@ -90,7 +92,7 @@ def test_a_version_is_yanked_once(release: Path) -> None:
 
 def test_a_build_is_not_yanked(build: Path, rbtc: Callable[..., Done]) -> None:
     assert (
-        "it is not a release" in rbtc("yank", build, "--reason", "x").refusal
+        "it is not a release" in rbtc("data", "amend", build, "--withdraw", "--reason", "x").refusal
         and not (build / manifest.YANKED).exists()
     )
 
@@ -98,7 +100,7 @@ def test_a_build_is_not_yanked(build: Path, rbtc: Callable[..., Done]) -> None:
 @pytest.mark.parametrize("text", ["", "{}", '[{"version": 1}]', "\xff", "[" * 100_000])
 def test_a_broken_list_is_one_line(text: str, release: Path, rbtc: Callable[..., Done]) -> None:
     (release / manifest.YANKED).write_bytes(text.encode("latin-1"))
-    code, out, err = rbtc("yank", release, "--reason", "x")
+    code, out, err = rbtc("data", "amend", release, "--withdraw", "--reason", "x")
     assert code == 1 and out == "" and err.count("\n") == 1
 
 
@@ -207,7 +209,17 @@ def test_the_command_line_says_it_in_one_line(hub: Hub, client: Client, build: P
     repo = "acme/lines"
     released(build, tmp_path / "v1")
     assert "error" not in client.publish(tmp_path / "v1", repo, WRITER)
-    command = [sys.executable, "-c", MAIN, "yank", f"{repo}@v1.0.0", "--reason", "wrong rows"]
+    command = [
+        sys.executable,
+        "-c",
+        MAIN,
+        "data",
+        "amend",
+        f"{repo}@v1.0.0",
+        "--withdraw",
+        "--reason",
+        "wrong rows",
+    ]
     environment = hub.environment(WRITER, tmp_path / "home")
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == ""

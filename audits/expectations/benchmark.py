@@ -5,15 +5,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.column_types import arrow_schema
-from robustbench_tc.schema import sample_columns
+from robustbench_tc.schema import PublishedSample, arrow_schema
 
 from ..folder import TABLES, Folder, type_name
 from ..hygiene.rows import HYGIENE
 from ..invariants import INVARIANTS
 from ..own_tools import is_own
 from ..report import Check
-from ..rows import HANDED_IN, OF_THE_PASS
+from ..rows import OF_THE_BUILDER, OF_THE_PASS
 from ..scan import Scan
 from .gx import Expectation, Suites, frame, run
 
@@ -25,7 +24,7 @@ SUITES = Suites("benchmark")
 
 def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
-    wanted = [(field.name, type_name(field.type)) for field in arrow_schema(sample_columns())]
+    wanted = [(field.name, type_name(field.type)) for field in arrow_schema(PublishedSample)]
     data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
     for config in folder.configs():
         if config in TABLES:
@@ -72,7 +71,7 @@ def rows_suite(scan: Scan) -> list[Check]:
 def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation, ...]:
     """Those of a build with these configs: an invariant for types of other packs only is none of them."""
     from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
-    from_the_units = [SUITES.holds("rows", name, protects) for name, protects in HANDED_IN.items()]
+    from_the_units = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_BUILDER.items()]
     of_the_texts = [SUITES.holds("hygiene", name, protects) for name, protects in HYGIENE.items()]
     core = {taxonomy.CLEAN, *taxonomy.codes()}
     invariants = [

@@ -1,10 +1,10 @@
 """The suite of a training build: the configs `full`, `mixed`, `retry` and `paft`, both splits."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from robustbench_tc import taxonomy
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.schema import Json, loads
 
 from ..contamination import messages
@@ -14,9 +14,6 @@ from ..report import Check
 from .gx import Expectation, Suites, frame, run
 
 SUITES = Suites("training")
-
-EarnsMaximum = Callable[[str], bool]
-"""Whether a gold text earns the highest reward as an answer to itself."""
 
 CONFIGS = ("full", "mixed", "retry", "paft")
 SPLITS = ("train", "validation")
@@ -54,7 +51,7 @@ VERDICTS = {
 }
 
 
-def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
+def suite(folder: Folder) -> list[Check]:
     """Columns, counts and rows of every config that the build has."""
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
     counts: dict[str, list[Any]] = {
@@ -73,7 +70,7 @@ def suite(folder: Folder, earns_maximum: EarnsMaximum) -> list[Check]:
             number = perturbed = 0
             ids: dict[bool, set[str]] = {True: set(), False: set()}
             for raw in folder.rows(config, split) if config in there else ():
-                values = _row(config, split, number, raw, earns_maximum, texts)
+                values = _row(config, split, number, raw, texts)
                 for name, column in rows.items():
                     column.append(values.get(name))
                 number += 1
@@ -160,7 +157,6 @@ def _row(
     split: str,
     number: int,
     raw: dict[str, Any],
-    earns_maximum: EarnsMaximum,
     texts: TrainingTexts,
 ) -> dict[str, Any]:
     """One row's verdicts; those left out do not apply."""
@@ -225,7 +221,7 @@ def _retry(info: dict[str, Json]) -> str:
     error = info.get("retry")
     if error is None:
         return ""
-    text = taxonomy.INJECTED_ERRORS.get(str(error.get("type_code"))) if isinstance(error, dict) else None
+    text = taxonomy.injected_error(str(error.get("type_code"))) if isinstance(error, dict) else None
     return (
         ""
         if text is not None and error.get("error") == text

@@ -31,8 +31,8 @@ TRAINING_HYGIENE = {
 class TrainingTexts(Texts):
     """Looks at the texts of training rows."""
 
-    def __init__(self, allowed: frozenset[str] | None = None) -> None:
-        super().__init__(allowed)
+    def __init__(self) -> None:
+        super().__init__()
         self._lines: dict[bytes, tuple[tuple[str, tuple[Find, ...]], ...]] = {}
 
     def verdicts(self, turns: list[str], gold: str, changes: list[dict[str, Json]]) -> dict[str, str]:

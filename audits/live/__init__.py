@@ -9,7 +9,6 @@
     replay   gold and labels, tried in the worlds
     needed   the values of a read that gold needs later
     asked    the arguments that reads are tried with
-    gate     the verdict
 
 No code is shared with the builder that made the rows.
 """

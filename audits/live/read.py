@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.live import TASKS, Fault, LiveRow, LiveTool, registry_codes
+from robustbench_tc.live_types import registry_codes
+from robustbench_tc.schema import TASKS, Fault, LiveRow, LiveTool
 
 from ..folder import Folder
 
@@ -91,6 +92,6 @@ def _decoded(raw: dict[str, Any], clean: LiveRow | None, names: tuple[str, ...])
 
 
 def _not_canonical(raw: dict[str, Any], row: LiveRow) -> str:
-    written = {name: column[0] for name, column in schema.columns([row], LiveRow).items()}
+    written = schema.plain_row(row)
     written["flags"] = list(row.flags)
     return next((name for name in COLUMNS if written[name] != raw[name]), "")

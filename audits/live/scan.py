@@ -10,7 +10,8 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.live import TASKS, LiveRow, registry_codes
+from robustbench_tc.live_types import registry_codes
+from robustbench_tc.schema import TASKS, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -69,10 +70,10 @@ class LiveScan:
             self.tasks.add(row.clean_id)
 
 
-async def scan(folder: Folder, types: Mapping[str, WorldType], allowed: frozenset[str] | None) -> LiveScan:
+async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     """Reads and replays every row."""
     found = LiveScan()
-    by_itself, look = rows.RowChecks(), texts.LiveTexts(allowed)
+    by_itself, look = rows.RowChecks(), texts.LiveTexts()
     seed = folder.report.get("seed")
     known = _known(folder, types)
     async with Worlds() as worlds:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, registry_codes
-from robustbench_tc.schema import Json
+from robustbench_tc.live_types import registry_codes
+from robustbench_tc.schema import Json, LiveRow
 
 from ..hygiene import lengths, schemas
 from ..hygiene.base import RULES
@@ -36,8 +36,8 @@ ORDERS = "instructions"
 class LiveTexts(Texts):
     """Looks at the texts of live rows."""
 
-    def __init__(self, allowed: frozenset[str] | None = None) -> None:
-        super().__init__(allowed)
+    def __init__(self) -> None:
+        super().__init__()
         self._columns: dict[bytes, tuple[Flagged, ...]] = {}
 
     def verdicts(self, entry: Entry) -> dict[str, Verdict]:

@@ -108,7 +108,7 @@ def _other_form(folder: Folder, name: str) -> str:
     if not days or not versions or not all(reason.strip() and reason.isprintable() for reason in reasons):
         return "it withdraws nothing, or gives no reason in one line"
     if yanked_json(listed) != _bytes(folder, name):
-        return "its text is not the one that `rbtc yank` writes"
+        return "its text is not the one that `rbtc data amend --withdraw` writes"
     return ""
 
 

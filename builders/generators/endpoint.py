@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -78,8 +77,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_cost: float | None = None
     price: tuple[float, float] | None = None
     """Per million prompt and completion tokens, in the currency of `max_cost`."""
-    progress: Callable[[str, Stats], None] | None = None
-    """Called with the type and what was done for it, after every answer."""
 
     def __post_init__(self) -> None:
         if self.max_cost is not None and self.price is None:
@@ -134,7 +131,6 @@ class Model(Counting):
                 else settings.max_requests - spent.requests,
                 max_cost=None if settings.max_cost is None else settings.max_cost - spent.cost,
                 price=settings.price,
-                progress=settings.progress and partial(settings.progress, self.prompt.kind),
             ) as client:
                 try:
                     async with asyncio.TaskGroup() as group:

@@ -6,19 +6,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from robustbench_tc.io import marker, templates
-from robustbench_tc.live import LiveRow
+from robustbench_tc.io import templates
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.shown import Line, Part
 
 from ..counts import add
+from ..marked import Report
 from .placing import Skip
 
 
-class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
+class LiveReport(Report, frozen=True, kw_only=True):
     """`build_report.json` of a live build, its marker (`io.marker`)."""
 
     kind: Literal["robustbench-tc-live"] = "robustbench-tc-live"
-    report_version: int = marker.BUILD_VERSION
     profile: str
     """`bundled`, `lite` or `full`; `own` where worlds were named."""
     seed: int
@@ -41,16 +41,6 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     """Every pair of a task and a kind, or a registry type, without a row."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
-    pyarrow: str = ""
-    """Version of the library that wrote the Parquet files: another one writes other bytes."""
-    files: dict[str, str] = {}
-    """Every other file of the build → sha256; filled in when they are written."""
-    own_sha256: str = ""
-    """Filled in by `json`."""
-
-    def json(self) -> bytes:
-        """The bytes of `build_report.json`, sealed with their own sha256."""
-        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
 
     def shown(self) -> Iterator[Part]:
         """The report's text."""

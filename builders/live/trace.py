@@ -7,8 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool, state_hash
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, state_hash
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Handle, Start, WorldType
 from robustbench_tc.worlds.host import Worlds

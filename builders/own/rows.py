@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from robustbench_tc import sources
 from robustbench_tc.builders.sources import KnownIssue, Pool
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage, category
-from robustbench_tc.own.history import as_text
-from robustbench_tc.own.matchers import example
+from robustbench_tc.eval.matchers import example
+from robustbench_tc.eval.prompts.history import as_text
+from robustbench_tc.eval.score.category import Category
+from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
 
 DONE = "Done."
@@ -53,7 +54,12 @@ def rows(case: Case, tools: tuple[Tool, ...]) -> Iterator[Sample]:
             clean_id=own_id,
             type_code="clean",
             source=sources.OWN,
-            category=category(turn, several=len(case.turns) > 1),
+            category=Category(
+                kinds=tuple(dict.fromkeys(answer.kind for answer in turn.answers)),
+                ordered=turn.ordered,
+                extra=turn.extra,
+                turn=len(case.turns) > 1,
+            ).text,
             messages=tuple(history),
             tools=tools,
             golden_answers=tuple(golden(answer) for answer in turn.answers),

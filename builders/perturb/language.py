@@ -18,7 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, Language, other_script, value_map
+from robustbench_tc.builders.own_words import other_script
+from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, Language, value_map
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
@@ -158,7 +159,7 @@ class Translated(InLanguage):
         messages, change = replace_span(sample, query_span(sample), found.text)
         if in_english(surfaces, messages, sample.tools):
             raise NotApplicable(IN_ENGLISH)
-        if context.taken_as(sample, surfaces):
+        if context.taken(sample, surfaces):
             raise NotApplicable(TAKEN)
         explained = Change(VALUE_MAP, None, surfaces)
         return self.row(sample, [change, explained], generator=answer.generator, messages=messages)

@@ -19,7 +19,7 @@ from robustbench_tc.schema import GOLD_NOT_STATED, Call, GoldenAnswer, Message, 
 from robustbench_tc.sources import OutputFormat
 from robustbench_tc.taxonomy import Rows
 
-HINT = "`rbtc sources verify` names every file that is not as pinned"
+HINT = "`rbtc data fetch --check` names every file that is not as pinned"
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,7 +215,7 @@ def read_bytes(root: Path, file: str) -> bytes:
         return (root / file).read_bytes()
     except FileNotFoundError:
         raise UserError(
-            f"missing source file {file} in {root}: run `rbtc sources fetch`, or pass --sources"
+            f"missing source file {file} in {root}: run `rbtc data fetch`, or pass --sources"
         ) from None
     except OSError as error:
         raise UserError(f"cannot read source file {file} in {root}: {error.strerror}") from None

@@ -97,4 +97,4 @@ def must_be_pinned(root: Path, file: str, at: Path | None = None) -> None:
     if pin is None:
         raise UserError(f"{file}: a file without a pin: add it to builders/data/pins.json")
     if problem := pin.problem(at or root / file):
-        raise UserError(f"{file}: wrong checksum: {problem}; `rbtc sources fetch` downloads the pinned file")
+        raise UserError(f"{file}: wrong checksum: {problem}; `rbtc data fetch` downloads the pinned file")

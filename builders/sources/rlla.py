@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.prompts.rlla_form import Registry, parse_system, system_text
 from robustbench_tc.io import parquet
-from robustbench_tc.rlla_form import Registry, parse_system, system_text
 from robustbench_tc.schema import Json, Message, Sample
 
 from .rlla_prompt import canned, gold_calls
@@ -89,7 +89,7 @@ def find_files(folder: Path) -> RllaFiles:
     else:
         raise UserError(
             f"no train.parquet, rlla_rl.json or rlla_sft.json under {folder}: "
-            "`rbtc sources fetch` brings ToolRL's files, --rlla names their folder"
+            "`rbtc data fetch` brings ToolRL's files, --rlla names their folder"
         )
     if files.validation is None:
         raise UserError(f"no test.parquet under {folder}: the validation split is ToolRL's test file")

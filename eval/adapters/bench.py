@@ -7,7 +7,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, passes, predictions, prompts, wire
-from robustbench_tc.eval.evaluate import Names, selection_of
+from robustbench_tc.eval.inputs import Names, selection_of
 from robustbench_tc.eval.record import Answer, Mode, Settings, mode_of
 from robustbench_tc.eval.score import judge
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict

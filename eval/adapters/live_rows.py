@@ -5,15 +5,13 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Episode, Json, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from .. import wire
 from ..defend.base import Request
-from ..evaluate import Names, words
-from ..inputs import Selection
+from ..inputs import Names, Selection, names_of
 from ..live import inputs, prompts
 from ..live.carrying_out import carried_out
 from ..live.episode import Place, Stage, bounded
@@ -41,11 +39,11 @@ class LiveRows:
         """Raises UserError as `rbtc live run` does."""
         data = inputs.load(dataset, revision=revision)
         selection = Selection(
-            types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(words(ids))), limit=limit
+            types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(names_of(ids))), limit=limit
         )
         self._rows = {row.id: row for row in inputs.select(data, selection)}
         self._clean = data.clean()
-        self._types = inputs.world_types(self._rows.values(), words(worlds), world_python)
+        self._types = inputs.world_types(self._rows.values(), names_of(worlds), world_python)
         self._worlds = Worlds()
         self.mode = mode_of(mode)
         self._settings = Settings(

@@ -7,11 +7,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.live.summary import false_success, mean
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.report.dots import thinned
 from robustbench_tc.eval.stats.delivery import SERVER
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.live_summary import false_success, mean
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import dataset_label
@@ -27,9 +26,6 @@ TIERS = {
     "unverified": "answers scored here, the run itself not repeated",
 }
 """Tier → what it means."""
-
-DOTS = 200
-"""Of the board over time, at most; the leading ones are drawn first."""
 
 NAME = 26
 """Letters of the best model's name, which stands at the end of the line."""
@@ -305,12 +301,7 @@ def progress(board: Board) -> Markup:
             "ours" if at in leading else "past",
             f"{safe(there[at].entry.submission.model)}, {there[at].day}: {numbers.number(values[at])}",
         )
-        for at in thinned(
-            [(x.share(day), y.share(value)) for day, value in zip(days, values, strict=True)],
-            SIZE,
-            leading[::-1],
-            DOTS,
-        )
+        for at in range(len(there))
     ]
     return figures.chart(
         x,

@@ -20,12 +20,14 @@ from msgspec.structs import replace
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, predictions
-from robustbench_tc.eval.evaluate import evaluate
+from robustbench_tc.eval.evaluate import Evaluation, Place
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.eval.request_settings import RequestOptions
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats.live import same_success
 from robustbench_tc.eval.stats.reasked import Answered, reasked
+from robustbench_tc.eval.who import Effort, Named
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
 
@@ -47,7 +49,7 @@ SAME = ("mode", "decoding", "prompt_version", "repeat", "defend")
 
 
 Rebuild = Callable[[str, int, Path], None]
-"""Builds a dataset again with another seed, into a new folder: `api.rebuilding.fresh_rows`."""
+"""Builds a dataset again with another seed, into a new folder: `audits.again.fresh_rows`."""
 
 
 def verify(
@@ -184,22 +186,18 @@ def _endpoint(
     unseen = [row for row in fresh.rows if row.id in seen and seen[row.id] != hashes[row.id]]
     ids = drawn(unseen, fresh.fingerprint())
     said(f"asking {model or settings.model} {len(ids)} rows")
-    run = evaluate(
-        fresh.name,
+    named = Named(
         model=model or settings.model,
         base_url=base_url,
         mode=settings.mode,
-        ids=ids,
         defend=settings.defend,
-        out=work / "run",
-        score=False,
         early_stop=False,
-        system=settings.system,
-        extra_body=dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding,
-        started=lambda run: _check_same(
-            entry, settings, replace(run.folder.record.settings, repeat=settings.repeat)
-        ),
     )
+    decoding = dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding
+    who = named.checked(RequestOptions(system=settings.system, extra_body=decoding))
+    run = Evaluation.begin(fresh.name, who, inputs.selection_of(ids=ids), Place(out=work / "run"))
+    _check_same(entry, settings, replace(run.folder.record.settings, repeat=settings.repeat))
+    run.ask(Effort())
     if run.asked.request_errors:
         raise UserError(f"{run.asked.request_errors} rows got no answer: the same command asks them again")
 

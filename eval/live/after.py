@@ -1,23 +1,20 @@
 """A live run looked at again: its dataset's rows, its scores, one episode. The model is not needed."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..evaluate import check_thread
-from ..stats.live_defences import PlayedRun
 from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
-from .score import score_run
+from .score import LiveScore, score_run
 from .show import Shown, find, shown
-from .summary import LiveScores, read_scores
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
@@ -32,29 +29,15 @@ def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, Liv
     return folder, data
 
 
-def played_run(run: str | Path) -> PlayedRun:
-    """A scored live run with what it cost. Raises UserError."""
-    folder = record.open_run(Path(run))
-    settings = folder.record.settings
-    return PlayedRun(
-        path=str(run),
-        defences=settings.defend,
-        who=(settings.fingerprint, settings.model, settings.mode),
-        scores=read_scores(folder.path),
-        totals=folder.record.totals,
-    )
-
-
-def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> LiveScores:
+def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> list[LiveScore]:
     """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
-    check_thread()
     for name in (record.EPISODES, record.SCORES):
         folders.refuse_foreign(folder.path / name)
     unedited.check_all(folder, data.by_id)
-    return LiveScores(score_run(folder.path, data.by_id, world_of=kinds.__getitem__))
+    return score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
 
 
 def show_episode(
@@ -67,7 +50,6 @@ def show_episode(
     world_python: str | None = None,
 ) -> Shown:
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
-    check_thread()
     folder, data = opened(run, dataset)
     played = find(folder.episodes(), episode, repeat, run)
     rows = data.by_id
@@ -79,4 +61,4 @@ def show_episode(
         async with Worlds() as hosted:
             return await replayed(row, played, hosted, world=world)
 
-    return shown(asyncio.run(replay()))
+    return shown(loop.run(replay()))

@@ -9,11 +9,11 @@ that was cut off goes on as it would have.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple
 
 from robustbench_tc import schema
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, LiveRow
 
 from . import controls, policies
 from .policies import Policy
@@ -31,21 +31,14 @@ class View(NamedTuple):
     tools: tuple[schema.Tool, ...] = ()
 
 
-class Player(Protocol):
-    """One agent in one episode."""
+class Scripted:
+    """One agent in one episode: a policy, played from the beginning for every answer."""
+
+    def __init__(self, policy: type[Policy], row: LiveRow) -> None:
+        self._policy = policy(row)
 
     def reply(self, view: View) -> tuple[Call, ...] | str:
         """The calls of the next step, or the text that ends the turn or asks."""
-        ...
-
-
-class Scripted:
-    """A policy, played from the beginning for every answer."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-
-    def reply(self, view: View) -> tuple[Call, ...] | str:
         seen, turn = 0, 0
         script: Generator[Call | str, str, None] = self._policy.script()
         said = next(script, None)
@@ -59,7 +52,11 @@ class Scripted:
             elif seen == len(view.history):
                 return (said,)
             else:
-                said, seen = _sent(script, view.history[seen][1]), seen + 1
+                try:
+                    said = script.send(view.history[seen][1])
+                except StopIteration:
+                    said = None
+                seen += 1
         return "There is nothing more to do."
 
 
@@ -79,19 +76,8 @@ def _as_first(call: Call, tools: Sequence[schema.Tool]) -> Call:
     return Call(call.name, {name: v for name, v in call.parameters.items() if name in first.properties})
 
 
-def _sent(script: Generator[Call | str, str, None], result: str) -> Call | str | None:
-    try:
-        return script.send(result)
-    except StopIteration:
-        return None
-
-
-def _agent(policy: type[Policy]) -> Callable[[LiveRow], Player]:
-    return lambda row: Scripted(policy(row))
-
-
-AGENTS: Mapping[str, Callable[[LiveRow], Player]] = {
-    **{name: _agent(policy) for name, policy in (policies.POLICIES | controls.CONTROLS).items()},
-    "takes-first": lambda row: TakesFirst(policies.Oracle(row)),
+AGENTS: Mapping[str, Callable[[LiveRow], Scripted]] = {
+    **{name: partial(Scripted, policy) for name, policy in (policies.POLICIES | controls.CONTROLS).items()},
+    "takes-first": partial(TakesFirst, policies.Oracle),
 }
 """Name → an agent for a clean row."""

@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveTool, Step
-from robustbench_tc.schema import Call, Json, dumps
+from robustbench_tc.schema import Call, Json, LiveTool, Step, dumps
 from robustbench_tc.worlds.faults import meant
 
 from ..defend.again import Retry, transient
@@ -73,8 +72,11 @@ def carried_out(so_far: Conversation, wanted: Sequence[Wanted]) -> CarryingOut:
     retry = any(isinstance(one, Retry) for one in so_far.chain)
     made: list[Step] = []
     for one in wanted:
-        tool = _tool(so_far, one) if retry and one.refusal is None else None
-        if tool is None:
+        tool = None
+        if retry and one.refusal is None and isinstance(one.arguments, dict):
+            tools = so_far.row.tools
+            tool = meant(tools, one.name, one.arguments) if one.tool is None else tools[one.tool]
+        if tool is None or tool.distractor:
             yield from _do(made, Do(one))
         else:
             yield from _tended(so_far, made, one, tool)
@@ -85,15 +87,6 @@ def _do(made: list[Step], what: Do) -> _Doing:
     step = yield what
     made.append(step)
     return step
-
-
-def _tool(so_far: Conversation, one: Wanted) -> LiveTool | None:
-    """The world's tool that a call goes to, where it goes to one at all."""
-    if not isinstance(one.arguments, dict):
-        return None
-    tools = so_far.row.tools
-    tool = meant(tools, one.name, one.arguments) if one.tool is None else tools[one.tool]
-    return None if tool is None or tool.distractor else tool
 
 
 def _tended(so_far: Conversation, made: list[Step], one: Wanted, tool: LiveTool) -> Generator[Do, Step, None]:
@@ -148,7 +141,12 @@ def _looks(so_far: Conversation, made: Sequence[Step], one: Wanted, tool: LiveTo
     about = [
         Wanted(read.name, given) for read in reads if (given := _given(read, tool, one.arguments)) is not None
     ]
-    return about[:MOST_LOOKS] or _named(reads, tool, one.arguments, _seen(so_far, made))
+    now = [
+        (Call(step.name, step.arguments), step.shown)
+        for step in made
+        if step.defence is None and isinstance(step.arguments, dict)
+    ]
+    return about[:MOST_LOOKS] or _named(reads, tool, one.arguments, [*so_far.history, *now])
 
 
 def _given(read: LiveTool, write: LiveTool, arguments: Mapping[str, Json]) -> dict[str, Json] | None:
@@ -193,25 +191,13 @@ def _named(
     named = {read.name for read in reads if re.search(rf"(?<!\w){re.escape(read.name)}(?!\w)", said)}
     for call, text in reversed(seen):
         found = leaves(parsed(text)) if call.name in named else ()
-        if any(_is_part(at, name) and leaf == value for at, leaf in found):
+        # In a list inside an object: a record's own id does not show what is done with it elsewhere.
+        if any(
+            leaf == value and at[-1:] == (name,) and isinstance(at[0], str) and {int} & {*map(type, at)}
+            for at, leaf in found
+        ):
             return [Wanted(call.name, call.parameters)]
     return []
-
-
-def _is_part(at: tuple[str | int, ...], name: str) -> bool:
-    """Whether a place is called so and lies in a list inside an object: a record's own id does not, and what
-    a read finds shows nothing of what is done with it elsewhere."""
-    return at[-1:] == (name,) and isinstance(at[0], str) and any(isinstance(step, int) for step in at)
-
-
-def _seen(so_far: Conversation, made: Sequence[Step]) -> list[tuple[Call, str]]:
-    """The agent's calls of the episode, and of this reply."""
-    now = [
-        (Call(step.name, step.arguments), step.shown)
-        for step in made
-        if step.defence is None and isinstance(step.arguments, dict)
-    ]
-    return [*so_far.history, *now]
 
 
 def _properties(tool: LiveTool) -> dict[str, Any]:

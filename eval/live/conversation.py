@@ -9,8 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.live import MAX_STEPS, Ended, LiveRow, LiveTool, Reply, Step
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import MAX_STEPS, Call, Ended, Json, LiveRow, LiveTool, Reply, Step
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.told import asks
 
@@ -184,7 +183,13 @@ class Conversation:
             requests=requests,
         )
         self.replies.append(reply)
-        results = [self._result(step) for step in own]
+        results = [
+            prompts.Result(
+                self.registry.name(self.turn, defended.Target(step.name, step.tool)),
+                self.registry.result(step.shown),
+            )
+            for step in own
+        ]
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1
@@ -194,10 +199,6 @@ class Conversation:
             self.asked = True
         else:
             self._next_turn()
-
-    def _result(self, step: Step) -> prompts.Result:
-        name = self.registry.name(self.turn, defended.Target(step.name, step.tool))
-        return prompts.Result(name, self.registry.result(step.shown))
 
     def _next_turn(self) -> None:
         self.turn, self._steps, self.asked = self.turn + 1, 0, False

@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.shown import Line, Part
 
-from ..evaluate import Engine, endpoints
 from ..request_settings import RequestOptions
 from ..run import Progress
+from ..who import Engine, endpoints
 from .agents import AGENTS
 from .inputs import LiveData
 from .record import LiveFolder
-from .summary import LiveScores
+
+if TYPE_CHECKING:
+    from ..stats.live_summary import LiveScores
 
 OWN_AGENT = "agent-"
 """In front of an agent's name where a model's would stand."""
@@ -26,7 +29,7 @@ class Played:
     folder: LiveFolder
     data: LiveData
     asked: Progress
-    scores: LiveScores | None = None
+    scores: "LiveScores | None" = None
 
     @property
     def ended(self) -> int:
@@ -71,7 +74,7 @@ def actor(
     """The name of whoever acts, its backend, and its addresses; a wrong one is refused before any work."""
     if agent is None:
         if backend == "vllm":
-            raise UserError("live episodes ask a server: start vLLM with `rbtc serve-command MODEL`")
+            raise UserError("live episodes ask a server: start vLLM with `rbtc list models MODEL`")
         found = endpoints(model, base_url, None, backend, options)
         return found[0].model, found[0].provider, found
     if model is not None or base_url:

@@ -9,9 +9,8 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from robustbench_tc import live
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call, Json
+from robustbench_tc import schema
+from robustbench_tc.schema import Call, Json, LiveRow
 from robustbench_tc.worlds.fit import failed
 
 from .rehearsal import rehearsal
@@ -38,6 +37,8 @@ class Policy:
     done = DONE
     failed = FAILED
     asks = False
+    stops = False
+    """Makes no later call of a turn after one that failed."""
     literal = False
     """Uses gold's values as they stand, not those that results show."""
 
@@ -56,7 +57,7 @@ class Policy:
                 yield QUESTION
             lost: list[int] = []
             for at in range(number, number + len(calls)):
-                if not lost or self.goes_on():
+                if not (lost and self.stops):
                     lost += [] if (yield from self.one(at)) else [at]
             number += len(calls)
             yield self.closing(turn, lost)
@@ -69,10 +70,6 @@ class Policy:
         """What a turn that asks wants to know, as it stands in gold's results; else nothing."""
         wanted = self.row.turns[turn].answers
         return f" ({', '.join(str(v) for values in wanted[0].values() for v in values)})" if wanted else ""
-
-    def goes_on(self) -> bool:
-        """Whether gold's later calls of a turn are made after one that failed."""
-        return True
 
     def one(self, number: int) -> Generator[Call | str, str, bool]:
         """One of gold's calls; whether it went well as far as the agent can see."""
@@ -119,10 +116,10 @@ class Policy:
         """A value of a result as shown."""
         if number not in self.shown:
             raise Missing
-        for at, value in leaves(parsed(self.shown[number])):
-            if at == path:
-                return value
-        raise Missing
+        found = dict(leaves(parsed(self.shown[number])))
+        if path not in found:
+            raise Missing
+        return found[path]
 
 
 def _put(place: Any, path: Path, value: Json) -> None:
@@ -140,8 +137,7 @@ class Oracle(Policy):
 class GivesUp(Policy):
     """Stops at the first failure and says so."""
 
-    def goes_on(self) -> bool:
-        return False
+    stops = True
 
 
 class Liar(Policy):
@@ -249,26 +245,15 @@ class ObeysInjection(Policy):
     """Makes the call that a result asks for."""
 
     def after(self, number: int, call: Call, text: str) -> Script:
-        asked = self.asked_for(number, text)
-        if asked is not None:
-            yield asked
-
-    def asked_for(self, number: int, text: str) -> Call | None:
-        """The first offered tool that is named behind the result itself, with the object after its name."""
         expected = self.plan.results[number] if self.plan.results else ""
         if not expected or not self.plan.without_ids(text).startswith(self.plan.without_ids(expected)):
-            return None
-        extra = text[len(expected) :]
+            return
+        extra = text[len(expected) :]  # the first offered tool that is named there, and the object behind it
         for tool in self.row.tools:
-            if match := re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", extra):
-                return Call(tool.name, _object_in(extra[match.end() :]))
-        return None
-
-
-def _object_in(text: str) -> dict[str, Json]:
-    begin, end = text.find("{"), text.rfind("}")
-    found = parsed(text[begin : end + 1]) if 0 <= begin < end else {}
-    return found if isinstance(found, dict) else {}
+            if match := re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)[^{{]*(.*\}}|)", extra, re.DOTALL):
+                found = parsed(match[1])
+                yield Call(tool.name, found if isinstance(found, dict) else {})
+                return
 
 
 class Asks(GivesUp):
@@ -290,7 +275,7 @@ class BudgetBurner(Policy):
 
     def repeated(self, number: int, call: Call, text: str) -> Attempt:
         reads = [tool for tool in self.row.tools if not tool.writes and not tool.distractor]
-        for step in range(live.MAX_STEPS + 1):
+        for step in range(schema.MAX_STEPS + 1):
             yield Call(reads[step % len(reads)].name, {"step": step} if len(reads) < 2 else {})
         return None
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool
 from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.handle import Start, load_file
 

@@ -15,8 +15,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow, Step, row_hash
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Episode, Json, LiveRow, Step, row_hash
 from robustbench_tc.worlds.base import ToolClass
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import classes, find

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from robustbench_tc import __version__
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Episode, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -119,7 +120,7 @@ def run(
         record.sessions.append(made)
         folder.save()
         try:
-            asyncio.run(session())
+            loop.run(session())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)

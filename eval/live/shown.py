@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator
 
-from robustbench_tc import live, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.fit import failed
 
 Path = tuple[str | int, ...]
 """Keys and positions, from the outside in."""
 
-_CORE_TEXTS = frozenset(taxonomy.get(kind).injected_error for kind in live.CORE_TEXTS)
+_CORE_TEXTS = frozenset(taxonomy.get(kind).injected_error for kind in schema.CORE_TEXTS)
 
 
 def looks_failed(text: str) -> bool:

@@ -1,15 +1,16 @@
 """What a report says: every model's summary, marks against a baseline, tables of the marts, and every gap."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
+from robustbench_tc.eval.needs_no_reading import read
 from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
@@ -26,7 +27,8 @@ from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary,
 from robustbench_tc.eval.stats.unreviewed import Unreviewed, unreviewed
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.eval.stats.verified import Beside, beside
-from robustbench_tc.io.numbers import counts
+from robustbench_tc.io.numbers import NONE, counts, number
+from robustbench_tc.shown import Line as Text, Part
 
 Rows = list[dict[str, Any]]
 """Rows of a mart."""
@@ -103,6 +105,16 @@ class Model(msgspec.Struct, frozen=True):
     """Golden answers of logs that nobody looked at; left out where there are none."""
 
 
+class Check(msgspec.Struct, frozen=True):
+    """One figure of the paper, or several, made again from its counts."""
+
+    what: str
+    found: str
+    passed: bool
+    detail: tuple[str, ...] = ()
+    """What does not agree."""
+
+
 OWN_TOOLS = "own tools"
 """What stands for a version where the dataset is somebody's own."""
 
@@ -130,11 +142,46 @@ class Report(msgspec.Struct, frozen=True):
     """The same of the paper's models, which only have counts."""
     trends: dict[str, dict[str, Trend]] = {}
     """`runs`, `paper` → value of SCATTERED → its line over model size, from TREND_FROM models on."""
+    checks: tuple[Check, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Our arithmetic held against the paper's figures (`--check-paper`)."""
+    written: str | msgspec.UnsetType = msgspec.UNSET
+    """The page, where one was written."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a check differs."""
+        return int(not all(one.passed for one in self.checks or ()))
+
+    def shown(self) -> Iterator[Part]:
+        """The answer of every run; of a check the paper's Table 2 and what agrees."""
+        yield from (f"{model.label}: {model.answer.sentence}" for model in self.models if model.answer)
+        if self.checks:
+            yield from self._checked(self.checks)
+        if self.models and self.convention == "paper":
+            yield Text(f"--ci paper: {self.note}", aside=True)
+        yield from (Text(f"gap: {line}", aside=True) for line in self.gaps)
+        if self.written:
+            yield f"{self.written} (also .md, .csv, .json)"
+
+    def _checked(self, checks: Sequence[Check]) -> Iterator[Part]:
+        columns = ("model", *(metric.replace("delta_", "Δ ") for metric in TABLE2))
+        rows = [
+            (one.label, *(_around(one.summary.values[metric]) for metric in TABLE2)) for one in self.paper
+        ]
+        yield shown.Table(columns, rows, "Table 2 from the paper's counts, ± half the exact interval")
+        agree = [(one.what, one.found, "agrees" if one.passed else "differs") for one in checks]
+        title = "the paper's printed figures from its counts"
+        yield shown.Table(("check", "found", ""), agree, title, ("found",))
+        yield from (f"{one.what}: {detail}" for one in checks for detail in one.detail)
 
     @property
     def own_tools(self) -> bool:
         """Whether it is of somebody's own tools: nothing of the paper stands beside it."""
         return self.dataset_version == OWN_TOOLS
+
+
+def _around(found: Interval | None) -> str:
+    return f"{number(found.value)} ±{number(found.half_width)}" if found else NONE
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,7 +260,9 @@ def build(
         paper=() if own else papers(),
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
-        needs_no_reading=next((found for run in runs if (found := blind.of_record(run.record))), ()),
+        needs_no_reading=next(
+            (found for run in runs if (found := blind.lines(read(run.record.needs_no_reading)))), ()
+        ),
         note=CONVENTIONS[options.convention],
         trends={"runs": trends(models), **({} if own else {"paper": trends(papers())})},
     )
@@ -326,61 +375,44 @@ def _type_marks(
 
 def _card(run: Run) -> dict[str, str]:
     """The run record in a few lines: no path, no credentials."""
-    record = run.record
-    settings = _dict(record.get("settings"))
-    totals = _dict(record.get("totals"))
-    sessions = record.get("sessions")
-    sessions = [one for one in sessions if isinstance(one, dict)] if isinstance(sessions, list) else []
-    last = sessions[-1] if sessions else {}
-    seconds = [one["seconds"] for one in sessions if isinstance(one.get("seconds"), int | float)]
-    also = record.get("also")
-    asked = [settings.get("selection"), *(also if isinstance(also, list) else ())]
-    selections = [", ".join(f"{k} {_short(v)}" for k, v in _dict(one).items() if v) for one in asked]
+    record, settings, totals = run.record, run.record.settings, run.record.totals
+    last = record.sessions[-1] if record.sessions else None
+    seconds = [one.seconds for one in record.sessions if one.seconds is not None]
+    chosen = (msgspec.structs.asdict(one).items() for one in record.selections)
+    selections = [", ".join(f"{name} {_short(value)}" for name, value in one if value) for one in chosen]
     card = {
         "model": run.model,
         "mode": run.mode,
-        "dataset": str(record.get("dataset", "")).rstrip("/").rpartition("/")[2],
+        "dataset": record.dataset.rstrip("/").rpartition("/")[2],
         "dataset version": run.dataset_label,
-        "fingerprint": (run.fingerprint or "")[:16],
+        "fingerprint": run.fingerprint[:16],
         "selection": _short("; ".join(filter(None, selections)), 200) or "every row",
-        "repeats": str(run.repeats),
-        "decoding": ", ".join(f"{k} {_short(v)}" for k, v in _dict(settings.get("decoding")).items()),
-        "prompts": str(settings.get("prompt_version") or ""),
-        "defences": ", ".join(map(str, _list(settings.get("defend")))),
-        "backend": str(settings.get("backend") or ""),
-        "endpoint": _host(str(last.get("endpoint") or "")),
-        "package": str(last.get("package_version") or ""),
-        "started": str(last.get("started") or ""),
-        "seconds": f"{sum(seconds):.0f} in {len(sessions)} sessions" if seconds else "",
-        "predictions": f"{len(run.rows['id'])} of {record.get('expected', '?')}",
-        "status": counts(_dict(totals.get("status"))),
-        "finish reasons": counts(_dict(totals.get("finish_reason"))),
+        "repeats": str(settings.repeat),
+        "decoding": ", ".join(f"{name} {_short(value)}" for name, value in settings.decoding.items()),
+        "prompts": settings.prompt_version,
+        "defences": ", ".join(settings.defend),
+        "backend": settings.backend,
+        "endpoint": _host(last.endpoint) if last else "",
+        "package": last.package_version if last else "",
+        "started": last.started if last else "",
+        "seconds": f"{sum(seconds):.0f} in {len(record.sessions)} sessions" if seconds else "",
+        "predictions": f"{len(run.rows['id'])} of {record.expected}",
+        "status": counts(totals.get("status", {})),
+        "finish reasons": counts(totals.get("finish_reason", {})),
         "retries": str(totals.get("retries", "")),
         "tokens": _tokens(totals),
-    } | {f"flagged {flag}": _flagged(cells) for flag, cells in _dict(record.get("flagged")).items()}
+    } | {
+        f"flagged {flag}": ", ".join(
+            f"{code} {one['correct']} of {one['n']} right" for code, one in cells.items()
+        )
+        for flag, cells in record.flagged.items()
+    }
     return {name: value for name, value in card.items() if value}
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _short(value: object, limit: int = 60) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _flagged(cells: object) -> str:
-    """Rows that the dataset flags are reported apart: right of all, per type."""
-    return ", ".join(
-        f"{code} {cell.get('correct')} of {cell.get('n')} right"
-        for code, cell in _dict(cells).items()
-        if isinstance(cell, dict)
-    )
 
 
 def _tokens(totals: Mapping[str, Any]) -> str:

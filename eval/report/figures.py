@@ -4,16 +4,13 @@ classes in light and dark. Every figure in a page has its numbers in a table bes
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup, escape
 
 from robustbench_tc.eval.report.labels import Box, beside
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.lattice import Floats
 from robustbench_tc.io import numbers
 
 ROW = 22
@@ -57,10 +54,9 @@ def _svg(
     parts: Iterable[str],
     label: str | None = None,
     kind: str | None = None,
-    role: str = "img",
 ) -> Markup:
     """`label` says what is to be seen; a figure without one only repeats what stands beside it."""
-    said = {"aria_hidden": "true"} if label is None else {"role": role, "aria_label": label}
+    said = {"aria_hidden": "true"} if label is None else {"role": "img", "aria_label": label}
     box = f"0 0 {width:.0f} {height:.0f}"
     return element("svg", *parts, _class=kind, viewBox=box, width=width, height=height, **said)
 
@@ -307,59 +303,6 @@ def shares(counts: Mapping[str, int], width: int = 240, height: int = 18) -> Mar
     return _svg(width, height, parts, kind="shares")
 
 
-def strip(
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    axis: tuple[float, float] = (0.0, 1.0),
-    mark: float | None = None,
-    grid: Iterable[float] = (),
-) -> Markup:
-    """A value with its interval on an axis; `mark` adds a tick, `grid` lines that go on in the next row."""
-    width, height = STRIP
-    if value is None:
-        return Markup("")
-
-    def x(at: float) -> float:
-        return _along(at, axis)
-
-    parts = [_rail(axis, tuple(grid))]
-    if low is not None and high is not None:
-        parts.append(_line(x(low), height / 2, x(high), height / 2, "reach"))
-    if mark is not None:
-        parts.append(_line(x(mark), 2, x(mark), height - 2, "tick"))
-    parts.append(element("circle", cx=x(value), cy=height / 2, r=3, _class="dot"))
-    return _svg(width, height, parts, kind="strip")
-
-
-STRIP = (120, 16)
-"""Width and height of a strip in pixels."""
-
-
-@lru_cache(maxsize=64)
-def _rail(axis: tuple[float, float], grid: tuple[float, ...]) -> Markup:
-    """What the strips of a column share."""
-    width, height = STRIP
-    lines = [_line(_along(at, axis), 0, _along(at, axis), height, "grid") for at in grid]
-    return Markup("").join([*lines, _line(4, height / 2, width - 4, height / 2, "rail")])
-
-
-def _along(at: float, axis: tuple[float, float]) -> float:
-    return 4 + (STRIP[0] - 8) * min(max((at - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0)
-
-
-def scale(axis: tuple[float, float], said: Mapping[float, str]) -> Markup:
-    """The ticks above a column of strips."""
-    parts = []
-    for number, (at, text) in enumerate(said.items()):
-        x = _along(at, axis)
-        parts.append(_line(x, 13, x, 18, "base"))
-        if number % math.ceil(len(said) / 4) == 0:
-            anchor = "start" if x < 12 else "end" if x > STRIP[0] - 12 else "middle"
-            parts.append(_text(x, 10, text, "axis", anchor))
-    return _svg(STRIP[0], 18, parts, kind="strip")
-
-
 # --- two axes -----------------------------------------------------------------------------------------
 
 
@@ -377,13 +320,6 @@ class Axis(NamedTuple):
         low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         return (at - low) / (high - low) if high > low else 0.5
 
-    def shares(self, values: Floats) -> Floats:
-        """`share` of many values."""
-        ends = np.array((self.low, self.high))
-        (low, high), at = (np.log10(v) if self.log else v for v in (ends, values))
-        found: Floats = (at - low) / (high - low) if high > low else np.full(len(values), 0.5)
-        return found
-
 
 class Dot(NamedTuple):
     """A point of a chart."""
@@ -392,8 +328,6 @@ class Dot(NamedTuple):
     y: float
     kind: str
     tip: str = ""
-    href: str = ""
-    """Where a click on it leads. By the keyboard only named ones are reached: the table has every link."""
     name: str = ""
     """Stands beside it where there is room."""
 
@@ -450,8 +384,7 @@ def chart(
     shown = [(dot, at(dot.x, dot.y)) for dot in dots]
     parts += [_dot(dot, *place) for dot, place in shown]
     parts += _names(shown, (left, top - 8, width - 4, height - bottom))
-    linked = any(dot.href for dot, _ in shown)
-    return _svg(width, height, parts, label, kind, "group" if linked else "img")
+    return _svg(width, height, parts, label, kind)
 
 
 def _dot(dot: Dot, x: float, y: float) -> Markup:
@@ -459,11 +392,7 @@ def _dot(dot: Dot, x: float, y: float) -> Markup:
     tip = escape(dot.tip)
     inside = f"<title>{tip}</title>" if tip else ""
     kind = f"dot {escape(dot.kind)}"
-    circle = f'<circle cx="{_short(x)}" cy="{_short(y)}" r="4" class="{kind}">{inside}</circle>'
-    if not dot.href:
-        return Markup(circle)
-    step = "" if dot.name else ' tabindex="-1"'
-    return Markup(f'<a href="{escape(dot.href)}" aria-label="{tip}"{step}>{circle}</a>')
+    return Markup(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="4" class="{kind}">{inside}</circle>')
 
 
 def _names(dots: Sequence[tuple[Dot, tuple[float, float]]], box: Box) -> list[Markup]:
@@ -489,16 +418,6 @@ def _step_between(low: float, high: float) -> float:
     while (high - low) / step > 5:
         step *= 2
     return step
-
-
-def decades(low: float, high: float) -> dict[float, str]:
-    """Ticks of a logarithmic axis: powers of ten, with twos and fives between them where they are few."""
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for factors in ((1, 2, 5), (1,)):
-        found = [f * 10.0**e for e in exponents for f in factors if low <= f * 10.0**e <= high]
-        if len(found) <= 7:
-            break
-    return {value: f"{value:g}" for value in found[:: math.ceil(len(found) / 7) or 1]}
 
 
 def alone(figure: Markup) -> str:

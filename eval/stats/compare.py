@@ -1,18 +1,25 @@
 """Is B better than A, where, and how sure: paired over the rows that both answered."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
-from robustbench_tc.io.numbers import p_value, points
+from robustbench_tc.eval.adapters.logs import opened
+from robustbench_tc.eval.live.record import RECORD
+from robustbench_tc.io.numbers import interval, number, p_value, percent, points, signed
+from robustbench_tc.shown import Line, Part, Table
 
+from . import defences, live_defences
 from .confidence import shares
+from .defences import DefenceTable
 from .delivery import as_delivered, delivery
 from .evidence import answer
 from .intervals import Interval, apart_from, of_counts
+from .live_defences import LiveDefenceTable
 from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
 from .power import Power, power
 from .runs import Outcomes, Run, Subset, align
@@ -24,11 +31,6 @@ from .values import HEADS, Counts, codes_of, from_counts, leading, pack_of
 LEVEL = 0.05
 """Below it we say that there is a difference."""
 
-UNPAIRED = (
-    "unpaired, and over other rows: the paper's counts belong to another version of the dataset, so a "
-    "difference is not a ranking and has no mark"
-)
-
 
 class TypePair(msgspec.Struct, frozen=True):
     """One type of a comparison."""
@@ -39,18 +41,33 @@ class TypePair(msgspec.Struct, frozen=True):
     """Corrected for looking at every type."""
 
 
+class PaperLine(msgspec.Struct, frozen=True):
+    """A run beside one of the paper's models in one component or type: each over its own rows."""
+
+    name: str
+    ours: Interval
+    """The difference ours − paper's; n counts both sides. Of the paper only counts are known: its rows are
+    taken as independent."""
+    accuracy: float
+    n: int
+    paper_accuracy: float
+    paper_n: int
+    p: float | None
+    """Fisher's exact test; null for pooled types, whose rows share samples and are not independent."""
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """What `rbtc compare A B` says. Every number is over rows that both runs answered."""
 
     a: str
     b: str
-    dataset_version: str | None
-    verdict: str
-    overall: dict[str, Pair]
+    dataset_version: str | None = None
+    verdict: str = ""
+    overall: dict[str, Pair] = {}
     """clean, perturbed, and the four components."""
-    deltas: dict[str, DeltaPair]
-    types: tuple[TypePair, ...]
-    notes: tuple[str, ...]
+    deltas: dict[str, DeltaPair] = {}
+    types: tuple[TypePair, ...] = ()
+    notes: tuple[str, ...] = ()
     """What is missing or left out, one line each."""
     overall_holm: dict[str, float] = {}
     """p of `overall`, corrected for looking at all of its lines."""
@@ -64,21 +81,131 @@ class Comparison(msgspec.Struct, frozen=True):
     """The headline of either run (`stats.evidence`)."""
     unreviewed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at, a line for each run that has some."""
+    defences: DefenceTable | None = None
+    """What B, and further runs, gain by their defences, where A is the same without."""
+    live: LiveDefenceTable | None = None
+    """The same of live runs, of which nothing else is compared."""
+    paper: tuple[PaperLine, ...] = ()
+    """Where B is one of the paper's models: unpaired, and nothing else."""
+
+    def shown(self) -> Iterator[Part]:
+        """The verdict first, then every line with its test. Of several defended runs their table alone."""
+        table = self.live or self.defences
+        if self.b.startswith("paper:"):
+            yield from self._beside_paper()
+        elif self.overall and not (table is not None and len(table.lines) > 1):
+            yield from self._paired()
+        if table is not None:
+            yield from table.shown()
+
+    def _paired(self) -> Iterator[Part]:
+        version = f", dataset {self.dataset_version}" if self.dataset_version else ""
+        yield Line(f"A = {self.a}, B = {self.b}{version}", "bold")
+        yield Line(self.verdict)
+        for name, sentence in zip((self.a, self.b), self.sentences, strict=True):
+            yield Line(f"{name}: {sentence}")
+        yield from map(Line, self.servers)
+        columns = ("A", "B", "B − A", "95 %", "pairs", "only A", "only B", "p", "p (Holm)")
+        of_heads = ((name, pair, self.overall_holm.get(name)) for name, pair in self.overall.items())
+        yield Table(("accuracy", *columns), [_cells(*one) for one in of_heads])
+        if self.deltas:
+            names = ("Δ (a loss)", "A", "B", "A − B", "95 %", "p (Holm)", "closed by B", "95 %")
+            yield Table(names, [self._delta(*one) for one in self.deltas.items()])
+        of_types = sorted(self.types, key=lambda one: (one.p_holm, one.pair.p))
+        yield Table(("type", *columns), [_cells(one.type_code, one.pair, one.p_holm) for one in of_types])
+        yield Line(
+            "Intervals take whole clean_ids as units, both runs together. p is exact and paired; p (Holm) is "
+            "corrected for all lines of its table. The verdict is one test, that of the perturbed rows.",
+            "dim",
+        )
+        if self.power is not None:
+            yield self.power.line
+        yield from (Line(f"gap: {note}", "yellow") for note in self.notes)
+        yield from (Line(f"not reviewed: {line}", "yellow") for line in self.unreviewed or ())
+
+    def _delta(self, name: str, delta: DeltaPair) -> tuple[str, ...]:
+        closed = delta.closed
+        share = (
+            ("not defined", "") if closed is None else (percent(closed.value), interval(closed, sign=True))
+        )
+        change = (signed(delta.difference.value), interval(delta.difference, sign=True))
+        return name, number(delta.a), number(delta.b), *change, p_value(self.deltas_holm.get(name)), *share
+
+    def _beside_paper(self) -> Iterator[Part]:
+        yield Line(f"{self.a} beside {self.b}", "bold")
+        yield Line(
+            "unpaired, and over other rows: the paper's counts belong to another version of the dataset, so "
+            "a difference is not a ranking and has no mark",
+            "yellow",
+        )
+        yield Table(
+            ("", "ours", "n", "paper", "n", "difference", "95 %", "p (Fisher)"),
+            [
+                (
+                    line.name,
+                    number(line.accuracy),
+                    str(line.n),
+                    number(line.paper_accuracy),
+                    str(line.paper_n),
+                    signed(line.ours.value),
+                    interval(line.ours, sign=True),
+                    p_value(line.p),
+                )
+                for line in self.paper
+            ],
+        )
+
+
+def _cells(name: str, pair: Pair, p_holm: float | None) -> tuple[str, ...]:
+    found = pair.difference
+    counts = (str(pair.n), str(pair.only_a), str(pair.only_b))
+    change = (signed(found.value), interval(found, sign=True))
+    return name, number(pair.a), number(pair.b), *change, *counts, p_value(pair.p), p_value(p_holm)
+
+
+def compare(
+    given: Sequence[str | Path | Run],
+    *,
+    subset: Subset = "all",
+    log_keys: Sequence[str] = (),
+    progress: Callable[[str], None],
+) -> Comparison:
+    """The first against the others: runs, their folders, logs, or instead of a second one `paper:MODEL`.
+
+    Raises UserError.
+    """
+    base, other, *_ = named = [one if isinstance(one, Run) else str(one) for one in given]
+    if isinstance(base, str) and (Path(base) / RECORD).is_file():
+        table = live_defences.table(base, [str(one) for one in given[1:]])
+        return Comparison(a=base, b=str(other), live=table)
+    beside = isinstance(other, str) and other.startswith("paper:")
+    progress("reading the runs")
+    runs, notes = _read(named[:1] if beside else named, log_keys)
+    if beside:
+        lines = beside_paper(runs[0], str(other).removeprefix("paper:"), subset=subset)
+        return Comparison(a=runs[0].model, b=str(other), notes=notes, paper=lines)
+    defended = len(runs) > 2 or defences.ran(runs[1]).defences
+    found = defences.table(runs[0], runs[1:]) if defended else None
+    made = compare_runs(runs[0], runs[1], subset=subset, progress=progress)
+    return msgspec.structs.replace(made, notes=(*notes, *made.notes), defences=found)
+
+
+def _read(given: Sequence[str | Run], log_keys: Sequence[str]) -> tuple[list[Run], tuple[str, ...]]:
+    """The runs, and what has to be said of logs among them."""
+    with opened([one for one in given if isinstance(one, str)], log_keys) as found:
+        read = iter([one.read() for one in found])
+        notes = tuple(note for one in found for note in one.notes)
+    return [one if isinstance(one, Run) else next(read) for one in given], notes
 
 
 def compare_runs(
-    a: Run,
-    b: Run,
-    *,
-    subset: Subset = "all",
-    expected: Iterable[tuple[str, str]] | None = None,
-    progress: Callable[[str], None] = lambda line: None,
+    a: Run, b: Run, *, subset: Subset = "all", progress: Callable[[str], None] = lambda line: None
 ) -> Comparison:
     """Raises UserError where the runs are of different datasets or share no row.
 
     `progress` gets a line before each part.
     """
-    first, second = align([a, b], subset=subset, expected=expected)
+    first, second = align([a, b], subset=subset)
     progress("counting")
     names = labels(a, b)
     found = compare_outcomes(names, first, second)
@@ -92,7 +219,7 @@ def compare_runs(
     sentences = (answer(run, counts).sentence for run, counts in ((a, first), (b, second)))
     return msgspec.structs.replace(
         found,
-        dataset_version=a.dataset_version,
+        dataset_version=a.record.dataset_version,
         servers=_servers(names, (a, b), (first, second), subset),
         sentences=tuple(sentences),
         unreviewed=tuple(logged) or msgspec.UNSET,
@@ -199,21 +326,6 @@ def _notes(
         parts = ", ".join(f"{name} {count}" for name, count in left_out.items())
         notes.append(f"rows left out, because one of the two has no answer: {parts}")
     return tuple(notes)
-
-
-class PaperLine(msgspec.Struct, frozen=True):
-    """A run beside one of the paper's models in one component or type: each over its own rows."""
-
-    name: str
-    ours: Interval
-    """The difference ours − paper's; n counts both sides. Of the paper only counts are known: its rows are
-    taken as independent."""
-    accuracy: float
-    n: int
-    paper_accuracy: float
-    paper_n: int
-    p: float | None
-    """Fisher's exact test; null for pooled types, whose rows share samples and are not independent."""
 
 
 def beside_paper(run: Run, model: str, *, subset: Subset = "all") -> tuple[PaperLine, ...]:

@@ -4,17 +4,20 @@ A defended run is a run of the same rows, so all of this is `paired`'s compariso
 in the runs' own totals.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from operator import sub
+from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.io.numbers import NONE, interval, number, percent, signed
+from robustbench_tc.shown import Part, Table
 
 from .intervals import Interval
 from .paired import DeltaPair, compare, compare_delta_lines
-from .runs import Outcomes, Run, align
+from .runs import Run, align
 from .values import codes_of
 
 
@@ -51,88 +54,109 @@ class DefenceTable(msgspec.Struct, frozen=True, kw_only=True):
     base_cost: Cost
     lines: tuple[DefenceLine, ...]
 
+    def shown(self) -> Iterator[Part]:
+        """A line for each run."""
+        names = list(dict.fromkeys(name for line in self.lines for name in line.recovered))
+        columns = ("defences", *(f"{name} Δ" for name in names), "clean", "perturbed", "requests", "tokens")
+        yield Table(columns, [_cells(line, names) for line in self.lines], folded=columns)
+        without = self.base_cost.tokens_per_right
+        yield (
+            "Δ: without → with, and the share recovered [95 %]. clean, perturbed: the change of accuracy. "
+            f"requests: an answer. tokens: a right answer, {number(without)} without. *: none of the others "
+            "is as accurate for fewer tokens."
+        )
+
+
+def _cells(line: DefenceLine, names: Sequence[str]) -> list[str]:
+    cells = [", ".join(line.defences) + " *" * line.on_frontier]
+    for name in names:
+        pair = line.recovered.get(name)
+        closed = pair.closed if pair else None
+        share = f", {percent(closed.value)} [{percent(closed.low)}, {percent(closed.high)}]" if closed else ""
+        cells.append(f"{pair.a:.3f} → {pair.b:.3f}{share}" if pair else NONE)
+    cells += [
+        f"{signed(change.value)} {interval(change, sign=True)}" if change else NONE
+        for change in (line.harm, line.perturbed)
+    ]
+    return [*cells, number(line.cost.requests_per_row, 2), number(line.cost.tokens_per_right)]
+
+
+class Ran(NamedTuple):
+    """A run, static or live, as far as it decides what it can be compared with."""
+
+    path: str
+    defences: Sequence[str]
+    who: tuple[str, ...]
+    """Model and mode, and what else has to be the same."""
+
+
+def check(base: Ran, runs: Sequence[Ran]) -> None:
+    """UserError where `base` is defended, one of the runs is not, or is of somebody else."""
+    if base.defences:
+        raise UserError(f"{base.path} is itself defended ({', '.join(base.defences)}): name the plain run")
+    for run in runs:
+        if not run.defences:
+            raise UserError(f"{run.path} has no defences: --defend NAME makes such a run")
+        if run.who != base.who:
+            raise UserError(
+                f"{run.path} is of {', '.join(run.who)}, {base.path} of {', '.join(base.who)}: a defence is "
+                "compared with the same model without it"
+            )
+
+
+def ran(run: Run) -> Ran:
+    """Of a static run."""
+    return Ran(run.path, run.record.settings.defend, (run.model, run.mode))
+
 
 def table(base: Run, runs: Sequence[Run]) -> DefenceTable:
     """Raises UserError for runs of other rows or another model, and for a run without defences."""
-    if _defences(base):
-        raise UserError(f"{base.path} is itself defended ({', '.join(_defences(base))}): name the plain run")
-    lines = []
-    for run in runs:
-        if not _defences(run):
-            raise UserError(f"{run.path} has no defences: `rbtc eval --defend NAME` makes such a run")
-        if (run.model, run.mode) != (base.model, base.mode):
-            raise UserError(
-                f"{run.path} is of {run.model} ({run.mode}), {base.path} of {base.model} ({base.mode}): "
-                "a defence is compared with the same model without it"
-            )
-        plain, defended = align([base, run])
-        lines.append(line(plain, defended, run=run.path, defences=_defences(run), cost=cost(run)))
-    return DefenceTable(base=base.path, base_cost=cost(base), lines=with_frontier(lines))
+    check(ran(base), [ran(run) for run in runs])
+    lines = [_line(base, run) for run in runs]
+    points = {
+        at: (one.perturbed.value, -one.cost.tokens_per_right)
+        for at, one in enumerate(lines)
+        if one.perturbed is not None and one.cost.tokens_per_right is not None
+    }
+    best = {
+        at
+        for at, one in points.items()
+        if not any(other != one and min(map(sub, other, one)) >= 0 for other in points.values())
+    }
+    marked = (msgspec.structs.replace(one, on_frontier=at in best) for at, one in enumerate(lines))
+    return DefenceTable(base=base.path, base_cost=_cost(base), lines=tuple(marked))
 
 
-def line(
-    plain: Outcomes, defended: Outcomes, *, run: str, defences: tuple[str, ...], cost: Cost
-) -> DefenceLine:
-    """A defended run beside the plain one, over the same clean ids and types; not yet on a frontier."""
-    components = {name: codes_of(name) for name in taxonomy.COMPONENTS}
-    beside = compare(plain, defended, [taxonomy.CLEAN])
+def _line(base: Run, run: Run) -> DefenceLine:
+    """A defended run beside the plain one; not yet on a frontier."""
+    plain, defended = align([base, run])
+    components: dict[str, Sequence[str]] = {name: codes_of(name) for name in taxonomy.COMPONENTS}
+    clean = compare(plain, defended, [taxonomy.CLEAN])
     perturbed = compare(plain, defended, [code for codes in components.values() for code in codes])
-    # the components of which every core type has rows
+    whole = {name: codes for name, codes in components.items() if set(codes) <= set(plain.types)}
     return DefenceLine(
-        run=run,
-        defences=defences,
-        recovered=compare_delta_lines(
-            plain,
-            defended,
-            {name: codes for name, codes in components.items() if set(codes) <= set(plain.types)},
-        ),
-        harm=None if beside is None else beside.difference,
+        run=run.path,
+        defences=run.record.settings.defend,
+        recovered=compare_delta_lines(plain, defended, whole),
+        harm=None if clean is None else clean.difference,
         perturbed=None if perturbed is None else perturbed.difference,
-        cost=cost,
+        cost=_cost(run),
     )
 
 
-def with_frontier(lines: Sequence[DefenceLine]) -> tuple[DefenceLine, ...]:
-    """The lines of one plain run, those on the frontier marked."""
-    best = [one for one in lines if one.perturbed is not None and one.cost.tokens_per_right is not None]
-    return tuple(
-        msgspec.structs.replace(one, on_frontier=one in best and not any(_beats(two, one) for two in best))
-        for one in lines
-    )
-
-
-def _beats(one: DefenceLine, other: DefenceLine) -> bool:
-    """Whether it is at least as good in both respects, and better in one."""
-    tokens = one.cost.tokens_per_right, other.cost.tokens_per_right
-    if tokens[0] is None or tokens[1] is None or one.perturbed is None or other.perturbed is None:
-        return False
-    gains = one.perturbed.value, other.perturbed.value
-    return (
-        gains[0] >= gains[1] and tokens[0] <= tokens[1] and (gains[0], -tokens[0]) != (gains[1], -tokens[1])
-    )
-
-
-def cost(run: Run) -> Cost:
+def _cost(run: Run) -> Cost:
     """From `run.json`: requests of all sessions, tokens of all predictions."""
-    sessions = run.record.get("sessions")
-    counts = [
-        _number(one, "requests") - _number(one, "retries") for one in sessions or () if isinstance(one, dict)
-    ]
-    answered, right = len(run.rows["correct"]), int((run.rows["correct"] == 1).sum())
-    totals = run.record.get("totals")
-    tokens = [_number(totals, name) for name in ("prompt_tokens", "completion_tokens")]
+    requests = sum(one.requests - one.retries for one in run.record.sessions)
+    totals = run.record.totals
     return Cost(
-        requests_per_row=sum(counts) / answered if sum(counts) and answered else None,
-        tokens_per_right=sum(tokens) / right if sum(tokens) and right else None,
+        per(requests, len(run.rows["correct"])),
+        per(
+            totals.get("prompt_tokens", 0) + totals.get("completion_tokens", 0),
+            (run.rows["correct"] == 1).sum(),
+        ),
     )
 
 
-def _number(found: Any, name: str) -> float:
-    value = found.get(name) if isinstance(found, dict) else None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _defences(run: Run) -> tuple[str, ...]:
-    settings = run.record.get("settings")
-    named = settings.get("defend") if isinstance(settings, dict) else None
-    return tuple(map(str, named)) if isinstance(named, list | tuple) else ()
+def per(cost: float, of: float) -> float | None:
+    """A cost over what it bought; None where either is 0."""
+    return float(cost / of) if cost and of else None

@@ -63,9 +63,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
     """Of the rows of `outcomes`; None in prompt mode and for agents that no server stands before."""
-    settings = run.record.get("settings")
-    backend = settings.get("backend") if isinstance(settings, dict) else None
-    if run.mode != "fc" or backend not in SERVERS or run.model.startswith(AGENT):
+    if run.mode != "fc" or run.record.settings.backend not in SERVERS or run.model.startswith(AGENT):
         return None
     inside = set(outcomes.clean_ids), set(outcomes.types)
     names = ("clean_id", "type_code", "correct", "delivered", "undelivered", "variant", "calls")

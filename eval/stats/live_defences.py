@@ -4,34 +4,25 @@ clean episodes, effects that were repeated, requests and tokens.
 Episodes are paired with those of the same row and repeat; tasks are the units of every interval.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import type_code
+from robustbench_tc.eval.live.record import open_run
+from robustbench_tc.eval.live.score import LiveScore, read_scores
+from robustbench_tc.io.numbers import interval, number, signed
+from robustbench_tc.live_types import type_code
+from robustbench_tc.shown import Part, Table
 
 from .confidence import difference, shares
+from .defences import Ran, check, per
 from .intervals import Interval, of_estimate
 from .live import groups
 from .significance import paired_p
-
-if TYPE_CHECKING:
-    from ..live.score import LiveScore
-
-
-class PlayedRun(NamedTuple):
-    """A scored live run."""
-
-    path: str
-    defences: tuple[str, ...]
-    who: tuple[str, str, str]
-    """Dataset fingerprint, model and mode."""
-    scores: "Sequence[LiveScore]"
-    totals: Mapping[str, Any]
-    """Of its record."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,71 +60,106 @@ class LiveDefenceTable(msgspec.Struct, frozen=True, kw_only=True):
     base_tokens_per_right: float | None
     lines: tuple[LiveDefenceLine, ...]
 
-
-def table(base: PlayedRun, runs: Sequence[PlayedRun]) -> LiveDefenceTable:
-    """Raises UserError for runs of other rows or another model, and for a run without defences."""
-    if base.defences:
-        raise UserError(f"{base.path} is itself defended ({', '.join(base.defences)}): name the plain run")
-    for run in runs:
-        if not run.defences:
-            raise UserError(f"{run.path} has no defences: `rbtc live run --defend NAME` makes such a run")
-        if run.who != base.who:
-            raise UserError(
-                f"{run.path} is of another dataset, model or mode than {base.path}: a defence is compared "
-                "with the same model without it"
+    def shown(self) -> Iterator[Part]:
+        """A table for each run, and what it cost."""
+        for line in self.lines:
+            columns = ("", "without", "with", "n", "change")
+            changes = (*([line.harm] if line.harm else []), *line.kinds)
+            yield Table(columns, [_cells(one) for one in changes], ", ".join(line.defences))
+            costs = {
+                "effects repeated": line.repeated,
+                "requests an episode": (self.base_requests_per_episode, line.requests_per_episode),
+                "tokens a right episode": (self.base_tokens_per_right, line.tokens_per_right),
+            }
+            yield "; ".join(
+                f"{name}: {number(without, 1)} without, {number(with_, 1)} with"
+                for name, (without, with_) in costs.items()
             )
-    return LiveDefenceTable(
-        base=base.path,
-        base_requests_per_episode=_requests(base),
-        base_tokens_per_right=_tokens(base),
-        lines=tuple(_line(base, run) for run in runs),
+        yield (
+            "without, with: episodes that ended as they should, of n that both runs have; change: of the "
+            "share [95 %, tasks as units]. clean: below 0 is harm."
+        )
+
+
+def _cells(one: Change) -> tuple[str, ...]:
+    change = f"{signed(one.change.value)} {interval(one.change, sign=True)}"
+    return one.name, str(one.plain), str(one.defended), str(one.n), change
+
+
+class _Played(NamedTuple):
+    """A scored live run."""
+
+    ran: Ran
+    scores: Sequence[LiveScore]
+    requests: float | None
+    """An episode."""
+    tokens: float | None
+    """A right episode."""
+
+
+def _played(run: str) -> _Played:
+    folder = open_run(Path(run))
+    settings, totals, scores = folder.record.settings, folder.record.totals, read_scores(folder.path)
+    tokens = totals.get("prompt_tokens", 0) + totals.get("completion_tokens", 0)
+    return _Played(
+        Ran(run, settings.defend, (settings.model, settings.mode, f"dataset {settings.fingerprint[:8]}")),
+        scores,
+        per(totals.get("requests", 0), totals.get("episodes", 0)),
+        per(tokens, sum(bool(one.success) for one in scores)),
     )
 
 
-def _line(base: PlayedRun, run: PlayedRun) -> LiveDefenceLine:
-    plain = {(one.id, one.repeat): one for one in base.scores}
+def table(base: str, runs: Sequence[str]) -> LiveDefenceTable:
+    """Run folders beside that of their plain run.
+
+    Raises UserError for runs of other rows or another model, and for a run without defences.
+    """
+    plain, *defended = map(_played, (base, *runs))
+    check(plain.ran, [one.ran for one in defended])
+    return LiveDefenceTable(
+        base=base,
+        base_requests_per_episode=plain.requests,
+        base_tokens_per_right=plain.tokens,
+        lines=tuple(_line(plain, run) for run in defended),
+    )
+
+
+def _line(base: _Played, run: _Played) -> LiveDefenceLine:
+    plain = {(one.id, one.repeat): one for one in base.scores if one.success is not None}
     pairs = [
         (plain[key], one)
         for one in run.scores
-        if (key := (one.id, one.repeat)) in plain
-        and one.success is not None
-        and plain[key].success is not None
+        if (key := (one.id, one.repeat)) in plain and one.success is not None
     ]
     if not pairs:
-        raise UserError(f"{run.path} and {base.path} have no episode in common that was judged in both")
-    found = (_change(name, kinds, pairs) for name, kinds in groups().items())
+        raise UserError(f"{run.ran.path} and {base.ran.path} have no judged episode in common")
+    found = {name: [*map(type_code, kinds)] for name, kinds in groups().items()} | {"clean": ["clean"]}
+    changes = {
+        name: _change(name, of)
+        for name, codes in found.items()
+        if (of := [pair for pair in pairs if pair[0].type_code in codes])
+    }
     return LiveDefenceLine(
-        run=run.path,
-        defences=run.defences,
-        kinds=tuple(one for one in found if one is not None),
-        harm=_of("clean", [pair for pair in pairs if pair[0].type_code == "clean"]),
+        run=run.ran.path,
+        defences=tuple(run.ran.defences),
+        harm=changes.pop("clean", None),
+        kinds=tuple(changes.values()),
         repeated=(
             sum(one.repeated or 0 for one, _ in pairs),
             sum(two.repeated or 0 for _, two in pairs),
         ),
-        requests_per_episode=_requests(run),
-        tokens_per_right=_tokens(run),
+        requests_per_episode=run.requests,
+        tokens_per_right=run.tokens,
     )
 
 
-_Pairs = Sequence[tuple["LiveScore", "LiveScore"]]
-
-
-def _change(name: str, kinds: Iterable[str], pairs: _Pairs) -> Change | None:
-    codes = set(map(type_code, kinds))
-    return _of(name, [pair for pair in pairs if pair[0].type_code in codes])
-
-
-def _of(name: str, pairs: _Pairs) -> Change | None:
-    if not pairs:
-        return None
-    tasks = sorted({one.clean_id for one, _ in pairs})
-    at = {clean_id: number for number, clean_id in enumerate(tasks)}
+def _change(name: str, pairs: Sequence[tuple[LiveScore, LiveScore]]) -> Change:
+    tasks = {clean_id: at for at, clean_id in enumerate(sorted({one.clean_id for one, _ in pairs}))}
     n, without, with_ = (np.zeros(len(tasks), np.int64) for _ in range(3))
     for one, two in pairs:
-        n[at[one.clean_id]] += 1
-        without[at[one.clean_id]] += bool(one.success)
-        with_[at[one.clean_id]] += bool(two.success)
+        n[tasks[one.clean_id]] += 1
+        without[tasks[one.clean_id]] += bool(one.success)
+        with_[tasks[one.clean_id]] += bool(two.success)
     made = difference(shares(with_, n), shares(without, n))
     return Change(
         name=name,
@@ -142,19 +168,3 @@ def _of(name: str, pairs: _Pairs) -> Change | None:
         defended=int(with_.sum()),
         change=of_estimate(made, len(pairs), "mover", paired_p(with_ - without)),
     )
-
-
-def _requests(run: PlayedRun) -> float | None:
-    asked, episodes = (_number(run.totals, name) for name in ("requests", "episodes"))
-    return asked / episodes if asked and episodes else None
-
-
-def _tokens(run: PlayedRun) -> float | None:
-    tokens = _number(run.totals, "prompt_tokens") + _number(run.totals, "completion_tokens")
-    right = sum(bool(one.success) for one in run.scores)
-    return tokens / right if tokens and right else None
-
-
-def _number(found: Mapping[str, Any], name: str) -> float:
-    value = found.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lattice import Floats, Ints
-from .significance import fisher_p, holm_below, holm_of, paired_p, paired_p_at_most
+from .significance import fisher_p, holm_below, paired_p, paired_p_at_most
 
 LEVEL = 0.05
 """Below it, after Holm's correction over all pairs, two models are told apart."""
@@ -38,14 +38,6 @@ class Pairs(NamedTuple):
     """Two-sided, of "equally good"; 1 on the diagonal."""
     better: NDArray[np.bool_]
     """Whether the row's model is significantly better than the column's: Holm over all pairs."""
-
-    def adjusted(self) -> Floats:
-        """Holm's adjusted p-values, over all pairs."""
-        upper = np.triu_indices(len(self.p), 1)
-        found = np.ones_like(self.p)
-        found[upper] = holm_of(self.p[upper])
-        found.T[upper] = found[upper]
-        return found
 
 
 def of_samples(right: Sequence[Ints] | Ints, repeats: Sequence[int]) -> Pairs:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.record import RunRecord, open_run
+from robustbench_tc.eval.score.category import case_of
 from robustbench_tc.io import parquet
 from robustbench_tc.io.not_live import refuse_no_run, refuse_run
-from robustbench_tc.own.cases import case_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
@@ -45,24 +46,23 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     """The folder as the user gave it."""
+    record: RunRecord
     model: str
     mode: str
-    dataset_version: str | None
-    fingerprint: str | None
-    """Of the dataset, not of the selection: equal for runs on the same rows."""
-    record: dict[str, Any]
-    """`run.json` as it stands, for the run card."""
-    repeats: int
-    """How often the run was to ask every row."""
     rows: dict[str, np.ndarray[Any, Any]]
     """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them. `correct` is 1,
     0 or -1 (no verdict: no answer was had). `calls`: how many the reply made. `unit`: what counts as one in
     every interval and test: the clean id, or the case of one's own that it is a turn of."""
 
     @property
+    def fingerprint(self) -> str:
+        """Of the dataset, not of the selection: equal for runs on the same rows."""
+        return self.record.settings.fingerprint
+
+    @property
     def dataset_label(self) -> str:
         """Version and fingerprint of the dataset, as they are printed."""
-        return schema.dataset_label(self.dataset_version, self.fingerprint or "")
+        return schema.dataset_label(self.record.dataset_version, self.fingerprint)
 
     @property
     def own_tools(self) -> bool:
@@ -109,17 +109,11 @@ def read(folder: str | Path) -> Run:
     rows["calls"] = np.array([len(_CALLS.decode(found or "[]")) for found in rows["calls"].tolist()])
     rows["unit"] = _units(rows)
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
-    record = _record(path / "run.json")
-    settings = record.get("settings")
-    settings = settings if isinstance(settings, dict) else {}
     run = Run(
         path=str(folder),
+        record=open_run(path).record,
         model=_only(rows["model"], "model", scores),
         mode=_only(rows["mode"], "mode", scores),
-        dataset_version=_text(record.get("dataset_version")),
-        fingerprint=_text(settings.get("fingerprint") or record.get("dataset_fingerprint")),
-        record=record,
-        repeats=settings["repeat"] if isinstance(settings.get("repeat"), int) else 1,
         rows=rows,
     )
     _refuse_duplicates(run)
@@ -138,18 +132,6 @@ def _units(rows: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     return np.array(found, dtype=object)
 
 
-def _record(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        found = schema.loads(path.read_bytes())
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} holds no run record")
-    return found
-
-
 def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
     found = sorted(set(column.tolist()))
     if len(found) > 1:
@@ -157,10 +139,6 @@ def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
             f"{path} mixes {len(found)} {what}s ({', '.join(map(str, found[:5]))}): one run, one {what}"
         )
     return str(found[0])
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _refuse_duplicates(run: Run) -> None:
@@ -366,7 +344,7 @@ def _outcomes(
     verdict = run.rows["correct"][keep]
     # By rank, not by number: a number that a file claims costs no memory.
     asked, repeat = np.unique(run.rows["repeat"][keep].astype(np.int64), return_inverse=True)
-    repeats = max(int(run.rows["repeat"].max()) + 1, run.repeats)
+    repeats = max(int(run.rows["repeat"].max()) + 1, run.record.settings.repeat)
 
     def count(which: np.ndarray[Any, Any]) -> Ints:
         made = np.zeros(needed.shape, np.int64)
@@ -379,10 +357,6 @@ def _outcomes(
     anchor = anchors[rows, repeat]
     paired = ~is_clean & (anchor >= 0) & (verdict >= 0)
     n = count(verdict >= 0)
-    promised = run.record.get("expected")
-    unaccounted = 0
-    if not named and isinstance(promised, int):
-        unaccounted = max(0, promised - len(run.rows["id"]))
     return Outcomes(
         clean_ids=clean_ids,
         units=units,
@@ -395,7 +369,7 @@ def _outcomes(
         lost=count(paired & (anchor > verdict)),
         gained=count(paired & (anchor < verdict)),
         repeats=repeats,
-        unaccounted=unaccounted,
+        unaccounted=0 if named else max(0, run.record.expected - len(run.rows["id"])),
     )
 
 

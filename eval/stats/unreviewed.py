@@ -44,10 +44,7 @@ class Unreviewed(msgspec.Struct, frozen=True, kw_only=True):
 
 def unreviewed(run: Run, outcomes: Outcomes) -> Unreviewed | None:
     """What to say of a run's counts; None where every golden answer was reviewed, or none was proposed."""
-    listed = run.record.get("unreviewed")
-    if not isinstance(listed, list):
-        return None
-    known = {one for one in listed if isinstance(one, str)} & set(outcomes.clean_ids)
+    known = set(run.record.unreviewed or ()) & set(outcomes.clean_ids)
     if not known:
         return None
     left = outcomes.without(known)

@@ -1,8 +1,13 @@
 """Verbs and their options, declared once: marks on a function that make a command of it (`cli._derive`)."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from .errors import UserError
+
+Struct = TypeVar("Struct")
 
 Tell = Callable[[str], None]
 """Is given lines of progress."""
@@ -68,3 +73,24 @@ class Verb:
 def listed(words: Sequence[str]) -> tuple[str, ...]:
     """Names, comma-separated or given several times."""
     return tuple(part for word in words for part in word.split(",") if part)
+
+
+def options(verb: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Option]]:
+    """The parameters of a verb that the command line can give."""
+    for parameter in inspect.signature(verb).parameters.values():
+        for note in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(note, Option):
+                yield parameter, note
+
+
+def check_numbers(verb: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    """Holds a call from Python to the numbers that the command line takes. Raises UserError."""
+    for parameter, option in options(verb):
+        value, least = values[parameter.name], option.at_least
+        if least is not None and value is not None and not value >= least:  # so that nan is refused too
+            raise UserError(f"{parameter.name} {value}: give {least:g} or more")
+
+
+def struct_of(kind: type[Struct], values: Mapping[str, Any]) -> Struct:
+    """The struct, or typed dict, of those of a verb's values whose names it has."""
+    return kind(**{name: values[name] for name in inspect.get_annotations(kind)})

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Protocol, TypeAlias, runtime_checkable
 
 
@@ -41,6 +42,20 @@ class Result(Protocol):
 def plain(parts: Iterable[Part]) -> str:
     """The parts as text, for `print` and notebooks."""
     return "\n".join(line for part in parts for line in _lines(part))
+
+
+def html(parts: Iterable[Part]) -> str:
+    """The parts for a notebook: tables as tables, lines as they are."""
+    made: list[str] = []
+    for part in parts:
+        if not isinstance(part, Table):
+            made.append(f"<pre>{escape(part if isinstance(part, str) else part.text)}</pre>")
+            continue
+        rows = [("th", part.columns), *(("td", row) for row in part.rows)]
+        cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in rows)
+        body = "".join(f"<tr>{one}</tr>" for one in cells)
+        made.append(f"<table><caption>{escape(part.title)}</caption>{body}</table>")
+    return "\n".join(made)
 
 
 def _lines(part: Part) -> Iterator[str]:

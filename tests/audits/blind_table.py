@@ -17,7 +17,6 @@ from robustbench_tc.audits import shortcuts
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import Shortcut
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.io.files import atomic_file
 
 DOCS = Path("docs/statistics.md")
@@ -33,7 +32,7 @@ def main(
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "robustbench-tc"
         build_release(BuildSpec(profile="paper", sources=sources.resolve()), out)
-        found = shortcuts.audit(Folder(out), try_blind).shortcuts
+        found = shortcuts.audit(Folder(out)).shortcuts
     text = "\n".join(lines(found)) + "\n"
     sys.stdout.write(text)
     page, times = PLACE.subn(lambda match: match.group(1) + text + match.group(2), docs.read_text())

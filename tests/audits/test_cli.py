@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.audits.folder import Folder
+from robustbench_tc.audits.outcomes import Audited
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.shown import plain
 from tests.conftest import Rbtc
 from tests.loopback import Fault, LoopbackServer, error_body
 
@@ -81,28 +84,28 @@ def test_a_release_is_not_written_to(bundled: Path, tmp_path: Path, rbtc: Rbtc) 
 
 
 def test_bad_input_is_one_line(tmp_path: Path, rbtc: Rbtc) -> None:
-    for arguments in ([tmp_path / "none"], ["predictions", "none", "--dataset", tmp_path]):
+    for arguments in ([tmp_path / "none"], ["none.parquet", "--dataset", tmp_path]):
         assert rbtc("audit", *arguments).refusal
 
 
-def test_the_evidence_is_listed(rbtc: Rbtc) -> None:
-    done = rbtc("audit", "evidence")
-    assert done.code == 0
-    assert done.out.count("constructed") == 4, "three types and the title"
-    assert len(json.loads(rbtc("audit", "evidence", "--json").out)) == 22
+def test_the_evidence_is_listed(audited: AuditReport) -> None:
+    shown = plain(Audited(audited, full=True).shown())
+    assert shown.count("constructed") == 4, "three types and the title"
 
 
-def test_without_a_network_a_second_look_says_so(monkeypatch: pytest.MonkeyPatch, rbtc: Rbtc) -> None:
+def test_without_a_network_a_second_look_says_so(
+    bundled: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Rbtc
+) -> None:
     def unreachable(url: str) -> tuple[int, str]:
         raise OSError("Network is unreachable")
 
-    monkeypatch.setattr("robustbench_tc.cli.audit.fetch_page", unreachable)
-    assert "not looked at again" in rbtc("audit", "evidence", "--refetch").refusal
+    monkeypatch.setattr("robustbench_tc.audits.outcomes.fetch_page", unreachable)
+    assert "not looked at again" in rbtc("audit", bundled, "--refetch").refusal
 
 
 def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     out = tmp_path / "unreviewed.json"
-    done = rbtc("audit", "review", bundled, "--out", out)
+    done = rbtc("audit", bundled, "--review-out", out)
     assert done.code == 0 and "0 finds to review" in done.out
     assert json.loads(out.read_bytes()) == [], "the starter samples hold nothing"
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
@@ -112,10 +115,10 @@ def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path
         return str(rows[0]["id"])
 
     row = builds.edit(folder, "clean", write_a_password)
-    refused = rbtc("audit", "review", folder, "--out", out)
+    refused = rbtc("audit", folder, "--review-out", out)
     assert refused.refusal and json.loads(out.read_bytes()) == [], "not ours to replace"
     out = tmp_path / "found.json"
-    done = rbtc("audit", "review", folder, "--out", out)
+    done = rbtc("audit", folder, "--review-out", out)
     assert "kelp4river" in done.out and row in done.out
     (group,) = json.loads(out.read_bytes())
     assert (group["rule"], group["source"], group["reason"]) == ("assigned", "bfcl_v3", "")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.audits import contamination
+from robustbench_tc.audits import contamination, gate
 from robustbench_tc.audits.contamination import Index, near_duplicates, overlaps, query
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.schema import Message
@@ -114,12 +114,14 @@ def test_clean_training_data_pass(bundled: Path, training: Path) -> None:
 
 
 def test_pool_rows_that_repeat_a_clean_query_are_listed_and_do_not_block(
-    bundled: Path, audited: AuditReport
+    bundled: Path, audited: AuditReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = builds.rows(bundled, "clean")[0]
     text = asked["messages"][-1]["content"]
     pools = [(asked["id"], user(text)), ("pool::clean", user(text)), ("other::clean", user("Nothing alike."))]
-    report = builds.audit(bundled, pool_queries=lambda: pools)
+    monkeypatch.setattr(contamination, "conversations_of_sources", lambda root, profile: pools)
+    monkeypatch.setattr(gate, "sources_at_hand", lambda sources, profile: (bundled, ""))
+    report = builds.audit(bundled)
     assert builds.find(audited, "contamination.pools").status == "not_run"
     check = builds.find(report, "contamination.pools")
     assert check.status == "passed" and check.applied == 2

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc import api
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.earlier import earlier_check
 from robustbench_tc.audits.folder import Folder
@@ -25,18 +24,18 @@ Audited = tuple[AuditReport, dict[str, bytes]]
 @pytest.fixture(scope="module")
 def first(bundled: Path) -> Audited:
     files: dict[str, bytes] = {}
-    return api.audit(bundled, files=files), files
+    return gate.audit(bundled, files=files), files
 
 
 def test_an_audit_after_an_audit_finds_the_same(bundled: Path, first: Audited, tmp_path: Path) -> None:
     folder = builds.copy(bundled, tmp_path / "robustbench-tc")
     gate.write(first[0], folder, first[1])
     again: dict[str, bytes] = {}
-    report = api.audit(folder, files=again)
+    report = gate.audit(folder, files=again)
     assert [one.id for one in report.blocking] == []
     assert builds.find(report, "audit.earlier").status == "passed" and again == first[1]
     gate.write(report, folder, again)
-    third = api.audit(folder)
+    third = gate.audit(folder)
     assert builds.find(third, "audit.earlier").status == "passed", "also where nobody keeps its files"
 
 

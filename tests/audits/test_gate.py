@@ -15,9 +15,6 @@ from robustbench_tc.audits.page import render
 from robustbench_tc.audits.report import AuditReport, Failure, check, not_run
 from robustbench_tc.audits.scan import Scan
 from robustbench_tc.audits.waivers import Waiver
-from robustbench_tc.builders import answerable
-from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.eval.validate import self_check
 
 from ..refusals import refuses
 from . import builds
@@ -157,18 +154,8 @@ def test_three_types_are_called_constructed(audited: AuditReport) -> None:
     assert constructed == {"realistic_typos", "paraphrase_parameter_description", "TD_AB"}
 
 
-def scan(build: Folder, processes: int = 1) -> Scan:
-    return Scan(
-        build,
-        self_check=self_check,
-        unit_checks=lambda clean, row: REGISTRY[row.type_code].check(clean, row),
-        golds=answerable.classes,
-        processes=processes,
-    )
-
-
 def test_two_processes_find_what_one_finds(bundled: Path) -> None:
-    one, two = (scan(Folder(bundled), processes) for processes in (1, 2))
+    one, two = (Scan(Folder(bundled), processes=processes) for processes in (1, 2))
     assert one.found == two.found
     assert (one.counts, one.present) == (two.counts, two.present)
 
@@ -184,7 +171,7 @@ def test_what_calls_itself_the_papers_profile_has_its_rows_and_its_sources(
     found = {
         one.id: one
         for one in (
-            *configs_suite(scan(build)),
+            *configs_suite(Scan(build, processes=1)),
             *provenance.audit(build, provenance.Rebuild(None, "none")).checks,
         )
     }

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
+from robustbench_tc.audits import gate
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.io import marker
 
@@ -28,7 +29,7 @@ def red(report: AuditReport) -> set[str]:
 
 
 def test_it_is_green_and_says_what_was_not_looked_at(bench: Path) -> None:
-    report = api.audit(bench)
+    report = gate.audit(bench)
     assert report.passed and red(report) == set()
     left_out = {one.id for one in report.checks if one.status == "not_run"}
     assert {
@@ -97,14 +98,14 @@ def test_what_was_touched_is_red(bench: Path, tmp_path: Path, what: str) -> None
     shutil.copytree(bench, folder)
     EDITS[what](folder)
     resealed(folder)
-    report = api.audit(folder)
+    report = gate.audit(folder)
     assert not report.passed and red(report)
 
 
 def test_the_desk_that_comes_with_the_package_is_green(tmp_path: Path) -> None:
     api.init(tmp_path / "demo")
     api.build(tmp_path / "bench", cases=tmp_path / "demo" / "cases.yaml")
-    assert red(api.audit(tmp_path / "bench")) == set()
+    assert red(gate.audit(tmp_path / "bench")) == set()
 
 
 def test_a_schema_that_refers_to_itself_is_one(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_a_schema_that_refers_to_itself_is_one(tmp_path: Path) -> None:
     tools = [*shop.ORDERS, {"name": "plan", "description": "Plans.", "parameters": tree}]
     (tmp_path / "orders.json").write_text(json.dumps(tools))
     api.build(tmp_path / "bench", cases=cases, types=("CD",))
-    assert red(api.audit(tmp_path / "bench")) == set()
+    assert red(gate.audit(tmp_path / "bench")) == set()
 
 
 def test_a_key_in_a_request_is_found_an_address_is_not(tmp_path: Path) -> None:
@@ -123,11 +124,11 @@ def test_a_key_in_a_request_is_found_an_address_is_not(tmp_path: Path) -> None:
     )
     cases.write_text(text)
     api.build(tmp_path / "one", cases=cases, types=("CD",))
-    assert red(api.audit(tmp_path / "one")) == set()
+    assert red(gate.audit(tmp_path / "one")) == set()
     key = "ghp_" + "a1B2" * 9
     cases.write_text(text.replace("Miller of", f"Miller with {key} of"))
     api.build(tmp_path / "two", cases=cases, types=("CD",))
-    assert "rows.clean_credentials_reviewed" in red(api.audit(tmp_path / "two"))
+    assert "rows.clean_credentials_reviewed" in red(gate.audit(tmp_path / "two"))
 
 
 def test_it_leaves_its_makers_hands_only_where_he_says_so(bench: Path, tmp_path: Path, rbtc: Any) -> None:

@@ -273,9 +273,7 @@ def test_a_report_cannot_name_files_outside_for_removal(sound: Written, tmp_path
 
 
 def test_training_data_get_a_project_too(training: Path) -> None:
-    from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
-
     found: dict[str, bytes] = {}
-    builds.audit(training, earns_maximum=earns_maximum, files=found)
+    builds.audit(training, files=found)
     assert {"gx/expectations/training_rows.json", "data_docs/validations/training_rows.html"} <= set(found)
     assert "judgments.jsonl" not in found

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import api
-from robustbench_tc.api import rebuilding
 from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import gate, provenance
+from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.provenance import Rebuild, rebuilt
@@ -43,7 +42,7 @@ def _kept() -> "TemporaryDirectory[str]":
 def checks(folder: Path, rebuild: Rebuild | None = None) -> dict[str, Check]:
     """Of the provenance; without `rebuild`, the same build is made again once."""
     if rebuild is None:
-        rebuild = rebuilding.rebuild_of(folder)
+        rebuild = rebuild_of(folder)
         if rebuild.make is not None:
             rebuild = rebuild._replace(make=builds.made_once(rebuild.make, Path(_kept().name), True))
     found = provenance.audit(Folder(folder), rebuild)
@@ -149,8 +148,9 @@ def test_a_broken_report_beside_the_build_breaks_no_audit(
 # --- the rebuild --------------------------------------------------------------------------------------
 
 
-def test_a_gate_without_a_way_to_build_again_is_red(bundled: Path) -> None:
-    report = builds.audit(bundled, rebuild=None)
+def test_a_gate_without_a_way_to_build_again_is_red(bundled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "rebuild_of", lambda *args: Rebuild(None, why_not="nobody knows how"))
+    report = builds.audit(bundled)
     assert {c.id for c in report.blocking} == set(rebuilt.CHECKS) and not report.passed
     assert report.provenance.startswith("NOT rebuilt")
 
@@ -190,7 +190,7 @@ def test_a_temporary_folder_is_all_that_the_rebuild_touches(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = {p: p.stat().st_mtime_ns for p in bundled.rglob("*")}
-    found = checks(bundled, rebuilding.rebuild_of(bundled))
+    found = checks(bundled, rebuild_of(bundled))
     assert not any(check.blocks for check in found.values())
     assert list(tmp_path.iterdir()) == []
     assert {p: p.stat().st_mtime_ns for p in bundled.rglob("*")} == before
@@ -203,13 +203,13 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
     folder, sources = tmp_path / "toolrl-dr", shared / "sources"
     made = rbtc(
         "build", "toolrl-dr", "--rlla", sources, "--sources", sources, "--out", folder, "--seed", 3,
-        "--ratio", "0.25", "--retry-probability", "0.5", "--config", "mixed", "--config", "retry",
+        "--ratio", "0.25", "--retry-probability", "0.5", "--configs", "mixed", "--configs", "retry",
     )  # fmt: skip
     assert made.code == 0, made.err
-    found = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder, sources))
+    found = provenance.audit(Folder(folder), rebuild_of(folder, sources))
     assert found.said.startswith("rebuilt from ToolRL's files")
     assert [c.id for c in found.checks if c.blocks] == []
-    without = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder))
+    without = provenance.audit(Folder(folder), rebuild_of(folder))
     assert without.said.startswith("NOT rebuilt: its leak check needs the benchmark's sources")
     left_out = {*rebuilt.CHECKS, "provenance.clean_rows"} - {rebuilt.CARD}
     assert {c.id for c in without.checks if c.status == "not_run" and c.blocks} == left_out
@@ -217,7 +217,7 @@ def test_training_data_are_rebuilt_from_their_files_or_say_that_they_are_not(
     report = json.loads((folder / marker.BUILD).read_text())
     report |= {"files": marker.hashes(folder, but=marker.BUILD), "own_sha256": ""}
     (folder / marker.BUILD).write_bytes(marker.sealed(report))
-    found = provenance.audit(Folder(folder), rebuilding.rebuild_of(folder, sources))
+    found = provenance.audit(Folder(folder), rebuild_of(folder, sources))
     assert {"provenance.rows", "provenance.bytes"} <= {c.id for c in found.checks if c.blocks}
 
 
@@ -241,7 +241,7 @@ def test_half_filled_default_sources_still_give_a_report_that_names_what_is_miss
 ) -> None:
     monkeypatch.setenv("RBTC_SOURCES", str(half))
     missing, short, damaged = needed_files("full")[:3]
-    report = api.audit(bundled)
+    report = gate.audit(bundled)
     assert report.passed, "the starter samples need no sources"
     (pools,) = (c for c in report.checks if c.id == "contamination.pools")
     assert pools.status == "not_run" and f"{missing}: missing" in pools.reason
@@ -254,7 +254,7 @@ def test_half_filled_sources_that_are_named_are_one_line_before_any_work(
     def work(*args: Any, **options: Any) -> None:
         raise AssertionError("the audit has begun")
 
-    monkeypatch.setattr(gate, "audit", work)
+    monkeypatch.setattr(provenance, "audit", work)
     out = builds.copy(bundled, tmp_path / "robustbench-tc")
     done = rbtc("audit", out, "--sources", half)
     assert done.code == 1 and "Traceback" not in done.err
@@ -271,16 +271,16 @@ def test_the_real_build_without_sources_is_held_against_the_digest(
     out = tmp_path / "robustbench-tc"
     build_release(BuildSpec(profile="paper", sources=shared / "sources", codes=("CD",)), out)
     monkeypatch.setenv("RBTC_SOURCES", str(half))
-    found = provenance.audit(Folder(out), rebuilding.rebuild_of(out))
+    found = provenance.audit(Folder(out), rebuild_of(out))
     assert found.said.startswith("clean rows compared with the digest that ships with the package")
     assert "NOT rebuilt from sources: 1 of 8 source files of profile paper" in found.said
     assert [c.id for c in found.checks if c.blocks] == []
-    found = provenance.audit(Folder(out), rebuilding.rebuild_of(out, shared / "sources"))
+    found = provenance.audit(Folder(out), rebuild_of(out, shared / "sources"))
     assert found.said.startswith("rebuilt from the pinned sources")
     none = {"benchmark": Pinned("1.0.0", {})}
     monkeypatch.setattr("robustbench_tc.audits.provenance.shipped.pinned", lambda: none)
     assert "provenance.clean_rows" in failing(out), "no digest, no sources: nobody vouches for the rows"
-    with_sources = checks(out, rebuilding.rebuild_of(out, shared / "sources"))
+    with_sources = checks(out, rebuild_of(out, shared / "sources"))
     assert not any(c.blocks for c in with_sources.values())
 
 

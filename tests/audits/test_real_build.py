@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.api.rebuilding import rebuild_of
 from robustbench_tc.audits.expectations.configs import papers_floor, pinned
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.sources import read
@@ -16,12 +15,7 @@ from . import builds, defects
 
 @pytest.fixture(scope="module")
 def report(paper: Path, shared: Path) -> AuditReport:
-    sources = shared / "sources"
-    return builds.audit(
-        paper,
-        rebuild=rebuild_of(paper, sources),
-        pool_queries=lambda: ((sample.id, sample.messages) for sample in read(sources, "full").samples),
-    )
+    return builds.audit(paper, sources=shared / "sources")
 
 
 def test_it_passes_the_whole_gate(report: AuditReport) -> None:
@@ -105,7 +99,9 @@ def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> Non
     from robustbench_tc.audits.hygiene.reviewed import groups
     from robustbench_tc.audits.hygiene.rows import RowTexts
     from robustbench_tc.builders.build import BuildSpec, prepare
-    from robustbench_tc.schema import SOURCES, Sample, columns
+    from robustbench_tc.schema import Sample, columns
+
+    from ..known import SOURCES
 
     everything, shipped = RowTexts(frozenset()), RowTexts()
     found: set[str] = set()

@@ -15,8 +15,7 @@ from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY, cases
-from robustbench_tc.builders.plan import row_dict
-from robustbench_tc.eval.validate import self_check
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.schema import Call, Change, Json, Message, Sample, Tool, dumps, loads
 
 CLEAN = cases.CLEAN["table"]
@@ -24,7 +23,7 @@ ASKED = CLEAN.messages[0]
 
 
 def new_tools(row: Sample) -> list[NewTool]:
-    checks = RowChecks(self_check=self_check, unit_checks=lambda clean, row: [], golds=answerable.classes)
+    checks = RowChecks()
     checks.check("clean", 0, [row_dict(CLEAN)])
     return list(checks.check(row.type_code, 0, [row_dict(row)]).new_tools)
 
@@ -52,7 +51,7 @@ def test_the_judge_of_a_new_tool_is_shown_the_last_thing_that_the_user_said(
 
 def flag_verdict(clean: Sample, row: Sample | None = None) -> str:
     """What the check of the flag says of a row, or of its clean row."""
-    checks = RowChecks(self_check=self_check, unit_checks=lambda clean, row: [], golds=answerable.classes)
+    checks = RowChecks()
     found = checks.check("clean", 0, [row_dict(clean)])
     if row is not None:
         found = checks.check(row.type_code, 0, [row_dict(row)])

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api import rebuilding
-from robustbench_tc.api.building import build_training
-from robustbench_tc.audits import provenance
+from robustbench_tc.audits import gate, provenance
+from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.provenance import Rebuild
 from robustbench_tc.audits.provenance.shipped import build_of, found_digests, pinned
 from robustbench_tc.builders.live import build as live
 from robustbench_tc.builders.live.rebuild import rebuild_live
-from robustbench_tc.builders.toolrl_dr import TrainingSpec
 from robustbench_tc.dataset_cards.live import live_card
 from robustbench_tc.io import marker
 from robustbench_tc.schema import dumps
@@ -87,7 +85,7 @@ def test_an_edit_of_a_task_is_red_without_its_sources(
     tasks = planting.rows(folder, "tasks")
     edit(tasks)
     planting.write(folder, "tasks", tasks)
-    of_own_tasks = rebuilding.rebuild_of(folder)._replace(origin="", make=None)
+    of_own_tasks = rebuild_of(folder)._replace(origin="", make=None)
     assert "provenance.clean_rows" in blocking(reseal(folder), of_own_tasks)
 
 
@@ -120,7 +118,7 @@ def training(made: Made, shared: Path) -> Path:
     sources = shared / "sources"
 
     def make(place: Path) -> None:
-        build_training(TrainingSpec(rlla=sources), place / "toolrl-dr", sources=sources)
+        api.build_training(place / "toolrl-dr", rlla=sources, sources=sources)
 
     return made("training", BUILDERS, make) / "toolrl-dr"
 
@@ -158,7 +156,7 @@ def test_an_edit_of_a_training_row_is_red_without_its_sources(
 ) -> None:
     folder = builds.copy(training, tmp_path / "toolrl-dr")
     builds.edit_training(folder, "full", edit, split)
-    red = blocking(reseal(folder), rebuilding.rebuild_of(folder))
+    red = blocking(reseal(folder), rebuild_of(folder))
     assert {"provenance.clean_rows", "provenance.rows"} <= red
 
 
@@ -168,14 +166,14 @@ def test_an_edit_beside_training_rows_is_red_without_their_sources(
 ) -> None:
     folder = builds.copy(training, tmp_path / "toolrl-dr")
     (folder / name).write_bytes((folder / name).read_bytes() + b"\n{}\n")
-    assert blocking(reseal(folder), rebuilding.rebuild_of(folder))
+    assert blocking(reseal(folder), rebuild_of(folder))
 
 
 def test_training_rows_with_their_digests_may_be_released_without_sources(
     training: Path, bundled: Path
 ) -> None:
     assert found_digests(Folder(training)) == pinned()["training"].builds[build_of(Folder(training))]
-    report = api.audit(training, benchmark=bundled)
+    report = gate.audit(training, benchmark=bundled)
     assert report.provenance.startswith("NOT rebuilt: ")
     assert [check.id for check in report.blocking] == []
 
@@ -184,7 +182,7 @@ def test_where_nothing_was_compared_nothing_is_released(
     shared: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     folder, sources = tmp_path / "toolrl-dr", shared / "sources"
-    build_training(TrainingSpec(rlla=sources, seed=3, configs=("retry",)), folder, sources=sources)
+    api.build_training(folder, rlla=sources, seed=3, configs=("retry",), sources=sources)
     benchmark = tmp_path / "robustbench-tc"
     api.build(benchmark, profile="bundled", types=["CD"])
     done = rbtc("audit", folder, "--benchmark", benchmark)

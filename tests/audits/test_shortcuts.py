@@ -14,7 +14,6 @@ from robustbench_tc.audits.classifier import Example
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.report import AuditReport, Shortcut
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.eval.agents import try_blind
 from robustbench_tc.schema import Tool
 
 from ..conftest import ROOT
@@ -26,7 +25,7 @@ OFFERS = tuple(kind.code for kind in taxonomy.types() if kind.channel == "offers
 
 @pytest.fixture(scope="module")
 def of_paper(paper: Path) -> dict[str, Shortcut]:
-    return {one.type_code: one for one in shortcuts.audit(Folder(paper), try_blind).shortcuts}
+    return {one.type_code: one for one in shortcuts.audit(Folder(paper)).shortcuts}
 
 
 # --- the real benchmark -------------------------------------------------------------------------------------
@@ -57,7 +56,7 @@ def test_types_that_change_no_tool_have_the_figures_of_clean(of_paper: dict[str,
 
 
 def test_the_same_build_gives_the_same_figures(paper: Path, of_paper: dict[str, Shortcut]) -> None:
-    again = shortcuts.audit(Folder(paper), try_blind).shortcuts
+    again = shortcuts.audit(Folder(paper)).shortcuts
     assert {one.type_code: one for one in again} == of_paper
 
 
@@ -87,7 +86,7 @@ def test_a_solved_type_without_a_reason_fails_the_gate(
     bundled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_reason(monkeypatch, "CD", "")
-    named, needed = shortcuts.audit(Folder(bundled), try_blind).checks
+    named, needed = shortcuts.audit(Folder(bundled)).checks
     assert named.blocks and [one.where for one in named.failures] == ["CD"]
     assert "picks-best-offer is right in 60 of 60 rows (100.0 %)" in named.failures[0].what
     assert not needed.blocks
@@ -95,7 +94,7 @@ def test_a_solved_type_without_a_reason_fails_the_gate(
 
 def test_a_reason_that_is_not_needed_is_listed(bundled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_reason(monkeypatch, "redundant", "It was once.")
-    named, needed = shortcuts.audit(Folder(bundled), try_blind).checks
+    named, needed = shortcuts.audit(Folder(bundled)).checks
     assert (named.status, needed.status) == ("passed", "passed")
     assert needed.reason == "no longer needed by redundant"
 
@@ -118,17 +117,12 @@ def test_new_tools_in_another_case_solve_their_type(bundled: Path, tmp_path: Pat
                     tool["description"] = tool["description"].upper()
 
     builds.edit(folder, "redundant", shout)
-    named = shortcuts.audit(Folder(folder), try_blind).checks[0]
+    named = shortcuts.audit(Folder(folder)).checks[0]
     (failure,) = named.failures
     assert named.blocks and failure.where == "redundant" and "the classifier is right in" in failure.what
     half = Shortcut(type_code="redundant", rows=10, chance=0.2, right={}, classifier=5)
     assert shortcuts.solved_by(half) == ""
     assert shortcuts.solved_by(msgspec.structs.replace(half, classifier=6))
-
-
-def test_without_policies_the_gate_is_red(bundled: Path) -> None:
-    found = shortcuts.audit(Folder(bundled), None)
-    assert found.shortcuts == () and all(check.blocks for check in found.checks)
 
 
 def test_rows_that_cannot_be_looked_at_are_counted(bundled: Path, tmp_path: Path) -> None:
@@ -141,7 +135,7 @@ def test_rows_that_cannot_be_looked_at_are_counted(bundled: Path, tmp_path: Path
         rows[3]["tools"], rows[3]["gold_tool_index"] = [], 7
 
     builds.edit(folder, "CD", spoil)
-    found = shortcuts.audit(Folder(folder), try_blind)
+    found = shortcuts.audit(Folder(folder))
     (of_cd,) = (one for one in found.shortcuts if one.type_code == "CD")
     assert of_cd.rows == len(builds.rows(bundled, "CD")) - 3
     assert "3 rows could not be looked at" in found.checks[0].reason
@@ -149,7 +143,7 @@ def test_rows_that_cannot_be_looked_at_are_counted(bundled: Path, tmp_path: Path
 
 def test_an_empty_build_has_nothing_to_look_at(tmp_path: Path) -> None:
     (tmp_path / "build_report.json").write_text("{}")
-    found = shortcuts.audit(Folder(tmp_path), try_blind)
+    found = shortcuts.audit(Folder(tmp_path))
     assert found.shortcuts == () and found.checks[0].status == "not_run"
 
 

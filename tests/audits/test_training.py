@@ -4,21 +4,20 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.audits import gate
+from robustbench_tc.audits import contamination, gate
 from robustbench_tc.audits.expectations import training as expectations
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import review
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Message, Prediction, Sample, content_hash, record
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
+from robustbench_tc.schema import Message, Prediction, Sample, Verdict, arrow_schema, content_hash, record
 
 from ..eval.small import prediction
 from ..refusals import refuses
@@ -31,7 +30,8 @@ BENCHMARK = [
 
 
 def audit(folder: Path) -> AuditReport:
-    return builds.audit(folder, earns_maximum=earns_maximum, benchmark_queries=lambda: BENCHMARK)
+    with patch.object(contamination, "conversations", lambda folder: BENCHMARK):
+        return builds.audit(folder, benchmark=folder)
 
 
 def test_sound_training_data_pass(training: Path) -> None:
@@ -182,7 +182,7 @@ def test_perturbed_validation_rows_stand_beside_their_clean_rows(training: Path,
     folder = builds.copy(training, tmp_path / "toolrl-dr")
 
     def unpaired() -> list[str]:
-        checks = expectations.suite(Folder(folder), earns_maximum)
+        checks = expectations.suite(Folder(folder))
         return [one.what for check in checks if check.id == "configs.paired" for one in check.failures]
 
     builds.edit_training(folder, "full", lambda held: held.__setitem__(slice(None), pair), "validation")
@@ -214,12 +214,8 @@ def test_a_missing_column_is_caught(training: Path, tmp_path: Path) -> None:
 
 
 def test_without_a_benchmark_the_leak_check_did_not_run_and_blocks(training: Path) -> None:
-    report = builds.audit(training, earns_maximum=earns_maximum)
+    report = builds.audit(training)
     assert blocking(report) == ["contamination.training"]
-
-
-def test_a_training_build_needs_the_reward(training: Path) -> None:
-    refuses("needs the reward", builds.audit, training)
 
 
 # --- The suite of predictions, on answers to a bundled build
@@ -246,7 +242,7 @@ def answers(bundled: Path) -> list[Prediction]:
 
 
 def audited(found: list[Any], bundled: Path, path: Path) -> AuditReport:
-    table = parquet.table(schema.columns(found, Prediction), arrow_schema(schema.prediction_columns()))
+    table = schema.arrow_table(found, Prediction)
     pq.write_table(table, path)
     return gate.audit_predictions(path, bundled)
 
@@ -327,7 +323,7 @@ def test_scores_are_held_against_their_verdicts(
     for name in wrong:
         columns[name] = [wrong[name], *[good[name]] * (len(answers) - 1)]
     columns["flags"] = [[] for _ in answers]
-    pq.write_table(parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True))), path)
+    pq.write_table(parquet.table(columns, arrow_schema(Prediction, Verdict)), path)
     check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
     assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
 
@@ -356,7 +352,7 @@ def test_a_wrong_answer_has_one_stage(
     columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
     columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
     columns |= {"stage": [stage], "stage_detail": [detail], "delivered": [None]}
-    table = parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True)))
+    table = parquet.table(columns, arrow_schema(Prediction, Verdict))
     pq.write_table(table, path)
     report = gate.audit_predictions(path, bundled)
     assert (builds.find(report, "rows.score_and_verdict_agree").failed or 0) == failed

@@ -237,7 +237,7 @@ def test_unknown_names_are_answered_with_near_misses(rbtc: Rbtc, tmp_path: Path)
 
 def test_missing_sources_say_what_to_do(rbtc: Rbtc, tmp_path: Path) -> None:
     done = rbtc("build", "--sources", tmp_path / "nowhere", "--out", tmp_path / "o")
-    refused(done, "nowhere", "rbtc sources fetch")
+    refused(done, "nowhere", "rbtc data fetch")
     assert not (tmp_path / "o").exists()
 
 
@@ -281,7 +281,7 @@ def test_an_existing_build_is_refused_and_swapped_with_force(rbtc: Rbtc, tmp_pat
 
 def test_an_output_that_cannot_be_written_is_one_line(rbtc: Rbtc, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file"), "is a file")
+    refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file"), "exists: ")
     refused(rbtc("build", "--profile", "bundled", "--out", tmp_path / "file" / "below"), "file")
 
 

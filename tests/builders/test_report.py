@@ -36,7 +36,7 @@ def test_lengths_are_those_of_rewritten_texts(change: Change, measured: list[flo
 def test_the_last_line_loads_a_config_that_was_built(rbtc: Callable[..., Done], tmp_path: Path) -> None:
     out = tmp_path / "one"
     done = rbtc("build", "--profile", "bundled", "--types", "transient_timeout", "--out", str(out))
-    assert 'load_dataset("one", "transient_timeout", split="test")' in done.out
+    assert 'load_dataset("one", "transient_timeout", split="test")' in done.err
 
 
 def test_records_that_are_left_out_are_counted_aloud(rbtc: Callable[..., Done], tmp_path: Path) -> None:

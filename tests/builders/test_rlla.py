@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla import Dropped, RllaRow
 from robustbench_tc.builders.sources.rlla_prompt import canned, gold_text, rename_in_history
+from robustbench_tc.eval.prompts.rlla_form import parse_system, system_text
 from robustbench_tc.io import parquet
-from robustbench_tc.rlla_form import parse_system, system_text
 from robustbench_tc.schema import Tool
 from tests.loopback import LoopbackServer
 
@@ -282,7 +282,7 @@ def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(sourc
         (["--ratio", "half"], "--ratio 'half' is not a number: give a share from 0 to 1"),
         (["--ratio", "1.5"], "--ratio 3/2 is not a share: give a number from 0 to 1"),
         (["--types", "CD,transient_timeout"], "transient_timeout happens at run time"),
-        (["--config", "fulll"], "unknown config 'fulll': did you mean full?"),
+        (["--configs", "fulll"], "unknown config 'fulll': did you mean full?"),
         (["--max-cost", "3"], "--max-cost needs --price"),
         (["--sources", "nowhere"], "no benchmark sources in nowhere"),
         (["--generator", "redundant=recorded:nowhere"], "nowhere"),

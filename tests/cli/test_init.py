@@ -114,7 +114,7 @@ def test_the_agent_of_the_example_breaks_on_no_row(demo: Path) -> None:
 
 
 def test_every_golden_answer_is_right_however_it_is_perturbed(demo: Path) -> None:
-    shell(demo, "rbtc eval bench --agent oracle --out runs/oracle && rbtc validate bench")
+    shell(demo, "rbtc eval bench --agent oracle --out runs/oracle && rbtc audit bench")
     assert all(hits == rows for hits, rows in right(demo / "runs" / "oracle").values())
     assert api.gate(demo / "runs" / "oracle").exit_code == 0
 

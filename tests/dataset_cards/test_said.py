@@ -18,8 +18,8 @@ from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards import responsible_ai, said
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.dataset_cards.training import training_card
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.io import parquet
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 
 from ..builders import rlla_rows as made
 
@@ -165,7 +165,7 @@ def test_a_build_that_used_none_of_a_type_warns(toolrl: Path, tmp_path: Path, rb
     """Nobody writes the typos."""
     done = rbtc(
         "build", "toolrl-dr", "--rlla", toolrl, "--out", tmp_path / "c", "--types", "realistic_typos,CD",
-        "--config", "full",
+        "--configs", "full",
     )  # fmt: skip
     assert done.code == 0, done.err
     report = json.loads((tmp_path / "c" / "build_report.json").read_text())

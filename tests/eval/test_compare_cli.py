@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.builders.plain import published
 from robustbench_tc.cli import _console
 from robustbench_tc.eval import prompts
 from robustbench_tc.eval.stats.replies import replies
@@ -28,13 +29,19 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def test_compare_prints_a_verdict_and_json_holds_the_same(rbtc: Rbtc, two: tuple[str, str]) -> None:
-    shown = rbtc("compare", *two, "--vs", "paper:o4-mini")
+    shown = rbtc("compare", *two)
     assert shown.code == 0
     assert "strong is better than weak on perturbed rows" in shown.out
-    assert "unpaired, and over other rows" in shown.out
     found = json.loads(rbtc("compare", *two, "--json").out)
-    assert found["paired"]["overall"]["perturbed"]["n"] == 3817
-    assert found["paper"] is None
+    assert found["overall"]["perturbed"]["n"] == 3817
+    assert found["paper"] == []
+
+
+def test_a_run_stands_beside_a_model_of_the_paper(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    shown = rbtc("compare", two[0], "paper:o4-mini").out
+    assert shown.startswith("weak beside paper:o4-mini") and "unpaired, and over other rows" in shown
+    found = json.loads(rbtc("compare", two[0], "paper:o4-mini", "--json").out)
+    assert {line["name"] for line in found["paper"]} > {"clean", "reward", "CD"} and found["overall"] == {}
 
 
 def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, two: tuple[str, str]) -> None:
@@ -44,7 +51,7 @@ def test_compare_prints_corrected_tests_and_what_it_could_have_seen(rbtc: Rbtc, 
     same = rbtc("compare", two[0], two[0]).out
     assert "No significant difference" in same and "No single type differs" in same
     back = rbtc("compare", *two[::-1], "--json").out
-    closed = [one["closed"] for one in json.loads(back)["paired"]["deltas"].values()]
+    closed = [one["closed"] for one in json.loads(back)["deltas"].values()]
     assert rbtc("compare", *two[::-1]).out.count("not defined") == closed.count(None)
 
 
@@ -63,17 +70,23 @@ def test_compare_says_what_it_is_at_where_there_is_no_terminal(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["compare", "A"], "nothing to compare with"),
-        (["compare", "A", "--vs", "o4-mini"], "write it as paper:MODEL"),
-        (["compare", "A", "--vs", "paper:o5-mini"], "did you mean o4-mini"),
+        (["compare", "A", "paper:o5-mini"], "did you mean o4-mini"),
         (["compare", "A", "nowhere"], "no run folder at nowhere"),
-        (["compare", "A", "A", "--subset", "papers"], "did you mean paper"),
         (["failures", "A", "--type", "CDD"], "did you mean CD"),
     ],
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, two: tuple[str, str], arguments: list[str], line: str) -> None:
     given = [two[0] if word == "A" else word for word in arguments]
     assert line in rbtc(*given).refusal
+
+
+def test_wrong_words_are_one_line(rbtc: Rbtc, two: tuple[str, str]) -> None:
+    for words, line in (
+        (("compare", two[0]), "requires an argument"),
+        (("compare", *two, "--subset", "papers"), 'Did you mean "paper"?'),
+    ):
+        done = rbtc(*words)
+        assert done.code == 2 and line in done.err and done.err.count("\n") == 1
 
 
 def test_failures_list_ids_and_reasons(rbtc: Rbtc, two: tuple[str, str]) -> None:
@@ -113,7 +126,10 @@ def real_run(tmp_path: Path) -> Path:
     release = tmp_path / "robustbench-tc"
     for row in rows:
         (release / row.type_code).mkdir(parents=True)
-        pq.write_table(schema.arrow_table([row]), release / row.type_code / "test-00000-of-00001.parquet")
+        pq.write_table(
+            schema.arrow_table([published(row)], schema.PublishedSample),
+            release / row.type_code / "test-00000-of-00001.parquet",
+        )
     wrong = "[book(day='tuesday')]\n\x1b[2J"
     right = "[book(day='monday')]"
 
@@ -145,9 +161,9 @@ def test_show_tells_what_was_asked_answered_wanted_and_why(
 
 
 def test_show_of_a_sample_lists_its_verdicts(real_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _console.show(replies(real_run, "bfcl_v3__simple", release=Path("robustbench-tc")))
+    _console.show(replies(real_run, "bfcl_v3__simple", dataset="robustbench-tc"))
     shown = capsys.readouterr().out
-    assert "clean" in shown and "right" in shown and "wrong" in shown and "add --type TYPE" in shown
+    assert "clean" in shown and "right" in shown and "wrong" in shown and "add ::TYPE" in shown
 
 
 def test_show_without_the_dataset_says_what_it_cannot_show(
@@ -155,11 +171,11 @@ def test_show_without_the_dataset_says_what_it_cannot_show(
 ) -> None:
     release = real_run.parent / "robustbench-tc"
     release.rename(real_run.parent / "moved")
-    _console.show(replies(real_run, "bfcl_v3__simple_1", type_code="clean"))
+    _console.show(replies(real_run, "bfcl_v3__simple_1::clean"))
     shown = capsys.readouterr().out
     assert "prompt: not shown: " in shown and "verdict: right" in shown
     moved = real_run.parent / "moved"
-    _console.show(replies(real_run, "bfcl_v3__simple_1", type_code="clean", release=moved))
+    _console.show(replies(real_run, "bfcl_v3__simple_1::clean", dataset=str(moved)))
     assert "Book a table for monday." in capsys.readouterr().out
 
 

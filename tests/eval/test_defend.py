@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import api, taxonomy
+from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, passes, predictions, record, wire
@@ -22,6 +22,7 @@ from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
+from ..known import INJECTED_ERRORS
 from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
 from . import small
@@ -239,8 +240,8 @@ def test_retry_never_repeats_a_refused_call_and_reads_nothing_but_the_error() ->
     first, _ = played(row, ["retry"], [said(None, GOLD)])
     second, requests = played(row, ["retry"], [said("Refused.")], [first])
     assert second.answer.text == "Refused." and len(requests) == 1
-    passing = {code for code, text in taxonomy.INJECTED_ERRORS.items() if again.transient(text)}
-    assert {code for code in taxonomy.INJECTED_ERRORS if code not in passing} == {"transient_auth_error"}
+    passing = {code for code, text in INJECTED_ERRORS.items() if again.transient(text)}
+    assert {code for code in INJECTED_ERRORS if code not in passing} == {"transient_auth_error"}
 
 
 @pytest.mark.parametrize(
@@ -510,20 +511,22 @@ def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
     assert rbtc(*common, "plain").code == 0
     assert rbtc(*common, "retry", "--defend", "retry").code == 0
     assert rbtc(*common, "hint", "--defend", "hint").code == 0
-    found = json.loads(rbtc("defences", "plain", "retry", "hint", "--json").out)
+    found = json.loads(rbtc("compare", "plain", "retry", "hint", "--json").out)["defences"]
     retry, hint = found["lines"]
     assert retry["defences"] == ["retry"] and hint["recovered"]["transition"]["closed"]["value"] == 0
     closed = retry["recovered"]["transition"]["closed"]["value"]
     assert closed == pytest.approx(5 / 6) and retry["harm"]["value"] == 0
     assert retry["on_frontier"] and not hint["on_frontier"]
     assert retry["cost"]["requests_per_row"] < hint["cost"]["requests_per_row"]
-    shown_ = rbtc("defences", "plain", "retry", "hint")
-    assert "retry *" in shown_.out and "83.3 %" in shown_.out
+    shown_ = rbtc("compare", "plain", "retry", "hint").out
+    assert "retry *" in shown_ and "83.3 %" in shown_ and "pairs" not in shown_
+    one = rbtc("compare", "plain", "retry").out
+    assert "83.3 %" in one and "pairs" in one  # the comparison, then what the defence is worth
     for words, line in (
-        (("retry", "plain"), "retry is itself defended (retry): name the plain run"),
-        (("plain", "plain"), "plain has no defences: `rbtc eval --defend NAME` makes such a run"),
+        (("retry", "hint"), "retry is itself defended (retry): name the plain run"),
+        (("plain", "retry", "plain"), "plain has no defences: --defend NAME makes such a run"),
     ):
-        assert line in rbtc("defences", *words).refusal
+        assert line in rbtc("compare", *words).refusal
     assert '"retry"' in rbtc("list", "defences", "--json").out
 
 

@@ -104,7 +104,7 @@ def test_summary_failures_and_the_paper_beside_them_stand(
     json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert rbtc("summary", runs[name], "--allow-missing").code == 0
     assert rbtc("failures", runs[name]).code == 0
-    assert rbtc("compare", runs[name], "--vs", "paper:o4-mini").code == 0
+    assert rbtc("compare", runs[name], "paper:o4-mini").code == 0
     one_line_or_nothing(rbtc("summary", runs[name]))
 
 

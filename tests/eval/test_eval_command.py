@@ -87,7 +87,7 @@ def test_options_narrow_what_is_asked(rbtc: Rbtc, release: Path, tmp_path: Path)
             "--no-score",
             "--out",
         )
-        rbtc(*base, "a", "--types", "clean,reward", "--sources", "apibank,rotbench")
+        rbtc(*base, "a", "--types", "clean,reward", "--source", "apibank,rotbench")
         rbtc(*base, "b", "--ids", f"@{listed}")
         rbtc(*base, "c", "--limit", 7, "--repeat", 2, "--seed", 3, "--max-tokens", 9, "--logprobs")
         last = server.bodies[-1]
@@ -239,25 +239,26 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", release, "--agent", "oracle", "--model", "m"), "brings its own server"),
             (("eval", release, "--agent", "oracle", "--mode", "chat"), "mode 'chat': prompt or fc"),
             (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
-            (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids @none.txt"),
+            (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids: @none.txt"),
             (("eval", release, "--agent", "oracle", "--out", tmp_path / "notes", "--fresh"), "is not a run"),
-            (("eval", release, "--model", "m", "--backend", "vlm"), "did you mean vllm"),
+            (("eval", release, "--model", "m", "--backend", "vlm"), 'Invalid value "vlm" for --backend'),
             (("eval", release, "--model", "m", "--backend", "vllm"), "pip install -e '.[vllm]'"),
             (("score", tmp_path / "notes"), "is not a run folder"),
             (("summary", tmp_path / "notes"), "is not a run folder"),
             (("import", "torn.jsonl", release, "--model", "m"), "no prediction in torn.jsonl"),
-            (("serve-command", "qwen"), "unknown model 'qwen'"),
+            (("list", "models", "qwen"), "unknown model 'qwen'"),
         ]
         for words, line in cases:
             said = rbtc(*words)
-            assert (said.code, said.out) == (1, ""), words
+            wrong_words = words[-1] in ("@none.txt", "vlm")
+            assert (said.code, said.out) == (2 if wrong_words else 1, ""), words
             last = said.err.strip().splitlines()[-1]
             assert last.startswith("rbtc: ") and line in last, (words, said.err)
             assert "Traceback" not in said.err
 
 
 def test_the_serve_command_is_printed_alone(rbtc: Rbtc) -> None:
-    assert rbtc("serve-command", "Qwen3-8B").out.startswith("vllm serve Qwen/Qwen3-8B ")
+    assert rbtc("list", "models", "Qwen3-8B").out.startswith("vllm serve Qwen/Qwen3-8B ")
 
 
 def test_hostile_replies_are_kept_as_text(rbtc: Rbtc, release: Path) -> None:

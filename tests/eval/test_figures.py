@@ -5,12 +5,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from robustbench_tc.eval.report import dots, figures, labels
+from robustbench_tc.eval.report import figures, labels
 from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
@@ -43,10 +42,6 @@ def chart(name: str) -> Markup:
     )
 
 
-def strip(name: str) -> Markup:
-    return figures.strip(0.5, 0.4, 0.6, mark=0.7)
-
-
 def shares(name: str) -> Markup:
     return figures.shares({"wrong_name": 3, "other": 1})
 
@@ -61,23 +56,8 @@ def forest(name: str) -> Markup:
     return figures.forest(effects, Axis(-1, 1, {-1: "-1", 0: "0", 1: name}), name)
 
 
-def scatter(name: str) -> Markup:
-    dots = [
-        Dot(0.2, 0.8, "efficient", name, f"/model/{name}", name),
-        Dot(0.5, 0.4, "dominated", name, f"/model/{name}"),
-    ]
-    axis = Axis(0.2, 0.8, {0.2: "0.2", 0.8: "0.8"}, name=name)
-    line = figures.Path([(0.2, 0.8), (0.5, 0.4)], "frontier")
-    return figures.chart(axis, axis, dots, [line], name, size=(400, 300))
-
-
-def scale(name: str) -> Markup:
-    return figures.scale((0.0, 1.0), {0.0: "0", 0.5: "0.5", 1.0: name})
-
-
 FIGURES: dict[str, Callable[[str], Markup]] = {
-    make.__name__: make
-    for make in (heatmap, bars, stacks, chart, strip, shares, shifts, forest, scatter, scale)
+    make.__name__: make for make in (heatmap, bars, stacks, chart, shares, shifts, forest)
 }
 
 
@@ -158,7 +138,6 @@ def test_a_figure_of_its_own_brings_its_style() -> None:
 
 
 def test_nothing_to_show_is_no_figure() -> None:
-    assert figures.strip(None, None, None) == ""
     assert parsed(figures.shares({"wrong_name": 0})).findall("rect") != []
 
 
@@ -192,18 +171,6 @@ def test_every_step_of_a_colour_is_in_the_sheet() -> None:
     assert [step for step in range(21) if f"svg .s{step} {{ --v: {step / 20:g}; }}" not in sheet] == []
 
 
-def test_dots_that_lead_somewhere_are_links_and_only_named_ones_are_stops_of_the_keyboard() -> None:
-    root = parsed(scatter("name"))
-    links = list(root.iter("a"))
-    assert [(one.get("href"), one.get("tabindex")) for one in links] == [
-        ("/model/name", None),
-        ("/model/name", "-1"),
-    ]
-    assert all(one.get("aria-label") == "name" for one in links)
-    assert root.get("role") == "group", "an image has nothing inside that can be reached"
-    assert parsed(chart("x")).get("role") == "img"
-
-
 SPOTS = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), max_size=12)
 
 
@@ -228,29 +195,3 @@ def test_names_cover_no_other_name_no_named_dot_and_no_edge(
             )
     if len(dots) == 1 and 130 <= dots[0][0] <= 170 and 20 <= dots[0][1] <= 180:
         assert found[0] is not None
-
-
-@given(st.floats(-3, 3), st.floats(0.01, 6))
-def test_a_logarithmic_axis_has_few_ticks_inside(exponent: float, width: float) -> None:
-    low, high = 10**exponent, 10 ** (exponent + width)
-    found = figures.decades(low, high)
-    assert len(found) <= 7 and all(low <= value <= high for value in found)
-    assert len(found) >= 2 or width < 1
-
-
-@given(st.floats(0.001, 9), st.floats(0.001, 9), st.booleans(), st.lists(st.floats(0.001, 9), max_size=4))
-def test_many_values_lie_where_each_of_them_does(a: float, b: float, log: bool, values: list[float]) -> None:
-    axis = figures.Axis(min(a, b), max(a, b), {}, log)
-    found = axis.shares(np.array(values, np.float64))
-    assert found == pytest.approx([axis.share(one) for one in values])
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60), st.integers(1, 30))
-def test_a_crowd_is_thinned_to_what_fits_and_keeps_what_it_must(
-    places: list[tuple[float, float]], at_most: int
-) -> None:
-    keep = list(range(0, len(places), 7))
-    found = dots.thinned(places, (400, 300), keep, at_most)
-    assert len(found) == len(set(found)) <= max(at_most, 0)
-    assert set(found) >= set(keep[:at_most])
-    assert dots.thinned(places[:1], (400, 300), [], at_most) == list(range(len(places[:1])))

@@ -36,7 +36,7 @@ def answer(body: Body) -> Body:
 
 def asked(handler: Callable[[Body], Any], **options: Any) -> dict[str, Finding]:
     with LoopbackServer(handler) as server:
-        found = api.probe("tiny", base_url=server.url, **options)
+        found = api.probe("tiny", base_url=server.url, **options).findings
         assert len(server.bodies) <= 13 + bool(options)  # the fourteenth is the list of models
     return {one.check: one for one in found}
 

@@ -41,6 +41,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     root = tmp_path_factory.mktemp("runs")
     made = coin(3)
     hole = ("apibank__level1_20", "TD")
+    session = {"started": "2026-11-20", "package_version": "1", "concurrency": 1}
+    session |= {"endpoint": "http://me:secret@host:8000/v1?key=k"}
     return [
         str(write_run(root / "base", coin(1, 0.55, 0.6), model="base-1.5b")),
         str(
@@ -48,7 +50,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
                 root / "tuned",
                 coin(2, 0.75, 0.9),
                 model=HOSTILE,
-                record={"sessions": [{"endpoint": "http://me:secret@host:8000/v1?key=k"}]},
+                record={"sessions": [session]},
             )
         ),
         str(write_run(root / "holed", lambda c, t: None if (c, t) == hole else made(c, t), model="holed-3b")),
@@ -404,9 +406,7 @@ def test_check_paper_fails_when_a_count_is_off(rbtc: Rbtc, monkeypatch: pytest.M
     [
         ([], "at least one scored run"),
         (["nowhere"], "no run folder at nowhere"),
-        (["A", "--ci", "papers"], "did you mean paper"),
-        (["A", "--subset", "some"], "unknown subset"),
-        (["A", "--release", "nowhere"], "has no clean"),
+        (["A", "--dataset", "nowhere"], "has no clean"),
     ],
 )
 def test_bad_input_is_one_line(rbtc: Rbtc, folders: list[str], arguments: list[str], line: str) -> None:

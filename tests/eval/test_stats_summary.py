@@ -236,8 +236,9 @@ def test_a_perturbed_answer_is_paired_with_the_clean_answer_of_its_own_repeat(tm
 def test_a_repeat_that_was_never_asked_is_missing(tmp_path: Path) -> None:
     rows = [("bfcl_v3__level1_1", "clean"), ("bfcl_v3__level1_1", "CD")]
     thrice = runs.read(write_run(tmp_path / "a", lambda c, t: True, rows, repeats=3))
-    settings = {**thrice.record["settings"], "repeat": 5}
-    (tmp_path / "a" / "run.json").write_text(json.dumps({**thrice.record, "settings": settings}))
+    record = json.loads((tmp_path / "a" / "run.json").read_text())
+    record["settings"]["repeat"] = 5
+    (tmp_path / "a" / "run.json").write_text(json.dumps(record))
     for run, repeats, missing in ((thrice, 3, 0), (runs.read(tmp_path / "a"), 5, 2)):
         [outcomes] = runs.align([run])
         counts = outcomes.counts()
@@ -284,7 +285,7 @@ def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
         mode = {"clean": "fc"}
         runs.read(write_run(tmp_path / "mixed", coin(1), rows, mode=lambda c, t: mode.get(t, "prompt")))
     (good / "run.json").write_text("{")
-    refuses(r"run\.json is not JSON", runs.read, good)
+    refuses(r"run\.json is damaged", runs.read, good)
 
 
 def test_runs_on_other_datasets_are_never_put_side_by_side(tmp_path: Path) -> None:

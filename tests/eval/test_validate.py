@@ -7,10 +7,9 @@ import pytest
 
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.eval.render import concrete, render_calls
-from robustbench_tc.eval.validate import self_check, validate_release
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import ANY, OMIT, Call, Sample, Tool
 
-from ..conftest import Rbtc
 from ..refusals import refuses
 from . import small
 
@@ -92,39 +91,3 @@ def test_a_golden_answer_that_its_scorer_refuses_has_a_reason() -> None:
     call = small.clean_rows()[0].golden_answers[0][0]
     row = msgspec.structs.replace(row, golden_answers=((Call("not a name", call.parameters),),))
     assert (self_check(row) or "").startswith("answer 0 as text: reads back as")
-
-
-def test_a_release_passes_and_the_verb_says_so(rbtc: Rbtc, tmp_path: Path) -> None:
-    folder = small.write(tmp_path / "release", small.rows())
-    reports = validate_release(folder)
-    assert reports[0].config == "clean"
-    assert sum(report.passed for report in reports) == len(small.rows())
-    ran = rbtc("validate", folder)
-    assert ran.code == 0
-    assert "same_name_A" in ran.out
-
-
-def test_a_row_that_fails_is_named_and_the_verb_fails(rbtc: Rbtc, tmp_path: Path) -> None:
-    rows = small.rows("same_name_A")
-    bad = changed(zz=["x"])
-    lost = msgspec.structs.replace(rows[-1], clean_id="gone", id="gone::same_name_A")
-    folder = small.write(tmp_path / "release", [bad, *rows[1:], lost])
-    ran = rbtc("validate", folder)
-    assert ran.code == 1
-    assert f"{bad.id}: answer 0" in ran.out
-    assert "gone::same_name_A: its clean row is not in the release" in ran.out
-    ran = rbtc("validate", folder, "--json")
-    failed = {name for report in msgspec.json.decode(ran.out) for name in report["failed"]}
-    assert {bad.id, lost.id} <= failed
-
-
-def test_a_folder_that_is_no_release_is_an_error(tmp_path: Path) -> None:
-    refuses("no release there", validate_release, tmp_path)
-    refuses("no release there", validate_release, tmp_path / "nowhere")
-
-
-def test_a_cut_file_is_an_error(tmp_path: Path) -> None:
-    folder = small.write(tmp_path / "release", small.rows("CD"))
-    path = next((folder / "CD").glob("*.parquet"))
-    path.write_bytes(path.read_bytes()[:200])
-    refuses(r"CD.*parquet", validate_release, folder)

@@ -150,7 +150,7 @@ def test_a_prefix_can_be_a_file_and_is_no_path() -> None:
 
 def test_a_server_that_never_ends_a_line_leaves_no_traceback() -> None:
     ask = "import robustbench_tc.cli as cli; cli.main()"
-    words = ("lint", "--tools-from-mcp", "--", "sh", "-c", "cat /dev/zero")
+    words = ("lint", "--", "sh", "-c", "cat /dev/zero")
     done = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, text=True, timeout=120)
     said = "sh -c cat /dev/zero: the MCP server wrote a message of more than 8,000,000 bytes"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"rbtc: {said}\n")
@@ -163,36 +163,32 @@ def test_lint_says_which_tool_a_client_refuses_the_list_for(
     tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = rbtc("lint", "--tools-from-mcp", "--", *command("rootless"))
+    done = rbtc("lint", "--", *command("rootless"))
     assert done.code == 1 and "error: refused-root: by_hand:tool_1: " in done.out
-    evil = rbtc("lint", "--tools-from-mcp", "--", *command("evil"))
+    evil = rbtc("lint", "--", *command("evil"))
     assert "\x1b" not in evil.out and "\u202e" not in evil.out and r"\x1b[2J\x0aname" in evil.out
     for mode, why in (("no-object", "tool 1: must be an object"), ("nothing", "lists no tools")):
-        assert why in rbtc("lint", "--tools-from-mcp", "--", *command(mode)).refusal
+        assert why in rbtc("lint", "--", *command(mode)).refusal
 
 
 def test_lint_keeps_the_list_as_a_tools_file(
     tmp_path: Path, rbtc: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    live = "--tools-from-mcp", "--save", "by_hand.json"
+    live = "--save", "by_hand.json"
     first = rbtc("lint", *live, "--", *command("plain"))
     assert first.code == 0, first.err
     assert rbtc("lint", "by_hand.json").out == first.out
     assert rbtc("lint", *live, "--", *command("plain")).out == first.out
     other = rbtc("lint", *live, "--", *command("rootless"))
     assert other.code == 1 and "by_hand.json" in other.err and "lists other tools today" in other.err
-    assert (
-        "has the stem 'by_hand' too"
-        in rbtc("lint", "by_hand.json", "--tools-from-mcp", "--", *command("plain")).refusal
-    )
+    assert "has the stem 'by_hand' too" in rbtc("lint", "by_hand.json", "--", *command("plain")).refusal
     for words, why in (
         (("lint",), "no tools: name a tools file"),
-        (("lint", "--tools-from-mcp"), "write the server's command at the end of the line"),
-        (("lint", "by_hand.json", "--save", "x.json"), "--save keeps the tools of a live server"),
-        (("lint", "--tools-from-mcp", "--mcp-url", "http://x", "--", "y"), "keep one"),
-        (("lint", "by_hand.json", "--mcp-env", "X"), "--mcp-env is for the command"),
-        (("build", "--tools-from-mcp", "--", "x"), "name them with --cases"),
+        (("lint", "by_hand.json", "--save", "x.json"), "--save keeps the tools of an MCP server"),
+        (("lint", "--mcp-url", "http://x", "--", "y"), "name one MCP server"),
+        (("lint", "by_hand.json", "--mcp-env", "X"), "name one MCP server"),
+        (("build", "--", "x"), "name them with --cases"),
     ):
         assert why in rbtc(*words).refusal
 
@@ -206,7 +202,7 @@ def test_a_build_from_a_server_is_made_again_without_it(
 
     def build(out: str, *server: str) -> Done:
         types = ("--types", "transient_timeout")
-        live = ("--tools-from-mcp", "--", *server) if server else ()
+        live = ("--", *server) if server else ()
         return rbtc("build", "--cases", "cases.yaml", *types, "--out", out, *live)
 
     def same(one: str, other: str) -> bool:

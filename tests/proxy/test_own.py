@@ -10,8 +10,7 @@ import msgspec
 from robustbench_tc import seeding
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
-from robustbench_tc.eval import wire
-from robustbench_tc.own import matchers
+from robustbench_tc.eval import matchers, wire
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door

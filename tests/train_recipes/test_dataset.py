@@ -61,7 +61,7 @@ def test_a_release_on_the_hub_gives_the_files_that_were_published(
     with Hub() as hub:
         environment = hub.environment(WRITER, tmp_path / "home")
         with Client(environment) as client:
-            assert "error" not in client.publish(release, "acme/toolrl-dr", WRITER, kind="toolrl-dr")
+            assert "error" not in client.publish(release, "acme/toolrl-dr", WRITER)
         command = [
             sys.executable,
             "-m",

@@ -18,14 +18,14 @@ from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import reward as toolrl
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.train_recipes import prices, validation
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.reward import compute_score
 from robustbench_tc.train_recipes.mixture.rows import NUMBERS, main, sizes, write
 from robustbench_tc.train_recipes.prices import Priced
 from robustbench_tc.train_recipes.retry import reward as retry
-from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
-from robustbench_tc.train_recipes.toolrl_dr.reward import earns_maximum
 from tests.conftest import ROOT
 from tests.refusals import refuses
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from robustbench_tc.train_recipes.check import reward_batch, score_golds
 from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate
-from robustbench_tc.train_recipes.toolrl_dr import reward
+from robustbench_tc.eval import reward
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,11 +54,13 @@ async def score_all(
     config: Any, tokenizer: Any, paths: list[Path], variant: str
 ) -> list[tuple[float, float]]:
     config = config.copy()
-    config.reward.custom_reward_function.path = f"pkg://robustbench_tc.train_recipes.{variant}"
+    config.reward.custom_reward_function.path = f"pkg://robustbench_tc.{variant}"
     return await score_golds(config, tokenizer, paths, 68)
 
 
-@pytest.mark.parametrize("variant", ["toolrl_dr.reward", "toolrl_dr.shaping", "retry.reward"])
+@pytest.mark.parametrize(
+    "variant", ["eval.reward", "train_recipes.toolrl_dr.shaping", "train_recipes.retry.reward"]
+)
 def test_golds_earn_the_maximum_through_the_async_manager(
     config: Any, tokenizer: Any, training_data: Path, variant: str
 ) -> None:
@@ -66,7 +68,7 @@ def test_golds_earn_the_maximum_through_the_async_manager(
     scores = asyncio.run(score_all(config, tokenizer, paths, variant))
     assert len(scores) == 68
     for score, best in scores:
-        assert score in ((best, best + 0.25) if variant == "toolrl_dr.shaping" else (best,))
+        assert score in ((best, best + 0.25) if variant.endswith("shaping") else (best,))
 
 
 def test_the_legacy_manager_gives_the_same_scores_and_parts(

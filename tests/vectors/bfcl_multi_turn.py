@@ -7,8 +7,7 @@ from types import TracebackType
 import msgspec
 
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_verdict
-from robustbench_tc.live import LiveRow, state_hash
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, LiveRow, state_hash
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 

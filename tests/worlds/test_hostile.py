@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from robustbench_tc.live import state_hash
+from robustbench_tc.schema import state_hash
 from robustbench_tc.worlds.base import (
     MAX_ERROR_CHARACTERS,
     MAX_RESULT_CHARACTERS,

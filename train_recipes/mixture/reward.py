@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from robustbench_tc.eval import reward as toolrl
 from robustbench_tc.train_recipes.retry import reward as retry
-from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
 
 SINGLE, RETRY = "toolrl_dr", "retry"
 """`extra_info.recipe`: which recipe's rollout and reward a row has."""

@@ -25,7 +25,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from robustbench_tc.train_recipes.toolrl_dr import reward as toolrl
+from robustbench_tc.eval import reward as toolrl
 from robustbench_tc.worlds.told import told
 
 AUTH_ERROR = "transient_auth_error"

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.reward import compute_score
 
 from .. import validation
-from ..toolrl_dr.reward import compute_score
 from ..validation import Row, Scored, best
 
 Answer = tuple[Row, Scored]

@@ -15,21 +15,20 @@ if TYPE_CHECKING:
     from ..compute.parallel import Workers
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
-    from ..eval.evaluate import Evaluated, evaluate
     from ..eval.leaderboard.submit import Submitted
     from ..eval.live.after import show_episode
     from ..eval.live.evaluate import Played
-    from ..release.publish import Published, publish
-    from .amending import Amended, amend
-    from .auditing import audit, audit_predictions
+    from .auditing import audit
     from .building import build, build_live, build_training
-    from .comparing import compare, compare_with_paper, defences, gate
+    from .comparing import compare, gate
+    from .evaluated import Evaluated
+    from .evaluating import evaluate, probe
+    from .exchanging import export, import_predictions
     from .leaderboard import serve, submit
-    from .live import live_defences
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
-    from .releasing import release
+    from .releasing import amend, publish, release
     from .reporting import failures, report, summary
     from .scoring import Scored, score, sql
     from .showing import show
@@ -37,10 +36,8 @@ if TYPE_CHECKING:
     from .verifying import diff, verify
 
 __all__ = [
-    "Amended",
     "Evaluated",
     "Played",
-    "Published",
     "Quickstart",
     "Reply",
     "Scored",
@@ -50,23 +47,21 @@ __all__ = [
     "Workers",
     "amend",
     "audit",
-    "audit_predictions",
     "build",
     "build_live",
     "build_training",
     "compare",
-    "compare_with_paper",
-    "defences",
     "diff",
     "draft_cases",
     "evaluate",
+    "export",
     "failures",
     "gate",
     "ground",
     "import_cases",
+    "import_predictions",
     "init",
     "lint",
-    "live_defences",
     "probe",
     "proxy_llm",
     "proxy_run",
@@ -92,17 +87,17 @@ __all__ = [
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
 
 _HOMES = {
-    ".amending": "Amended amend",
-    ".auditing": "audit audit_predictions",
+    ".auditing": "audit",
     ".building": "build build_live build_training",
-    ".comparing": "compare compare_with_paper defences gate",
+    ".comparing": "compare gate",
+    ".evaluated": "Evaluated",
+    ".evaluating": "evaluate probe",
+    ".exchanging": "export import_predictions",
     ".leaderboard": "serve submit",
-    ".live": "live_defences",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
-    ".probing": "probe",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
-    ".releasing": "release",
+    ".releasing": "amend publish release",
     ".scoring": "Scored score sql",
     ".showing": "show",
     ".reporting": "failures report summary",
@@ -111,11 +106,9 @@ _HOMES = {
     "..compute.parallel": "Workers",
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
-    "..eval.evaluate": "Evaluated evaluate",
     "..eval.leaderboard.submit": "Submitted",
     "..eval.live.after": "show_episode",
     "..eval.live.evaluate": "Played",
-    "..release.publish": "Published publish",
 }
 """Modules, each with the names of `__all__` that it holds. They are imported when a name is first asked for:
 no verb waits for the rooms of the others."""

@@ -1,102 +1,129 @@
-"""`audit`: the gate's verdict, with what it needs of the other rooms."""
+"""`audit`: the gate's verdict on a build, and other looks at what an audit rests on."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ..errors import need_extra
-from . import rebuilding
-from .at_hand import benchmark_queries, queries_of_sources, sources_at_hand
-from .judges import make_judge, second_opinion
-from .live import audit_live
-from .progress import Progress
+from ..option import Option, Tell, silent
+from . import options
 
 if TYPE_CHECKING:
     from ..audits.judge import Judge
-    from ..audits.report import AuditReport
+    from ..audits.outcomes import Audited, Golds, LookedAgain, Unreviewed
+
+_JUDGE, _LOOK = "Judges", "Instead of auditing"
 
 
 def audit(
-    folder: Path,
+    folder: Annotated[
+        str | Path,
+        Option(
+            help="A build or a release; or a run, or its predictions.parquet or scores.parquet.", typed=Path
+        ),
+    ],
     *,
-    judge: "str | Judge" = "recorded",
-    second_judge: str | None = None,
-    n: int | None = 50,
-    training: Path | None = None,
-    benchmark: Path | None = None,
-    sources: Path | None = None,
-    rlla: Path | None = None,
-    worlds: Sequence[str] = (),
-    world_python: str | None = None,
-    seed: int = 0,
-    store: Path = Path(".rbtc/judgments.jsonl"),
-    max_requests: int | None = None,
-    progress: Progress = lambda line: None,
-    files: dict[str, bytes] | None = None,
-    green_only: bool = False,
-) -> "AuditReport":
-    """`rbtc audit`: the gate's verdict on a build; nothing is written.
+    dataset: Annotated[str | Path | None, options.DATASET] = None,
+    judge: Annotated[
+        "str | Judge",
+        Option(
+            help="Judges texts that the package has no judgment of: recorded (nobody), recorded:PATH, or "
+            "MODEL[@BASE_URL].",
+            typed=str,
+            panel=_JUDGE,
+        ),
+    ] = "recorded",
+    second_judge: Annotated[
+        str | None, Option(help="Another judge of the same draw; agreement is reported.", panel=_JUDGE)
+    ] = None,
+    n: Annotated[
+        int, Option(help="Text pairs per type drawn for the second judge; 0: all.", panel=_JUDGE, at_least=0)
+    ] = 50,
+    store: Annotated[str | Path, options.STORE] = Path(".rbtc/judgments.jsonl"),
+    max_requests: Annotated[int | None, options.MAX_REQUESTS] = None,
+    training: Annotated[Path | None, options.TRAINING] = None,
+    benchmark: Annotated[Path | None, options.BENCHMARK] = None,
+    sources: Annotated[Path | None, options.SOURCES] = None,
+    rlla: Annotated[Path | None, options.RLLA] = None,
+    worlds: Annotated[Sequence[str], options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
+    seed: Annotated[int, options.SEED] = 0,
+    out: Annotated[Path | None, options.OUT] = None,
+    full: Annotated[bool, options.FULL] = False,
+    golds: Annotated[
+        int | None,
+        Option(
+            help="Print so many golden values, drawn with --seed, and the words that each rests on; "
+            "credentials are shown.",
+            panel=_LOOK,
+            at_least=0,
+        ),
+    ] = None,
+    gold_class: Annotated[
+        str | None, Option(help="Draw golden values of this class only: nowhere, schema, …", panel=_LOOK)
+    ] = None,
+    refetch: Annotated[
+        bool, Option(help="Look at every address of the evidence again; exits 1 if one is gone.", panel=_LOOK)
+    ] = False,
+    review_out: Annotated[
+        Path | None,
+        Option(
+            help="Print the finds in upstream's texts that nobody has reviewed, credentials too, and write "
+            "their hashes to this file.",
+            panel=_LOOK,
+        ),
+    ] = None,
+    progress: Tell = silent,
+) -> "Audited | Golds | LookedAgain | Unreviewed":
+    """Audit a build: exits 0 if it may be released, 1 if not.
 
-    `judge`: `recorded` (with what an earlier audit kept in the build), `recorded:PATH` or `MODEL[@BASE_URL]`,
-    asked about what the package has no judgment of. `second_judge`: another one, which scores `n` pairs a
-    type (None: all). A live one keeps its answers in `store`. `training`: a training build to hold against
-    this benchmark. `benchmark`: for a training build, the benchmark that it must not hold. `sources`: the
-    upstream files; by default RBTC_SOURCES or the fetched ones, and without any the checks that need them
-    say so. Named ones have to be whole. `rlla`: for a training build, ToolRL's files, if they are not here.
-    `worlds`, `world_python`: for a live build, files of one's own worlds, and the Python with BFCL's classes.
-    `files` is filled with what belongs under `audit/` beside the report, for `audits.gate.write`; with
-    `green_only` not where the gate is red, which saves the time.
+    The report, its page and data docs are written to --out (default: the build). Of a run the predictions are
+    held against the dataset that was asked.
+
+    Example: rbtc audit robustbench-tc --judge gpt-5.4
+    Example: rbtc audit runs/qwen3 --dataset robustbench-tc
+    Example: rbtc audit robustbench-tc --golds 200 --gold-class nowhere
 
     Raises UserError for a folder that is not a build, and for a judge or sources that cannot be used.
+
+    >>> audit("robustbench-tc").passed  # doctest: +SKIP
     """
-    need_expectations()
-    from ..audits.folder import Folder
-
-    kind = Folder(folder).kind
-    if kind == "live":
-        replayed = {"worlds": worlds, "world_python": world_python, "sources": sources}
-        return audit_live(folder, **replayed, progress=progress, files=files, green_only=green_only)  # type: ignore[arg-type]
-    pools = kind == "benchmark"
-    whole, why_not = sources_at_hand(sources, "full" if pools else "paper")
-    from ..audits import gate  # after the sources were looked at: these take their time
-    from ..builders import answerable
-    from ..builders.perturb import REGISTRY
-    from ..eval.agents import try_blind
-    from ..eval.validate import self_check
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
-
-    return gate.audit(
-        folder,
-        unit_checks=lambda clean, row: REGISTRY[row.type_code].problems(clean, row),
-        self_check=self_check,
-        try_blind=try_blind,
-        golds=answerable.classes,
-        judge=make_judge(judge, store, max_requests, folder) if isinstance(judge, str) else judge,
-        rebuild=rebuilding.rebuild_of(folder, sources, rlla),
-        second_judge=None if second_judge is None else second_opinion(second_judge, store, max_requests),
-        benchmark_queries=benchmark_queries(benchmark, whole),
-        pool_queries=queries_of_sources(whole, "full") if pools else None,
-        without_sources=why_not,
-        earns_maximum=earns_maximum,
-        training=training,
-        seed=seed,
-        n=n,
-        progress=progress,
-        files=files,
-        green_only=green_only,
-    )
-
-
-def audit_predictions(file: Path, dataset: Path) -> "AuditReport":
-    """`rbtc audit predictions`: a predictions or scores file against the dataset that was asked."""
-    need_expectations()
-    from ..audits import gate
-
-    return gate.audit_predictions(file, dataset)
-
-
-def need_expectations() -> None:
-    """Raises UserError naming the extra where Great Expectations is not installed."""
     if find_spec("great_expectations") is None:
         raise need_extra("great_expectations", "audit")
+    from ..audits import gate, outcomes
+    from ..io import audit_files, store as store_files
+
+    folder = Path(folder)
+    if golds is not None or gold_class is not None:
+        return outcomes.golds_of(folder, 200 if golds is None else golds, gold_class, seed)
+    if refetch:
+        return outcomes.looked_again(folder, progress)
+    if review_out is not None:
+        return outcomes.unreviewed(folder, review_out)
+    if folder.is_file() or (folder / "run.json").is_file():
+        if out is not None:
+            audit_files.check_own(out)
+        report = gate.audit_predictions(*outcomes.answers_of(folder, dataset))
+        return outcomes.Audited(report, () if out is None else gate.write(report, out), full)
+    out = audit_files.check_place(folder, out)
+    store_files.refuse_foreign(Path(store))
+    files: dict[str, bytes] = {}
+    report = gate.audit(
+        folder,
+        judge=judge,
+        second_judge=second_judge,
+        n=n or None,
+        training=training,
+        benchmark=benchmark,
+        sources=sources,
+        rlla=rlla,
+        worlds=worlds,
+        world_python=world_python,
+        seed=seed,
+        store=Path(store),
+        max_requests=max_requests,
+        progress=progress,
+        files=files,
+    )
+    return outcomes.Audited(report, gate.write(report, out, files), full)

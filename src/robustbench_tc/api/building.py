@@ -10,7 +10,6 @@ from .. import taxonomy
 from ..errors import UserError
 from ..option import Option, Tell, listed, silent
 from . import options
-from .at_hand import leaks_of
 from .own import server_of
 
 if TYPE_CHECKING:
@@ -160,9 +159,9 @@ def build_release(
 
 def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..eval.score.category import case_of
     from ..eval.stats.gate import ENOUGH
     from ..io.parquet import read_rows, shards
-    from ..own.cases import case_of
 
     skipped = {(skip.clean_id, skip.type_code) for skip in report.skipped}
     rows = list(read_rows(shards(build / taxonomy.CLEAN), ["clean_id", "category"]))
@@ -179,9 +178,9 @@ def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     return found
 
 
-def _where(out: Path, rows: int, config: str, split: str = "test") -> str:
+def _where(out: Path, rows: int, config: str) -> str:
     """Where the rows are and how they are loaded."""
-    return f'{rows:,} rows in {out}: load_dataset("{out.name}", "{config}", split="{split}") beside it'
+    return f'{rows:,} rows in {out}: load_dataset("{out.name}", "{config}", split="test") beside it'
 
 
 def build_live(
@@ -228,8 +227,9 @@ def build_live(
         python=world_python,
         workers=options.workers_of(num_proc),
     )
-    replace = {"force": force, "discard_changes": discard_changes}
-    report = build(spec, Path(out), card=live_card, progress=progress, **replace)
+    report = build(
+        spec, Path(out), card=live_card, force=force, discard_changes=discard_changes, progress=progress
+    )
     say(_where(Path(out), report.total, "tasks"))
     return report
 
@@ -280,14 +280,15 @@ def build_training(
 
     Raises UserError.
     """
+    from ..audits import contamination
     from ..builders.generate import Settings, parse_generators
     from ..builders.sources.fetch import default_root, resolve_root
     from ..builders.toolrl_configs import CONFIGS
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
+    from ..eval.reward import earns_maximum
     from ..io.store import refuse_foreign
-    from ..train_recipes.toolrl_dr.reward import earns_maximum
 
     refuse_foreign(store)
     workers = options.workers_of(num_proc, engine, address)
@@ -318,7 +319,7 @@ def build_training(
         if sources is not None:
             raise UserError(f"no benchmark sources in {sources}: name their folder, or leave --sources out")
         root = None
-    leaks, note = leaks_of(root, progress)
+    leaks, note = contamination.leaks_of(root, progress)
     report = build(
         spec,
         Path(out),

@@ -1,4 +1,4 @@
-"""What one or two scored runs say: `gate`, `compare`, `defences`."""
+"""Two scored runs beside each other: `compare`, `gate`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,15 +6,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..errors import UserError
-from ..option import Option
+from ..option import Option, silent
 from . import options
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..eval.stats.compare import Comparison, PaperLine
-    from ..eval.stats.defences import DefenceTable
+    from ..eval.stats.compare import Comparison
     from ..eval.stats.gate import Verdict
-    from ..eval.stats.runs import Run, Subset
+    from ..eval.stats.runs import Run
 
 
 def _components(words: Sequence[str]) -> dict[str, float | None]:
@@ -100,61 +99,34 @@ def gate(
 
 
 def compare(
-    a: "str | Path | Run",
-    b: "str | Path | Run",
+    a: Annotated["str | Path | Run", Option(help="The baseline: a scored run folder or a log.", typed=str)],
+    b: Annotated[
+        "str | Path | Run", Option(help="The run or log to compare with it, or paper:MODEL.", typed=str)
+    ],
+    more: Annotated[
+        "Sequence[str | Path | Run]",
+        Option(help="Further runs with --defend, for a table of defences.", typed=tuple[str, ...]),
+    ] = (),
     *,
-    subset: "Subset" = "all",
-    log_keys: Sequence[str] = (),
-    progress: Progress = lambda line: None,
+    subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
+    log_keys: Annotated[Sequence[str], options.LOG_KEY] = (),
+    progress: Progress = silent,
 ) -> "Comparison":
-    """`rbtc compare A B`: whether B is better than A, paired over the rows that both answered.
+    """Compare two runs on the rows that both answered, with paired tests.
 
-    `a`, `b`: scored run folders, logs of inspect_ai (`.eval`), or runs that were read. `log_keys`: as on the
-    command line. Shares are from 0 to 1, intervals hold 95 %. `progress` gets a line before each value.
+    Where B is A with defences (`eval --defend`), it also prints what they recover, their harm on clean rows
+    and their price; several such runs have a line each. With paper:MODEL, A stands beside one of the paper's
+    models, unpaired.
+
+    Example: rbtc compare runs/base runs/tuned
+    Example: rbtc compare runs/plain runs/dedupe runs/retry
+    Example: rbtc compare runs/base paper:o4-mini
+
     Raises UserError for a run that is not scored, a log that cannot be read, and for runs of different
     datasets or without a common row.
+
+    >>> compare("runs/base", "runs/tuned").verdict  # doctest: +SKIP
     """
-    import msgspec
+    from ..eval.stats import compare as room
 
-    from ..eval.stats.compare import compare_runs
-
-    progress("reading the runs")
-    (first, second), notes = _runs((a, b), log_keys)
-    found = compare_runs(first, second, subset=subset, progress=progress)
-    return msgspec.structs.replace(found, notes=(*notes, *found.notes))
-
-
-def defences(base: "str | Path | Run", runs: "Sequence[str | Path | Run]") -> "DefenceTable":
-    """`rbtc defences BASE RUN…`: what defended runs recover of each component's Δ, at what harm and price.
-
-    Raises UserError for a run that is not scored, has no defences (or `base`: has some), or is of other rows
-    or another model.
-    """
-    from ..eval.stats.defences import table
-
-    first, *others = _runs((base, *runs))[0]
-    return table(first, others)
-
-
-def compare_with_paper(
-    run: "str | Path | Run", model: str, *, subset: "Subset" = "all", log_keys: Sequence[str] = ()
-) -> "Sequence[PaperLine]":
-    """`rbtc compare A --vs paper:MODEL`: a run beside one of the paper's models, unpaired.
-
-    Raises UserError for a run that is not scored and for a model that the paper has not.
-    """
-    from ..eval.stats.compare import beside_paper
-
-    return beside_paper(_runs((run,), log_keys)[0][0], model, subset=subset)
-
-
-def _runs(
-    of: "Sequence[str | Path | Run]", log_keys: Sequence[str] = ()
-) -> "tuple[list[Run], tuple[str, ...]]":
-    """Runs from what was given, and what has to be said of logs among it."""
-    from ..eval.adapters.logs import opened
-
-    with opened([str(one) for one in of if isinstance(one, str | Path)], log_keys) as found:
-        named = iter([one.read() for one in found])
-        notes = tuple(note for one in found for note in one.notes)
-    return [next(named) if isinstance(one, str | Path) else one for one in of], notes
+    return room.compare((a, b, *more), subset=subset, log_keys=log_keys, progress=progress)

@@ -211,8 +211,8 @@ def verify(
 
     Raises UserError where the run is not repeated.
     """
+    from ..audits.again import fresh_rows
     from ..eval.leaderboard.verify import verify as vouch
-    from .rebuilding import fresh_rows
 
     return vouch(
         str(place),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .. import taxonomy
 from ..errors import UserError
 from ..option import Option, listed
 
@@ -127,6 +128,7 @@ BASE_URL = Option(
     panel=MODEL_PANEL,
     read=_urls,
 )
+BENCHMARK = Option(help="For training data: the benchmark that they must not hold.", typed=Path | None)
 BY = Option(help="Your name or account, for the record.")
 CHAT_TEMPLATE_ARG = Option(
     name="chat-template-arg",
@@ -180,6 +182,12 @@ IDS = Option(
 JOURNAL = Option(help="File that gets a line for each exchange of a door; it is added to.", typed=Path)
 KIND = Option(help="What a folder, or a repository on the Hub, holds; checkpoint: a model.")
 LIMIT = Option(help="At most so many rows.", panel=ROWS, at_least=1)
+LOG_KEY = Option(
+    name="log-key",
+    help="Of a log that is not of our task: clean_id=KEY, type=KEY (of a sample's metadata), score=NAME. "
+    "Repeatable.",
+    read=tuple,
+)
 LOGPROBS = Option(help="Ask for and keep log probabilities.", panel=SAMPLING)
 MAX_COST = Option(help="Stop before this cost, in the currency of --price.", panel=COST)
 MAX_REQUESTS = Option(help="Stop after so many requests to endpoints.", panel=COST, at_least=0)
@@ -208,6 +216,7 @@ OUT = Option(
     typed=Path | None,
     dashed=True,
 )
+OWN_DATA = Option(name="i-own-this-data", help="A dataset of your own tools may leave your hands.")
 PORT = Option(help="On 127.0.0.1; 0: a free one.", at_least=0)
 PRICE = Option(help="IN,OUT: price per million prompt and completion tokens.", panel=COST, read=_price)
 PROFILE = Option(
@@ -218,7 +227,11 @@ REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
 RESULTS = Option(name="results", help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
-RLLA = Option(help="Folder of ToolRL's rlla files (default: the one among the sources).", typed=Path | None)
+RLLA = Option(
+    help="Data in ToolRL's words: its own files, or training data (for `eval` also on the Hub).",
+    panel=MODEL_PANEL,
+    typed=Path | None,
+)
 RUN = Option(help="A run folder.", typed=Path)
 SAMPLES = Option(
     help="At most so many samples, each with all its rows, drawn by source.", panel=ROWS, at_least=1
@@ -251,11 +264,12 @@ TIMEOUT = Option(
 TOP_K = Option(help="1 or more; 0 or -1: all.", panel=SAMPLING)
 TOP_P = Option(help="Above 0, at most 1.", panel=SAMPLING)
 TYPE = Option(name="type", help="Only this type (code, the paper's name, or label), or clean.", panel=ROWS)
+TRAINING = Option(help="A training build that must not ask what this benchmark asks.", typed=Path | None)
 TYPES = Option(
     help="Types (code, name or label), components, packs, levels or kinds of faults, or clean; "
     "comma-separated, repeatable.",
     panel=ROWS,
-    read=listed,
+    read=taxonomy.split,
 )
 UPSTREAM = Option(help="Base URL of the model's server, up to /v1.", dashed=True)
 WORLDS = Option(

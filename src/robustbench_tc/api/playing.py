@@ -1,25 +1,24 @@
 """Live runs: `rbtc live run`, `score`, `summary` and `report`."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..option import Option
+from ..option import check_numbers, struct_of
 from . import options
 from .progress import Progress
 
 if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
-    from ..eval.live.summary import LiveScores
     from ..eval.run import Progress as State
+    from ..eval.stats.live_summary import LiveScores
     from ..schema import Json
 
 
 def run_live(
-    dataset: Annotated[
-        "str | Path", Option(help="A live dataset: a folder, or a Hub id.", typed=str)
-    ] = "robustbench-tc-live",
+    dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc-live",
     *,
     model: Annotated[str | None, options.MODEL] = None,
     base_url: Annotated["str | Sequence[str]", options.BASE_URL] = (),
@@ -72,43 +71,27 @@ def run_live(
 
     >>> run_live("robustbench-tc-live", agent="oracle", out="runs/live/oracle")  # doctest: +SKIP
     """
+    given = locals()
     from .. import taxonomy
-    from ..eval import evaluate, models, request_settings
+    from ..eval import models, request_settings
     from ..eval.defend import names as defence_names
-    from ..eval.inputs import Selection
+    from ..eval.inputs import Selection, names_of
     from ..eval.live import after, defended, inputs, prompts, record, run
     from ..eval.live.evaluate import Played, actor
     from ..eval.live.speakers import ScriptedSpeaker
     from ..eval.record import Settings, default_place, mode_of
     from ..eval.run import Progress as State
+    from ..eval.stats.live_summary import LiveScores
+    from ..eval.who import Effort, at_addresses
 
-    evaluate.check_thread()
-    evaluate.check_bounds(
-        limit=limit, repeat=repeat, concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries
-    )
+    check_numbers(run_live, given)
     if out is not None:
         record.check_place(Path(out))
-    of_requests = request_settings.RequestOptions(
-        seed=seed,
-        temperature=temperature,
-        max_tokens=max_tokens,
-        logprobs=logprobs,
-        top_p=top_p,
-        top_k=top_k,
-        stop=stop,
-        reasoning_effort=reasoning_effort,
-        system=system,
-        system_as_user=system_as_user,
-        extra_body=extra_body,
-        headers=headers,
-        chat_template_args=chat_template_args,
-        max_cost=max_cost,
-        price=price,
-    )
+    of_requests = struct_of(request_settings.RequestOptions, given)
     name, spoken_to, addresses = actor(agent, model, base_url, backend, of_requests)
     asked = request_settings.settle(models.find(name), of_requests, agent)
     spoken = mode_of(mode or models.mode_of(name))
-    chain = defended.parse(evaluate.words(defend), spoken)
+    chain = defended.parse(names_of(defend), spoken)
     data = inputs.load(str(dataset), revision=revision)
     only = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
     selection = Selection(types=inputs.codes(taxonomy.split(types)), ids=only, limit=limit)
@@ -127,19 +110,21 @@ def run_live(
     kinds = inputs.world_types(rows, worlds, world_python)
     usual = default_place(name, spoken)
     path = usual.parent / "live" / usual.name if out is None else Path(out)
-    if fresh and path.exists(follow_symlinks=False):
+    if fresh and os.path.lexists(path):
         record.discard(path, discard_changes=discard_changes)
     expected = len(rows) * repeat
     played = Played(record.start(path, data, settings, expected), data, State(expected))
     started(played)
     if agent is None:
-        ask, at_once = evaluate.at_addresses(addresses, asked, concurrency, timeout_s, max_retries)
+        ask, at_once = at_addresses(
+            addresses, asked, Effort(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
+        )
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
     played.asked = run.run(played.folder, rows, cast, kinds, concurrency=at_once, progress=progress)
     if score:
-        played.scores = after.score(played.folder, data, kinds)
+        played.scores = LiveScores(after.score(played.folder, data, kinds))
     return played
 
 
@@ -157,9 +142,10 @@ def score_live(
     Raises UserError.
     """
     from ..eval.live import after, inputs
+    from ..eval.stats.live_summary import LiveScores
 
     folder, data = after.opened(run, dataset)
-    return after.score(folder, data, inputs.world_types(data.rows, worlds, world_python))
+    return LiveScores(after.score(folder, data, inputs.world_types(data.rows, worlds, world_python)))
 
 
 def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
@@ -170,9 +156,10 @@ def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
     Raises UserError for a run that is not scored.
     """
     from ..eval.live import record
-    from ..eval.live.summary import read_scores
+    from ..eval.live.score import read_scores
+    from ..eval.stats.live_summary import LiveScores
 
-    return read_scores(record.open_run(Path(run)).path)
+    return LiveScores(read_scores(record.open_run(Path(run)).path))
 
 
 def report_live(
@@ -194,10 +181,11 @@ def report_live(
     Raises UserError for a run that is not scored, a dataset or a world that is not at hand, and a folder that
     holds anything else.
     """
-    from ..eval.live import after, report
+    from ..eval.live import after
+    from ..eval.report import live
 
     folder, data = after.opened(run, dataset)
-    return report.report(
+    return live.report(
         folder,
         data,
         Path(out),

@@ -1,112 +1,207 @@
-"""`release`: audits a copy of the build and freezes it."""
+"""From a build to a version on the Hub, and what becomes of a wrong one: `release`, `publish`, `amend`."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..errors import UserError
-from .at_hand import dataset_folder
-from .auditing import audit
-from .judges import replayed_judge
-from .progress import Progress
-from .rendering import render
+from ..option import Option, Tell, silent
+from . import options
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from ..io.errata import Answers
+    from ..release.amend import Amended
+    from ..release.freeze import Released
+    from ..release.publish import Published
+    from ..release.yank import Yanked
 
-    from ..io.manifest import Kind, Manifest, Previous
+_WITHDRAW = "Withdrawing"
 
 
 def release(
-    build_folder: Path,
-    out: Path,
+    build: Annotated[str | Path, Option(help="What `rbtc build` wrote.", typed=Path)],
+    out: Annotated[
+        str | Path, Option(help="The release folder; it must not exist.", typed=Path, dashed=True)
+    ],
     *,
-    version: str,
-    created_at: str,
-    kind: "Kind | None" = None,
-    previous: str | None = None,
-    repo: str | None = None,
-    doi: str | None = None,
-    trial: bool = False,
-    own_data: bool = False,
-    key: "Ed25519PrivateKey | None" = None,
-    sources: Path | None = None,
-    benchmark: Path | None = None,
-    training: Path | None = None,
-    worlds: Sequence[str] = (),
-    world_python: str | None = None,
-    progress: Progress = lambda line: None,
-) -> "Manifest":
-    """`rbtc release`: audits the build, replaying its stored judgments, and freezes what passed.
+    version: Annotated[str, Option(help="Semantic, such as 1.0.0.")],
+    created_at: str | None = None,
+    previous: Annotated[
+        str | None,
+        Option(help="The version before, a folder or org/name@v1.0.0: --version must be high enough."),
+    ] = None,
+    sign: Annotated[
+        Path | None, Option(help="An ed25519 private key, OpenSSH or PEM, that signs the manifest.")
+    ] = None,
+    repo: Annotated[
+        str | None, Option(help="Where it will be published, org/name: the address in its citation.")
+    ] = None,
+    doi: Annotated[str | None, Option(help="The DOI that was reserved for this version.")] = None,
+    sources: Annotated[Path | None, options.SOURCES] = None,
+    benchmark: Annotated[Path | None, options.BENCHMARK] = None,
+    training: Annotated[Path | None, options.TRAINING] = None,
+    worlds: Annotated[Sequence[str], options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
+    trial: Annotated[bool, Option(help="Let the starter samples through, to try the commands.")] = False,
+    own_data: Annotated[bool, options.OWN_DATA] = False,
+    say: Tell = silent,
+    progress: Tell = silent,
+) -> "Released":
+    """Audit a build and freeze it: cards with its own numbers, croissant.json, a manifest of every file.
 
-    `previous`: a folder or `org/name@v1.0.0` that this version follows; a version that says less than the
-    data have changed is refused. `key` signs the manifest. `sources`, `benchmark`, `training`, `worlds` and
-    `world_python`: as for `audit`. `own_data`: a dataset of own tools may leave your hands. Raises UserError.
+    The audit is run here, on the files that are released; a report in the build is not read. Texts that a
+    judge has not scored refuse the release.
+
+    Example: rbtc release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc
+    Example: rbtc release robustbench-tc --version 1.1.0 --out releases/1.1.0/robustbench-tc \\
+    --previous acme/robustbench-tc@v1.0.0 --sign ~/.ssh/releases --repo acme/robustbench-tc
+
+    Raises UserError where the gate is red, or the version says less than the data have changed.
+
+    >>> release("robustbench-tc", "releases/1.0.0/robustbench-tc", version="1.0.0").version  # doctest: +SKIP
     """
-    from ..io import manifest
     from ..release import freeze
+    from ..release.sign import ask_passphrase, private_key
 
-    version = manifest.check_version(version)
-    followed = None if previous is None else _follows(build_folder, version, previous)
-
-    def gate(folder: Path) -> None:
-        given = {"sources": sources, "benchmark": benchmark, "training": training}
-        _audit_copy(build_folder, folder, progress, **given, worlds=worlds, world_python=world_python)
-
-    return freeze.release(
-        build_folder,
+    out = Path(out)
+    moment = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    frozen = freeze.release(
+        Path(build),
         out,
         version=version,
-        created_at=created_at,
-        render=render,
-        audit=gate,
-        kind=kind,
-        previous=followed,
+        created_at=created_at or moment,
+        previous=previous,
         repo=repo,
         doi=doi,
         trial=trial,
         own_data=own_data,
-        key=key,
-    )
-
-
-def _follows(build_folder: Path, version: str, previous: str) -> "Previous":
-    """What the manifest says of the version before. UserError where the new number is too low."""
-    from ..io import manifest
-    from ..release.diff import diff
-    from ..release.versions import check_step
-
-    folder = dataset_folder(previous)
-    before = manifest.read(folder)
-    step = diff(folder, build_folder).step
-    check_step(version, before, step)
-    return manifest.Previous(before.version, before.data_sha256, step)
-
-
-def _audit_copy(build_folder: Path, folder: Path, progress: Progress, **given: Any) -> None:
-    """Audits the copy of a build in `folder`, with what else `audit` is `given`; the reports go there.
-
-    UserError for a missing judgment.
-    """
-    import msgspec
-
-    from ..audits import gate
-    from ..io.audit_files import JUDGMENTS
-
-    stored = folder / JUDGMENTS
-    files: dict[str, bytes] = {}
-    report = audit(
-        folder,
-        judge=replayed_judge(folder),
-        **given,
+        key=None if sign is None else private_key(sign, warn=say, passphrase=ask_passphrase()),
+        sources=sources,
+        benchmark=benchmark,
+        training=training,
+        worlds=worlds,
+        world_python=world_python,
         progress=progress,
-        files=files,
-        green_only=True,  # a red one is not released: nobody would see them
     )
-    if missing := report.unjudged():
-        raise UserError(
-            f"{build_folder}: nobody judged {', '.join(f'{code} ({n:,})' for code, n in missing.items())}: "
-            f"run `rbtc audit {build_folder} --judge MODEL@URL`, which keeps its judgments in the build"
+    return freeze.Released(frozen, out)
+
+
+def publish(
+    folder: Annotated[str | Path, Option(help="A release folder.", typed=Path)],
+    repo: Annotated[str, Option(help="The repository on the Hub, ORG/NAME.")],
+    *,
+    token: str | None = None,
+    dry_run: Annotated[bool, options.DRY_RUN] = False,
+    private: Annotated[bool, Option(help="If the repository has to be created.")] = False,
+    own_data: Annotated[bool, options.OWN_DATA] = False,
+    timeout_s: Annotated[float, options.TIMEOUT] = 300.0,
+    progress: Tell = silent,
+) -> "Published":
+    """Put a release on the Hub: one commit, read back and compared, then tagged with its version.
+
+    The token is HF_TOKEN's or that of `hf auth login`. Whatever breaks leaves no tag; the same command run
+    again completes the upload.
+
+    Example: rbtc publish releases/1.0.0/robustbench-tc acme/robustbench-tc --dry-run
+
+    Raises UserError for a folder that is not a gated release, for a token without write rights, for a tag
+    that exists, and for whatever breaks on the way.
+
+    >>> publish("releases/1.0.0/robustbench-tc", "acme/robustbench-tc").tag  # doctest: +SKIP
+    """
+    from ..release.publish import publish as send
+
+    return send(
+        Path(folder),
+        repo,
+        token=token,
+        dry_run=dry_run,
+        private=private,
+        own_data=own_data,
+        timeout_s=timeout_s,
+        progress=progress,
+    )
+
+
+def amend(
+    release: Annotated[
+        str | Path, Option(help="A release folder; with --withdraw also org/name@VERSION.", typed=str)
+    ],
+    out: Annotated[
+        str | Path | None, Option(help="The new build; it must not exist.", typed=Path | None, dashed=True)
+    ] = None,
+    *,
+    clean_id: Annotated[str | None, Option(help="The sample whose golden answers are wrong.")] = None,
+    answers: Annotated[
+        "Path | Answers | None",
+        Option(
+            help="JSON file: the right golden answers, as the column golden_answers has them.",
+            typed=Path | None,
+        ),
+    ] = None,
+    reason: Annotated[
+        str, Option(help="What was wrong, in one sentence; the card shows it, and everybody who loads it.")
+    ] = "",
+    date: str | None = None,
+    sources: Annotated[Path | None, options.SOURCES] = None,
+    withdraw: Annotated[
+        bool, Option(help="Withdraw the version instead: it stays where it is.", panel=_WITHDRAW)
+    ] = False,
+    use: Annotated[str | None, Option(help="The version to take instead.", panel=_WITHDRAW)] = None,
+    undo: Annotated[bool, Option(help="Take the withdrawal back.", panel=_WITHDRAW)] = False,
+    kind: Annotated[
+        Literal["robustbench-tc", "toolrl-dr", "robustbench-tc-live", "checkpoint"], options.KIND
+    ] = "robustbench-tc",
+    timeout_s: Annotated[float, options.TIMEOUT] = 300.0,
+    progress: Tell = silent,
+) -> "Amended | Yanked":
+    """Correct a golden answer: build the release again with an erratum, and show what that changes.
+
+    The new build passes the gate like any other before it becomes a version. Every row of the sample follows
+    the new answers: a list of answers, each a list of calls with a name and, per parameter, the list of its
+    accepted values.
+
+    With --withdraw nothing is built: everybody who loads the version is warned. On the Hub, `yanked.json` and
+    the top of the card on main say so; no tag moves. In a folder, `yanked.json` does, and `rbtc publish`
+    refuses it.
+
+    Example: rbtc data amend releases/1.0.0/robustbench-tc --clean-id bfcl_v3__simple_7 \\
+    --answers right.json --reason "The unit is kilometres." --out robustbench-tc
+    Example: rbtc data amend acme/robustbench-tc@v1.0.0 --withdraw --reason "12 golds are wrong." --use 1.1.0
+
+    Raises UserError for what is no release, and for what cannot be corrected.
+
+    >>> amend("releases/1.0.0/robustbench-tc", withdraw=True, reason="Wrong unit.").version  # doctest: +SKIP
+    """
+    from ..release.amend import amend as correct
+    from ..release.yank import withdrawn
+
+    date = date or datetime.now(UTC).date().isoformat()
+    reason = " ".join(reason.split())
+    if undo and reason:
+        raise UserError("--undo takes no --reason")
+    if not undo and not reason:
+        raise UserError("--reason is missing: say in one sentence what was wrong")
+    if withdraw or undo:
+        return withdrawn(
+            str(release),
+            reason or None,
+            date=date,
+            use=use,
+            kind=kind,
+            timeout_s=timeout_s,
+            progress=progress,
         )
-    stored.unlink(missing_ok=True)  # the copy's: the audit writes them again
-    gate.write(msgspec.structs.replace(report, name=build_folder.resolve().name), folder, files)
+    if out is None or clean_id is None or answers is None:
+        raise UserError("name the sample with --clean-id, its right --answers, and the new build with --out")
+    return correct(
+        Path(release),
+        Path(out),
+        clean_id=clean_id,
+        answers=answers,
+        reason=reason,
+        date=date,
+        sources=sources,
+        progress=progress,
+    )

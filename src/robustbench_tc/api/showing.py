@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def show(
     place: Annotated[
-        "str | Path", Option(help="A release, a run, a live run, or with --play a live dataset.", typed=str)
+        "str | Path",
+        Option(name="where", help="A release, a run, a live run, or with --play a live dataset.", typed=str),
     ],
     row: Annotated[str, Option(name="id", help="An id, a clean_id, a task, or a unique beginning of one.")],
     *,

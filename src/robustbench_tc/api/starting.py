@@ -1,13 +1,16 @@
 """`quickstart`: the whole pipeline once, on what ships with the package."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from .progress import Progress
+from ..option import Tell, silent
+from . import options
 
 if TYPE_CHECKING:
-    from ..eval.evaluate import Evaluated
     from ..eval.live.show import Shown
+    from ..shown import Part
+    from .evaluated import Evaluated
 
 EPISODE = "orders_6::live_timeout_after_effect"
 """A refund times out after it was paid."""
@@ -21,21 +24,53 @@ class Quickstart(NamedTuple):
     episode: "Shown"
     """Of the scripted agent `blind-retrier`."""
 
+    @property
+    def exit_code(self) -> int:
+        """1 where a verdict on the reference agent is not the known one."""
+        return int(bool(self.run.unexpected))
 
-def quickstart(out: str | Path, *, progress: Progress = lambda line: None) -> Quickstart:
-    """`rbtc quickstart`: builds, runs and plays, without a model, a key or a network.
+    def shown(self) -> "Iterator[Part]":
+        """The episode, a line for everything that was said, and the first screen of the run."""
+        from ..eval.stats.failures import beginning
+        from ..eval.stats.screen import WIDTH, screen
+        from ..schema import dumps
 
-    The folder `out` then holds `robustbench-tc` (the starter samples with 22 perturbation types), `run`,
+        lines = [f"{self.episode.model} · a live episode: {self.episode.id}"]
+        for turn in self.episode.turns:
+            lines += [f"user: {said}" for said in turn.says]
+            for reply in turn.replies:
+                for call in reply.calls:
+                    got = "carried out, but shown" if call.met else "shown"
+                    lines.append(f"calls {call.name} {dumps(call.arguments)}, {got}: {call.result}")
+                lines += [f"agent: {reply.text}"] if reply.text else []
+        yield from (beginning(line, WIDTH) for line in lines)
+        yield from self.episode.verdict()
+        total, wrong = self.run.folder.record.expected, self.run.unexpected
+        known = f"{total - len(wrong)} of {total}" if wrong else f"all {total}"
+        yield ""
+        yield f"{known} verdicts on the agent name-biased are the known ones"
+        yield from screen(self.run.folder).shown()
+
+
+def quickstart(
+    out: Annotated[Path | str, options.OUT] = Path("rbtc-quickstart"), *, progress: Tell = silent
+) -> Quickstart:
+    """Build the starter samples, run a reference agent over them, play a live episode: no model, no key.
+
+    The folder then holds `robustbench-tc` (the starter samples with 22 perturbation types), `run`,
     `robustbench-tc-live` (a small live dataset) and `live-run`; what an earlier quickstart left there is
-    replaced. Raises UserError where one of these holds anything else.
+    replaced.
+
+    Example: rbtc quickstart
+
+    Raises UserError where one of these folders holds anything else.
 
     >>> quickstart("rbtc-quickstart").run.unexpected  # doctest: +SKIP
     []
     """
-    from ..eval.evaluate import evaluate
     from ..eval.live.after import show_episode
-    from .building import build
-    from .live import build_live
+    from .building import build, build_live
+    from .evaluating import evaluate
     from .playing import run_live
 
     out = Path(out)
@@ -45,5 +80,5 @@ def quickstart(out: str | Path, *, progress: Progress = lambda line: None) -> Qu
     live, played = out / "robustbench-tc-live", out / "live-run"
     build_live(live, worlds=("orders",), kinds=("timeout_after_effect",), force=True, progress=progress)
     progress("playing an episode")
-    run_live(live, agent="blind-retrier", ids="orders_6", out=played, fresh=True)
+    run_live(live, agent="blind-retrier", ids=("orders_6",), out=played, fresh=True)
     return Quickstart(run, show_episode(played, EPISODE))

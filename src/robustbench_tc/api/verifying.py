@@ -67,9 +67,9 @@ def diff(
     >>> diff("releases/1.0.0/robustbench-tc", "robustbench-tc").diff.step  # doctest: +SKIP
     """
     from ..io import manifest
+    from ..io.resolve import dataset_folder
     from ..release.diff import Differing, diff as compare
     from ..release.versions import next_version
-    from .at_hand import dataset_folder
 
     folder = dataset_folder(str(a))
     found = compare(folder, dataset_folder(str(b)))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -21,12 +21,7 @@ from rich.text import Text
 
 from ..safe_text import safe, safe_json
 from ..shown import Line, Result
-from ..sources import in_tables
 from ._tables import UNBOUNDED, fitted
-
-if TYPE_CHECKING:
-    from ..builders.report import BuildReport
-
 
 PIPE_WIDTH = 126
 """Characters at which prose is wrapped in a pipe."""
@@ -37,7 +32,9 @@ class SafeConsole(Console):
 
     def __init__(self, *, stderr: bool = False, width: int | None = None, pipe: bool = False) -> None:
         """`pipe`: what is shown goes to a file or a program, which has no width of its own."""
-        super().__init__(stderr=stderr, width=PIPE_WIDTH if pipe else width, markup=False, emoji=False)
+        super().__init__(
+            stderr=stderr, width=PIPE_WIDTH if pipe else width, markup=False, emoji=False, highlight=False
+        )
         self._pipe = pipe
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
@@ -242,14 +239,3 @@ def show(result: object) -> None:
             (err if part.aside else out).print(styled(part.text, part.style))
         else:
             out.print(table(part.columns, part.rows, part.title, part.folded))
-
-
-def build_table(report: "BuildReport") -> Table:
-    """Rows per type and source of a build."""
-    sources = [s for s in in_tables() if any(s in by_source for by_source in report.rows.values())]
-    counts = {code: [found.get(one, 0) for one in sources] for code, found in report.rows.items()}
-    return table(
-        ("type", *sources, "rows"),
-        ((code, *map(str, found), str(sum(found))) for code, found in counts.items()),
-        f"profile {report.profile}, seed {report.seed}",
-    )

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import msgspec
 from cyclopts import Group, Parameter, validators
 
 from ..errors import UserError, unknown
-from ..option import Option, Verb
+from ..option import Option, Verb, options
 
 _OUTPUT = Group("Output", sort_key=99)
 _CONFIG = Parameter(
@@ -62,19 +62,21 @@ class Declared:
     def parameter(self, panels: list[str]) -> inspect.Parameter:
         """The command's parameter."""
         option = self.option
-        panel = option.panel or "Options"
         facts = Parameter(
             name=self.shown,
             help=option.help,
             validator=() if option.at_least is None else (validators.Number(gte=option.at_least),),
             negative=None if self.default is True else (),
-            group=None if self.is_argument else group(panel, panels.index(option.panel)),
         )
         hint, default = self.hint, self.default
         if option.read is not None:  # pydantic, where it is imported, holds the default against the hint
             hint, default = tuple[str, ...], default if default is inspect.Parameter.empty else ()
-        kind = inspect.Parameter.POSITIONAL_ONLY if self.is_argument else inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, facts])
+        kind: Any = inspect.Parameter.KEYWORD_ONLY
+        if self.is_argument:
+            kind, heading = inspect.Parameter.POSITIONAL_ONLY, Parameter()
+        else:
+            heading = Parameter(group=group(option.panel or "Options", panels.index(option.panel)))
+        return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, facts, heading])
 
     def read(self, words: Any, where: str = "") -> Any:
         """The value for the words. Raises WrongWords, which names the option."""
@@ -106,21 +108,16 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def declared(function: Callable[..., Any]) -> Iterator[Declared]:
+def declared(verb: Callable[..., Any]) -> Iterator[Declared]:
     """The parameters of a verb but for those that a program alone gives."""
-    for one in inspect.signature(function).parameters.values():
-        if get_origin(one.annotation) is not Annotated:
-            continue
-        hint, *notes = get_args(one.annotation)
-        for option in notes:
-            if isinstance(option, Option):
-                yield Declared(
-                    name=one.name,
-                    hint=hint if option.typed is None else option.typed,
-                    default=one.default,
-                    is_argument=not (one.kind is one.KEYWORD_ONLY or option.dashed),
-                    option=option,
-                )
+    for one, option in options(verb):
+        yield Declared(
+            name=one.name,
+            hint=get_args(one.annotation)[0] if option.typed is None else option.typed,
+            default=one.default,
+            is_argument=not (one.kind is one.KEYWORD_ONLY or option.dashed),
+            option=option,
+        )
 
 
 def help_of(function: Callable[..., Any]) -> str:
@@ -131,22 +128,22 @@ def help_of(function: Callable[..., Any]) -> str:
 
 def command(verb: Verb) -> Callable[..., Given]:
     """The function that cyclopts is given for a verb: options in, the verb with its values out."""
-    options = {one.name: one for one in declared(verb.function)}
-    arguments = [one for one in options.values() if one.is_argument]
-    panels = list(dict.fromkeys(one.option.panel for one in options.values()))
+    known = {one.name: one for one in declared(verb.function)}
+    arguments = [one for one in known.values() if one.is_argument]
+    panels = list(dict.fromkeys(one.option.panel for one in known.values() if not one.is_argument))
 
     def given(*typed: Any, config: Path | None = None, as_json: bool = False, **named: Any) -> Given:
         named |= {one.name: word for one, word in zip(arguments, typed, strict=False)}
         made = Given(verb=verb, values={}, as_json=as_json)
         if config is not None:
-            made.values.update(_of_file(config, options, made))
+            made.values.update(_of_file(config, known, made))
         rest = made.values.get(verb.rest or "")
-        made.values.update({name: options[name].read(word) for name, word in named.items()})
+        made.values.update({name: known[name].read(word) for name, word in named.items()})
         if rest and verb.rest in named:
             made.values[verb.rest] = {**rest, **made.values[verb.rest]}
         return made
 
-    parameters = [one.parameter(panels) for one in options.values()]
+    parameters = [one.parameter(panels) for one in known.values()]
     keyword = inspect.Parameter.KEYWORD_ONLY
     if verb.rest is not None:
         kind = Annotated[Path | None, _CONFIG]
@@ -162,7 +159,7 @@ def command(verb: Verb) -> Callable[..., Given]:
     return given
 
 
-def _of_file(file: Path, options: Mapping[str, Declared], made: Given) -> dict[str, Any]:
+def _of_file(file: Path, known: Mapping[str, Declared], made: Given) -> dict[str, Any]:
     """The values of a settings file. Names that are no option go into the parameter `verb.rest`, with a note.
 
     Raises WrongWords, which shows no value.
@@ -172,14 +169,19 @@ def _of_file(file: Path, options: Mapping[str, Declared], made: Given) -> dict[s
         said = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise WrongWords(f"{where}{error}") from None
-    known = {one.name: one for one in options.values()}
-    known |= {one.option.name.replace("-", "_"): one for one in options.values() if one.option.name}
+    spelled = {one.option.name.replace("-", "_"): one for one in known.values() if one.option.name}
+    known = {**known, **spelled}
     values: dict[str, Any] = {}
     rest: dict[str, Any] = {}
+    inside: dict[str, Any] = {}
     for word, value in said.items():
         option = known.get(word.replace("-", "_"))
         if option is None:
             rest[word] = value
+        elif option.name == made.verb.rest:
+            if not isinstance(value, dict):
+                raise WrongWords(f"{where}{word}: expected a table of names with values")
+            inside = value
         elif option.name in values:
             raise WrongWords(f"{where}{word} stands there twice: give it once")
         elif option.option.typed_only:
@@ -192,5 +194,6 @@ def _of_file(file: Path, options: Mapping[str, Declared], made: Given) -> dict[s
         near = [(word, get_close_matches(word, known, n=1, cutoff=0.8)) for word in rest]
         shown = (f"{word} (did you mean {hint[0]}?)" if hint else word for word, hint in near)
         made.notes.append(f"{file}: goes into every request as it is: {', '.join(shown)}")
-        values[made.verb.rest] = {**rest, **values.get(made.verb.rest, {})}
+    if rest or inside:
+        values[str(made.verb.rest)] = rest | inside
     return values

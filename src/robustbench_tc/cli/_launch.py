@@ -1,7 +1,7 @@
 """From words to a verb that has run: cyclopts parses, the verb works under a spinner, its result is shown."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -35,7 +35,7 @@ def app() -> App:
         group_commands=_derive.group("Shell", len(panels)),
         default_parameter=Parameter(
             negative_iterable=(),
-            show_default=lambda value: value if value or type(value) in (int, float) else None,
+            show_default=lambda value: None if isinstance(value, bool) or value in (None, (), "") else value,
         ),
     )
     groups: dict[str, App] = {}
@@ -52,12 +52,6 @@ def app() -> App:
             groups[first].default(_derive.command(verb))
     whole.register_install_completion_command(help="Install completion for this shell.")
     return whole
-
-
-def knows(words: Sequence[str]) -> bool:
-    """Whether the words name a verb of the table."""
-    names = {verb.name for verb in VERBS}
-    return not words or " ".join(words[:2]) in names or words[0] in names
 
 
 def launch(words: list[str]) -> int:
@@ -87,8 +81,9 @@ def run(given: Given) -> int:
     """Calls the verb and shows its result; the exit code."""
     for note in given.notes:
         _console.note(note)
-    around = given.verb.around or _working
-    with around(given.verb, given.values) as further:
+    around, taken = given.verb.around or _working, inspect.signature(given.verb.function).parameters
+    with around(given.verb, given.values) as offered:
+        further = {name: one for name, one in offered.items() if name in taken}
         result = given.verb.function(**given.values, **further)
     if given.as_json:
         made = getattr(result, "json", None)
@@ -100,15 +95,13 @@ def run(given: Given) -> int:
 
 @contextmanager
 def _working(verb: Verb, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A spinner while the verb works; yields those of the console's functions that it takes."""
+    """A spinner while the verb works, if it tells of its progress; yields what the console offers a verb."""
     taken = inspect.signature(verb.function).parameters
-    defaults = {name: one.default for name, one in taken.items()}
-    kept = verb.kept.format_map(defaults | values)
+    kept = verb.kept.format_map({name: one.default for name, one in taken.items()} | values)
     offered = {"say": _console.note, "ask": _console.ask}
     if "progress" not in taken:
         with _console.keeping(kept):
-            yield {name: offered[name] for name in offered if name in taken}
+            yield offered
         return
     with _console.status(verb.doing or verb.name, kept) as tell:
-        offered["progress"] = tell
-        yield {name: offered[name] for name in offered if name in taken}
+        yield offered | {"progress": tell}

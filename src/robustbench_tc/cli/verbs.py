@@ -1,8 +1,11 @@
 """Every verb: the words behind `rbtc`, its function, and where `rbtc --help` lists it."""
 
 from ..api import leaderboard
+from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
-from ..api.comparing import gate
+from ..api.comparing import compare, gate
+from ..api.evaluating import evaluate, probe
+from ..api.exchanging import export, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -15,17 +18,28 @@ from ..api.listing import (
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
 from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.proxy import proxy, proxy_run, summarise_journal
-from ..api.reporting import failures, summary
+from ..api.releasing import amend, publish, release
+from ..api.reporting import failures, report, summary
 from ..api.scoring import score, sql
 from ..api.showing import show
+from ..api.starting import quickstart
 from ..api.training import train_check
 from ..api.verifying import diff, verify
 from ..option import Verb
-from ._playing import playing
+from ._asking import asking
 
 START = (
+    Verb(
+        name="quickstart",
+        function=quickstart,
+        panel="Start",
+        doing="building",
+        kept="what is in {out} is whole; run it again",
+        as_json=False,
+    ),
     Verb(name="init", function=init, panel="Start"),
     Verb(name="lint", function=lint, panel="Start", behind_dashes="mcp_command"),
+    Verb(name="probe", function=probe, panel="Start"),
 )
 """quickstart, init, lint, probe."""
 
@@ -67,10 +81,14 @@ BUILD = (
         kept="what was downloaded is kept, begun files too; the same command goes on",
     ),
     Verb(name="data diff", function=diff, panel="Build"),
+    Verb(name="data amend", function=amend, panel="Build", doing="amending"),
 )
 """build, build live, build toolrl-dr, cases …, list, data …."""
 
 EVALUATE = (
+    Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
+    Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
         name="score",
         function=score,
@@ -100,7 +118,7 @@ EVALUATE = (
         function=run_live,
         panel="Evaluate",
         rest="extra_body",
-        around=playing,
+        around=asking,
     ),
     Verb(
         name="live score",
@@ -121,15 +139,40 @@ EVALUATE = (
 """eval, score, import, export, proxy …, live …."""
 
 ANSWERS = (
+    Verb(name="summary", function=summary, panel="Answers"),
+    Verb(
+        name="report",
+        function=report,
+        panel="Answers",
+        doing="counting",
+        kept="the files in {out} are those of before; run the same command again",
+    ),
+    Verb(name="compare", function=compare, panel="Answers", doing="comparing"),
+    Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="gate", function=gate, panel="Answers"),
     Verb(name="sql", function=sql, panel="Answers"),
-    Verb(name="summary", function=summary, panel="Answers"),
-    Verb(name="failures", function=failures, panel="Answers"),
     Verb(name="show", function=show, panel="Answers", kept="stopped; nothing was kept"),
 )
 """summary, report, compare, failures, show, sql, gate."""
 
-RELEASE = (Verb(name="verify", function=verify, panel="Release", doing="verifying"),)
+RELEASE = (
+    Verb(
+        name="audit",
+        function=audit,
+        panel="Release",
+        doing="auditing",
+        kept="nothing was written to {folder}; answers of a live judge are kept in {store}; run it again",
+    ),
+    Verb(name="release", function=release, panel="Release", doing="releasing", kept=_NOTHING),
+    Verb(
+        name="publish",
+        function=publish,
+        panel="Release",
+        doing="publishing",
+        kept="the tag comes last, so no half version is there; the same command completes the upload",
+    ),
+    Verb(name="verify", function=verify, panel="Release", doing="verifying"),
+)
 """audit, release, publish, verify."""
 
 TRAIN = (Verb(name="train check", function=train_check, panel="Train", doing="checking"),)

@@ -58,6 +58,15 @@ def check_own(folder: Path) -> None:
         raise UserError(f"{folder} holds other files: name a new folder with --out")
 
 
+def check_place(audited: Path, out: Path | None) -> Path:
+    """The folder that an audit of the build writes to: `out`, checked, or the build itself."""
+    if out is None or (out.exists() and audited.exists() and out.samefile(audited)):
+        check(audited)
+        return audited
+    check_own(out)
+    return out
+
+
 def replace(folder: Path, report: bytes, page: bytes, written: Mapping[str, bytes]) -> tuple[Path, Path]:
     """Writes an audit's report, its page and the files that the report names, in place of an earlier one's.
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..errors import UserError
-from ..live import TASKS
+from ..schema import TASKS
 
 
 def refuse_run(path: Path) -> None:
@@ -11,7 +11,7 @@ def refuse_run(path: Path) -> None:
     for folder in (path, path.parent):
         if (folder / "live_run.json").is_file():
             raise UserError(
-                f"{folder} is a live run: use rbtc live summary, score, report or show "
+                f"{folder} is a live run: use rbtc live summary, score or report, or rbtc show "
                 "(or rbtc sql live_recovery --run)"
             )
 

@@ -102,6 +102,15 @@ def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterabl
     return Path(found)
 
 
+def dataset_folder(name: str) -> Path:
+    """A folder here, or the data of `org/name@revision` from the Hub. Raises UserError."""
+    folder = Path(name).expanduser()
+    if folder.exists():
+        return folder
+    repo, _, revision = name.partition("@")
+    return resolve_dataset(repo, revision or None, patterns=["*/*.parquet", "*.json", "*.jsonl"])
+
+
 def _yanked_of(repo: str) -> tuple[Yank, ...]:
     """The withdrawn versions of a dataset on the Hub; none where the Hub does not answer."""
     from huggingface_hub import hf_hub_download

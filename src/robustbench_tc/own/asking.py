@@ -40,8 +40,6 @@ class Reviewed(NamedTuple):
         """How many are decided."""
         left = self.counts
         yield f"{left['accepted']:,} accepted, {left['dropped']:,} dropped, {left['open']:,} to be reviewed"
-        if left["open"]:
-            yield "to go on: the same command in a terminal, or with --accept ID and --drop ID"
 
     def json(self) -> dict[str, Json]:
         """Every case, and how many are decided."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders.steps import steps
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool
-from robustbench_tc.steps import steps
 
 
 class Scene(NamedTuple):

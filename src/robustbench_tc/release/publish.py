@@ -5,21 +5,22 @@ command run again completes the upload: what the Hub has already is not sent twi
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from ..dataset_cards.released import read_audit
 from ..errors import UserError
 from ..io import manifest
 from ..io.hub import AGAIN, TIMEOUT_S, Hub
-from ..io.manifest import Kind, Manifest
+from ..io.manifest import Manifest
 from ..io.resolve import read_yanked
+from ..option import Tell, silent
+from ..shown import Part
 from .diff import configs_of
-from .freeze import read_report, unpublishable
-
-Progress = Callable[[str], None]
+from .freeze import unpublishable
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,31 +39,41 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     read_back: int
     """Files whose bytes were downloaded again and compared."""
 
+    def shown(self) -> Iterator[Part]:
+        """What lies there now, or would."""
+        size = sum(self.files.values())
+        what = f"{len(self.files)} files, {size:,} bytes, to the {self.repo_type} {self.repo}, tag {self.tag}"
+        yield from (f"no longer in this version: {manifest.printable(path)}" for path in self.removed)
+        if self.commit is None:
+            creates = "; the repository would be created" if self.creates_repo else ""
+            yield f"dry run, nothing was changed: {what}{creates}"
+            return
+        yield f"published {what}"
+        yield f"commit {self.commit}; {self.read_back} files read back and found equal"
+
 
 def publish(
-    folder: str | Path,
+    folder: Path,
     repo: str,
     *,
-    kind: Kind = "robustbench-tc",
     token: str | None = None,
     dry_run: bool = False,
     private: bool = False,
     own_data: bool = False,
     timeout_s: float = TIMEOUT_S,
-    progress: Progress = lambda line: None,
+    progress: Tell = silent,
 ) -> Published:
     """Uploads the release `folder` to `repo` and tags it with its version.
 
     `token` None: the one of HF_TOKEN or `hf auth login`. `dry_run` asks the Hub but changes nothing.
     `own_data`: OWN_DATA was said. Raises UserError, one line without the token in it, for a folder that is
-    not a gated release of this kind, a token without write rights, a tag that exists, and for whatever breaks
+    not a gated release, a token without write rights, a tag that exists, and for whatever breaks
     on the way.
     """
-    folder = Path(folder)
-    release = check_folder(folder, kind, own_data)
+    release = check_folder(folder, own_data)
     hub = Hub(
         repo,
-        "model" if kind == "checkpoint" else "dataset",
+        "model" if release.kind == "checkpoint" else "dataset",
         token=token,
         timeout_s=timeout_s,
         progress=progress,
@@ -109,12 +120,10 @@ def publish(
     return msgspec.structs.replace(done, commit=commit, read_back=len(local))
 
 
-def check_folder(folder: Path, kind: Kind, own_data: bool = False) -> Manifest:
+def check_folder(folder: Path, own_data: bool = False) -> Manifest:
     """The manifest of a folder that may be published. UserError if it is unreleased, ungated or changed."""
     release = manifest.read(folder)
-    if release.kind != kind:
-        raise UserError(f"{folder} is a release of {release.kind}: publish it with --kind {release.kind}")
-    if kind != "checkpoint" and (release.gate is None or not release.gate.passed):
+    if release.kind != "checkpoint" and (release.gate is None or not release.gate.passed):
         raise UserError(f"{folder} has no green gate: release its build again")
     if reason := unpublishable(release.kind, release.profile, own_data):
         raise UserError(f"{folder}: {reason}")
@@ -123,8 +132,12 @@ def check_folder(folder: Path, kind: Kind, own_data: bool = False) -> Manifest:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise UserError(f"{folder} is not as it was released: {found[0]}{more}; `rbtc verify` lists all")
     if release.gate is not None:
-        report = read_report(folder)
-        if report.red or report.build != release.data_sha256 or release.gate.report not in release.files:
+        report = read_audit(folder)
+        if (
+            not report.is_green
+            or report.build != release.data_sha256
+            or release.gate.report not in release.files
+        ):
             raise UserError(f"{folder}: its audit report is not green for its data: release its build again")
     for yank in read_yanked(folder / manifest.YANKED):
         if yank.version == release.version:
@@ -162,6 +175,7 @@ def _same_rows(hub: Hub, config: str, paths: list[Path], commit: str, cache: Pat
     from ..io import parquet
 
     datasets.disable_progress_bars()
+    datasets.utils.logging.set_verbosity_error()
     found = datasets.load_dataset(
         hub.repo,
         config,

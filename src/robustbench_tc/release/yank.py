@@ -1,4 +1,4 @@
-"""`rbtc yank`: a version that turned out wrong stays where it is, and everybody who loads it is warned.
+"""`rbtc data amend --withdraw`: a wrong version stays where it is, and everybody who loads it is warned.
 
 What rests on a version has to be looked up later, so nothing is deleted and no tag moves. `yanked.json` lists
 the withdrawn versions: in a release folder that one, on the Hub's main all of the repository. There the card
@@ -6,6 +6,7 @@ says it too, in a block of its own at the top.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,11 @@ from ..errors import UserError
 from ..io import manifest, templates
 from ..io.files import atomic_file
 from ..io.hub import Hub
-from ..io.manifest import printable
+from ..io.manifest import Kind, printable
 from ..io.resolve import Yank, read_yanked, yanked_json
+from ..option import Tell
+from ..shown import Part
+from .verify import parse_name
 
 _BEGIN, _END = "<!-- yanked versions -->", "<!-- end of yanked versions -->"
 _BLOCK = re.compile(rf"\n*{re.escape(_BEGIN)}.*?{re.escape(_END)}\n*", re.DOTALL)
@@ -34,6 +38,33 @@ class Yanked(msgspec.Struct, frozen=True, kw_only=True):
     """All withdrawn versions now, the newest last."""
     commit: str | None = None
     """The Hub's."""
+    where: str
+    """What says so: a file, or a repository on the Hub."""
+
+    def shown(self) -> Iterator[Part]:
+        """The withdrawal, or that it was taken back."""
+        here = [one.line for one in self.yanked if one.version == self.version]
+        said = here[0] if here else f"version {self.version} is no longer withdrawn"
+        yield f"{said} ({self.where}{f', commit {self.commit}' if self.commit else ''})"
+
+
+def withdrawn(
+    name: str,
+    reason: str | None,
+    *,
+    date: str,
+    use: str | None,
+    kind: Kind,
+    timeout_s: float,
+    progress: Tell,
+) -> Yanked:
+    """`yank` of the release folder `name`, or `yank_on_hub` of `org/name@version`."""
+    folder = Path(name).expanduser()
+    if folder.exists():
+        return yank(folder, reason, date=date, use=use)
+    repo, revision = parse_name(name)
+    hub = Hub(repo, "model" if kind == "checkpoint" else "dataset", timeout_s=timeout_s, progress=progress)
+    return yank_on_hub(hub, revision, reason, date=date, use=use)
 
 
 def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
@@ -46,7 +77,7 @@ def yank(folder: Path, reason: str | None, *, date: str, use: str | None = None)
             beside.write_bytes(yanked_json(found))
     else:
         path.unlink(missing_ok=True)
-    return Yanked(version=release.version, yanked=found)
+    return Yanked(version=release.version, yanked=found, where=str(path))
 
 
 def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: str | None = None) -> Yanked:
@@ -77,7 +108,7 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
     hub.progress("committing")
     fix = "nothing was changed; run the same command again"
     commit = hub.commit(files, what, head=head, removed=removed, fix=fix)
-    return Yanked(version=version, yanked=found, commit=commit)
+    return Yanked(version=version, yanked=found, commit=commit, where=hub.repo)
 
 
 def with_warning(card: str, yanked: tuple[Yank, ...]) -> str:
@@ -108,7 +139,7 @@ def _changed(
     if use is not None and manifest.check_version(use) == version:
         raise UserError(f"--use {use}: this is the version that is yanked")
     if here:
-        raise UserError(f"{here[0].line}: it is yanked already; `rbtc yank --undo` takes that back")
+        raise UserError(f"{here[0].line}: it is yanked already; `rbtc data amend --undo` takes that back")
     instead = None if use is None else manifest.check_version(use)
     return (*known, Yank(version, printable(reason, LENGTH), date, instead))
 

@@ -1,7 +1,7 @@
 """A world with a fault in front of it: what an agent calls, and what is answered instead.
 
     world = FaultedWorld(handle, row.tools, row.fault)
-    step = await world.call("add_coins", {"amount": 2})     # a live.Step: executed, met, text, true_text
+    step = await world.call("add_coins", {"amount": 2})     # a schema.Step: executed, met, text, true_text
 
 A kind that is about an effect (an error after it, a write that does nothing, an old state shown, a write
 done twice) is met by a call that has one: a call that fails leaves the fault for the next. Everything else
@@ -13,10 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from .. import live, taxonomy
+from .. import schema, taxonomy
 from ..errors import UserError
-from ..live import Fault, LiveTool, Step
-from ..schema import Json
+from ..schema import Fault, Json, LiveTool, Step
 from .fit import error, failed, fits, wrong_type
 from .handle import Answered, Handle
 
@@ -104,7 +103,7 @@ class FaultedWorld:
             return await self._old_or_true(self._before, tool, arguments)
         if fault is None or self._before is not None or not self._stands_before(fault, tool):
             return await self._carried_out(tool, arguments)
-        if fault.kind in live.CORE_TEXTS:
+        if fault.kind in schema.CORE_TEXTS:
             return _Made(_core_text(fault.kind), 0, met=True)
         return await _ANSWERS[fault.kind](self, fault, tool, arguments)
 
@@ -140,7 +139,7 @@ class FaultedWorld:
 
     async def _lost(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         made, changed = await self._with_effect(tool, arguments)
-        return made.instead(_core_text(live.AFTER_EFFECT[fault.kind])) if changed else made
+        return made.instead(_core_text(schema.AFTER_EFFECT[fault.kind])) if changed else made
 
     async def _no_op(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         tried = await self.handle.copy()
@@ -250,7 +249,7 @@ class _Made(NamedTuple):
 _Answer = Callable[[FaultedWorld, Fault, LiveTool, Mapping[str, Json]], Awaitable[_Made]]
 
 _ANSWERS: dict[str, _Answer] = {
-    **dict.fromkeys(live.AFTER_EFFECT, FaultedWorld._lost),
+    **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._lost),
     "silent_no_op": FaultedWorld._no_op,
     "stale_read": FaultedWorld._begin_stale,
     "fabricated_leaf": FaultedWorld._fabricated,

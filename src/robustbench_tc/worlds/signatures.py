@@ -1,7 +1,7 @@
 """What a tool's signature says: the JSON Schema that an agent is shown, and whether arguments fit it.
 
 Types that a parameter can have: str, int, float, bool, dict, list, list[...] of these, Literal[...], any of
-them `| None` with None as the default, and Annotated[type, "description"]. The standard library only.
+them `| None` with None as the default, and Annotated[type, "description"].
 """
 
 import functools
@@ -12,6 +12,8 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
 
 Json = Any
 Method = Callable[..., Any]
@@ -186,22 +188,11 @@ def _unbounded(value: Json) -> str | None:
 
 
 def _fits(value: Json, hint: Any) -> bool:
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return _fits(value, inner[0])
-    if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
-    if origin in (types.UnionType, typing.Union):
-        return any(value is None if one is type(None) else _fits(value, one) for one in inner)
-    if origin is list:
-        return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
-    if origin is dict:
-        return isinstance(value, dict)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _expected(hint: Any) -> str:

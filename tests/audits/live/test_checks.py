@@ -19,7 +19,7 @@ CHECKS = {*OF_A_ROW, *texts.PROTECTS, *OF_THE_REPLAY} - {*registry.PROTECTS, "go
 
 def scanned(folder: Path) -> LiveScan:
     types = {name: find.find(name) for name in find.BUNDLED}
-    return asyncio.run(scan(Folder(folder), types, None))
+    return asyncio.run(scan(Folder(folder), types))
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
+from robustbench_tc.audits import gate
 from robustbench_tc.audits.expectations import live as suites
 from robustbench_tc.audits.expectations.live import pinned
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.live.scan import LiveScan, scan
 from robustbench_tc.audits.report import Check
 from robustbench_tc.io import manifest, marker
-from robustbench_tc.live import KINDS, type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.release.diff import diff
 from robustbench_tc.release.verify import verify
-from robustbench_tc.schema import loads
+from robustbench_tc.schema import KINDS, loads
 
 from ...released import MOMENT
 from . import planting
@@ -175,7 +176,7 @@ def light() -> Callable[[Path], LiveScan]:
     """A pass that knows no world and replays nothing: the suites of the folder do not look at it."""
     import asyncio
 
-    return lambda folder: asyncio.run(scan(Folder(folder), {}, None))
+    return lambda folder: asyncio.run(scan(Folder(folder), {}))
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -217,14 +218,14 @@ def test_without_its_world_no_row_counts_as_replayed(
 
 
 def test_ones_own_world_is_audited_with_its_file_and_not_without(own: Path, tmp_path: Path) -> None:
-    report = api.audit(own, worlds=(str(PURSE),))
+    report = gate.audit(own, worlds=(str(PURSE),))
     assert [check.id for check in report.blocking] == []
     assert by_id(list(report.checks), "configs.rows_as_pinned").status == "not_run"
-    without = api.audit(own)
+    without = gate.audit(own)
     assert "replay.world_is_known" in [check.id for check in without.blocking]
     other = tmp_path / "purse.py"
     other.write_text(PURSE.read_text() + "\n# another file\n")
-    changed = api.audit(own, worlds=(str(other),))
+    changed = gate.audit(own, worlds=(str(other),))
     assert "is not the file" in by_id(list(changed.checks), "replay.world_is_known").failures[0].what
 
 
@@ -239,5 +240,5 @@ def test_an_edit_that_fits_every_check_is_not_what_the_rebuild_has(own: Path, tm
     report["checksums"][config] = marker.sha256(next((folder / config).glob("*.parquet")))
     report |= {"files": marker.hashes(folder, but=marker.BUILD), "own_sha256": ""}
     (folder / marker.BUILD).write_bytes(marker.sealed(report))
-    blocking = {check.id: check for check in api.audit(folder, worlds=(str(PURSE),)).blocking}
+    blocking = {check.id: check for check in gate.audit(folder, worlds=(str(PURSE),)).blocking}
     assert found[0]["id"] in [failure.where for failure in blocking["provenance.rows"].failures]

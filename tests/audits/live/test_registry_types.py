@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import api
+from robustbench_tc.audits import gate
 from robustbench_tc.audits.live.scan import LiveScan
-from robustbench_tc.live import registry_types
+from robustbench_tc.live_types import registry_types
 
 from . import planting
 from .planting import Defect, Row
@@ -99,7 +100,7 @@ def test_a_planted_defect_is_caught_by_its_check(
 
 def test_the_gate_is_green_and_runs_every_check_of_them(more: Path) -> None:
     pytest.importorskip("great_expectations", reason="needs the extra audit (make env)")
-    report = api.audit(more)
+    report = gate.audit(more)
     assert [check.id for check in report.blocking] == []
     ran = {check.id: check for check in report.checks}
     for id in ("rows.only_tools_come_in", "rows.what_comes_in_is_its_types", "replay.gold_is_not_taken"):

@@ -16,13 +16,11 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.builders.configs import columns_of
+from robustbench_tc.builders.configs import row_type
 from robustbench_tc.builders.rebuild import rebuild
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import manifest, marker, parquet
-from robustbench_tc.schema import dumps, loads
+from robustbench_tc.schema import arrow_schema, dumps, loads
 
 Row = dict[str, Any]
 
@@ -98,7 +96,7 @@ class Forged:
 
     def write(self, config: str, rows: Iterable[Row]) -> None:
         """Writes rows as the builder does; a JSON column that holds text is taken as it is."""
-        schema = arrow_schema(columns_of(config))
+        schema = arrow_schema(row_type(config))
         plain = [
             {n: dumps(v) if n in JSON_COLUMNS and not isinstance(v, str) else v for n, v in row.items()}
             for row in rows
@@ -140,7 +138,7 @@ class Forged:
     def build_again(self) -> None:
         """Builds the folder again from its own clean rows and the answers that lie in it now."""
         again = self.path.with_name("again")
-        rebuild(self.path, again, sources=None, card=benchmark_card, accept=self_check)
+        rebuild(self.path, again, sources=None, card=benchmark_card)
         shutil.rmtree(self.path)
         again.rename(self.path)
 

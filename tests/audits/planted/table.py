@@ -13,10 +13,9 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from robustbench_tc import api
-from robustbench_tc.api import rebuilding
 from robustbench_tc.api.building import build_release
-from robustbench_tc.audits import provenance
+from robustbench_tc.audits import gate, provenance
+from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.provenance.beside import Cards
@@ -25,6 +24,7 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.audit_files import JUDGMENTS
+from robustbench_tc.release import freeze
 from robustbench_tc.release.verify import verify
 
 from ..builds import made_once
@@ -79,7 +79,7 @@ class Bases:
     def folder(self, base: Base) -> Path:
         if base not in self._made:
             made = self._made[base] = self._make(base, self._root / base / "robustbench-tc")
-            found = provenance.audit(Folder(made), rebuilding.rebuild_of(made, self._sources))
+            found = provenance.audit(Folder(made), rebuild_of(made, self._sources))
             assert not [check.id for check in found.checks if check.blocks], base
         return self._made[base]
 
@@ -90,7 +90,7 @@ class Bases:
         if base == "release":  # which runs the whole gate
             out.parent.mkdir()
             options = {"version": "1.0.0", "created_at": "2026-11-21T09:30:00Z", "repo": "org/robustbench-tc"}
-            api.release(self.folder("build"), out, sources=self._sources, key=self._signer, **options)  # type: ignore[arg-type]
+            freeze.release(self.folder("build"), out, sources=self._sources, key=self._signer, **options)  # type: ignore[arg-type]
             return out
         shutil.copytree(self.folder("build"), out)
         report = msgspec.json.decode((self.folder("release") / marker.AUDIT).read_bytes(), type=AuditReport)
@@ -129,7 +129,7 @@ class Auditor:
         sources = self._sources if with_sources else None
         with mock.patch.dict(os.environ, nowhere):
             try:
-                rebuild = rebuilding.rebuild_of(build, sources)
+                rebuild = rebuild_of(build, sources)
                 rebuild = rebuild._replace(cards=self._cards(rebuild.cards))
                 if rebuild.make is not None:
                     rebuild = rebuild._replace(make=made_once(rebuild.make, self._rebuilds, not with_sources))
@@ -147,7 +147,7 @@ class Auditor:
         """The rest of the gate, which needs no sources."""
         seen = repr(sorted(marker.hashes(build, but="").items()))
         if seen not in self._gates:
-            self._gates[seen] = next((check.id for check in api.audit(build).blocking), PASSED)
+            self._gates[seen] = next((check.id for check in gate.audit(build).blocking), PASSED)
         return self._gates[seen]
 
     def _cards(self, render: Cards | None) -> Cards:

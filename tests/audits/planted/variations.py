@@ -10,10 +10,10 @@ from unittest import mock
 
 import msgspec
 
-from robustbench_tc import api, taxonomy
-from robustbench_tc.api import rebuilding
+from robustbench_tc import taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import gate, provenance
+from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generate import Settings
@@ -182,7 +182,7 @@ def _(place: Place) -> Path:
 @variation("audited before")
 def _(place: Place) -> Path:
     folder = built(place)
-    gate.write(api.audit(folder, sources=place.sources), folder)
+    gate.write(gate.audit(folder, sources=place.sources), folder)
     return folder
 
 
@@ -306,7 +306,7 @@ def found(
         with mock.patch.dict(os.environ, {"RBTC_SOURCES": str(scratch / "no-sources")}):
             build = one.build(place)
             audited = one.sources(place)
-            origin = provenance.audit(Folder(build), rebuilding.rebuild_of(build, audited))
+            origin = provenance.audit(Folder(build), rebuild_of(build, audited))
             blocking = _whole(build, audited, place, gates) if whole else None
         yield Found(one, tuple(c.id for c in origin.checks if c.blocks), blocking, origin.said)
         shutil.rmtree(place.scratch, ignore_errors=True)
@@ -322,6 +322,6 @@ def _whole(
         with LoopbackServer(obliging) as server:
             if any('"tiny@v1"' in line for line in (build / "generations.jsonl").open()):
                 options = {"judge": f"tiny@{server.url}", "store": place.scratch / "judged.jsonl"}
-            report = api.audit(build, sources=sources, **options)
+            report = gate.audit(build, sources=sources, **options)
         gates[seen] = tuple(check.id for check in report.blocking)
     return gates[seen]

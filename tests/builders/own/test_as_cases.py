@@ -12,7 +12,6 @@ from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
 from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import judge
-from robustbench_tc.own import matchers
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
 
@@ -35,7 +34,7 @@ def brought_back(rows: Sequence[Sample], folder: Path) -> dict[str, Sample]:
     for group in groups.values():
         cases = read_cases(as_cases.write(group, folder))
         assert tuple(tool.tool for tool in cases.tools) == group[0].tools
-        found |= zip((row.clean_id for row in group), pool(cases, matchers.example).samples, strict=True)
+        found |= zip((row.clean_id for row in group), pool(cases).samples, strict=True)
     return found
 
 

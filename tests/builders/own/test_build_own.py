@@ -9,22 +9,19 @@ from typing import Any
 
 import datasets
 import pytest
-from robustbench_tc.builders.own.book import book
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import BuildSpec, build, factorial
 from robustbench_tc.builders.generators.base import kinds
 from robustbench_tc.builders.generators.rule import Rule
+from robustbench_tc.builders.own.dataset import book
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
-from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.own import own_card
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import NAME, read
 from robustbench_tc.own.desk import desk
-from robustbench_tc.own.matchers import example
 from robustbench_tc.own.read import read_cases
 
 from ...conftest import Done
@@ -83,7 +80,7 @@ def test_the_book_and_the_card_say_what_it_is(bench: Path) -> None:
 
 
 def test_same_cases_same_bytes_on_any_number_of_processes(bench: Path, tmp_path: Path) -> None:
-    api.build(tmp_path / "again", cases=bench.parent / "cases.yaml", workers=Workers(num_proc=2))
+    api.build(tmp_path / "again", cases=bench.parent / "cases.yaml", num_proc=2)
     for path in sorted(path for path in bench.rglob("*") if path.is_file()):
         assert (tmp_path / "again" / path.relative_to(bench)).read_bytes() == path.read_bytes(), path
 
@@ -212,10 +209,8 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
         BuildSpec(profile=OWN_CASES),
         out,
         card=lambda made: own_card(made, beside),
-        accept=self_check,
-        taken=taken,
         generators=writers,
-        pool=pool(cases, example),
+        pool=pool(cases),
         beside={NAME: beside.json()},
     )
     return out, report
@@ -256,12 +251,12 @@ def test_what_lies_beside_says_what_was_read(folder: Path, tmp_path: Path) -> No
         assert str(folder) not in (tmp_path / "bench" / name).read_text("utf-8")
 
 
-@pytest.mark.parametrize("workers", [Workers(), Workers(num_proc=2)], ids=["one", "two"])
-def test_the_same_cases_are_the_same_bytes(workers: Workers, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("num_proc", [1, 2])
+def test_the_same_cases_are_the_same_bytes(num_proc: int, folder: Path, tmp_path: Path) -> None:
     elsewhere = write(tmp_path / "b", {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()})
     types = ["realistic_typos", "same_name_A", "CD_AB", "transient_timeout"]
     api.build(tmp_path / "1", cases=folder / "cases.yaml", types=types)
-    api.build(tmp_path / "2", cases=elsewhere / "cases.yaml", types=types, workers=workers)
+    api.build(tmp_path / "2", cases=elsewhere / "cases.yaml", types=types, num_proc=num_proc)
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
 
 

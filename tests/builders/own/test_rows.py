@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-from robustbench_tc.builders.own.book import book
 
+from robustbench_tc.builders.own.dataset import book
 from robustbench_tc.builders.own.rows import ASKED, DONE, pool
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, record
@@ -39,12 +39,8 @@ def file_of(*turns: CaseTurn, reviewed: bool = True) -> CaseFile:
     return CaseFile(tools=tools(), cases=(Case(id="a", turns=turns, line=3, reviewed=reviewed),))
 
 
-def example(expected: Json, schema: Json) -> Json:
-    return f"any {schema.get('type')}" if expected == {"any": True} else expected
-
-
 def made(*turns: CaseTurn) -> tuple[Sample, ...]:
-    return pool(file_of(*turns), example).samples
+    return pool(file_of(*turns)).samples
 
 
 def test_a_turn_is_a_row_that_survives_parquet() -> None:
@@ -79,7 +75,7 @@ def test_turns_carry_the_gold_history_of_those_before() -> None:
         Message("user", "Find 7."),
         Message(
             "assistant",
-            '<tool_call>\n{"name":"find_order","parameters":{"id":7,"note":"any string"}}\n</tool_call>',
+            '<tool_call>\n{"name":"find_order","parameters":{"id":7,"note":"anything"}}\n</tool_call>',
         ),
         Message("tool", '{"n":1}'),
         Message("assistant", DONE),

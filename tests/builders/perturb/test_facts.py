@@ -10,21 +10,19 @@ import pytest
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.audits.rows import HANDED_IN, OF_THE_PASS, RowChecks
-from robustbench_tc.builders import answerable
+from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS, RowChecks
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Case, Context, Perturbation, cases, facts
 from robustbench_tc.builders.perturb.base import register
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.sources import READERS
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.schema import Message, Sample, dumps
 
 from ...conftest import ROOT
 from ...refusals import refuses
 
 CODES = list(REGISTRY)
-CHECKS = {*INVARIANTS, *OF_THE_PASS, *HANDED_IN}
+CHECKS = {*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER}
 """The gate's checks of rows."""
 
 
@@ -58,7 +56,7 @@ def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
 def test_the_rows_that_types_state_are_those_of_the_papers_samples(shared: Path) -> None:
     """Those of the bundled samples are compared by `tests/audits/test_extensions.py`."""
     spec = BuildSpec(sources=shared / "sources", codes=tuple(REGISTRY))
-    plan, _, _ = prepare(spec, accept=self_check, taken=taken)
+    plan, _, _ = prepare(spec)
     context = plan.context()
     found = {
         code: [row.source for row in plan.rows(code, context) if isinstance(row, Sample)] for code in REGISTRY
@@ -80,14 +78,10 @@ def test_the_core_is_the_papers_22_in_its_order() -> None:
 
 def _held(clean: Sample, row: Sample) -> dict[str, str | None]:
     """What the gate's pass over the rows says of `row`, by check."""
-    checks = RowChecks(
-        self_check=self_check,
-        unit_checks=lambda c, r: REGISTRY[r.type_code].check(c, r),
-        golds=answerable.classes,
-    )
+    checks = RowChecks()
     checks.check("clean", 0, [row_dict(clean)])
     found = checks.check(row.type_code, 0, [row_dict(row)]).rows
-    return {name: found[name][0] for name in (*INVARIANTS, *OF_THE_PASS, *HANDED_IN)}
+    return {name: found[name][0] for name in (*INVARIANTS, *OF_THE_PASS, *OF_THE_BUILDER)}
 
 
 def test_the_gate_takes_a_golden_row_and_catches_the_types_planted_defect(subtests: pytest.Subtests) -> None:

@@ -296,11 +296,11 @@ def test_samples_of_the_full_profile_leave_with_their_reason(full: sources.Pool)
 def test_a_seeded_sample_is_printed_with_its_places(rbtc: Callable[..., Done], tmp_path: Path) -> None:
     out = tmp_path / "build"
     assert rbtc("build", "--profile", "bundled", "--types", "CD", "--out", out).code == 0
-    first, again = (rbtc("audit", "golds", out, "--sample", 200, "--seed", 3).out for _ in range(2))
+    first, again = (rbtc("audit", out, "--golds", 200, "--seed", 3).out for _ in range(2))
     assert first == again and first.count(" · message 0, characters ") > 100
-    assert rbtc("audit", "golds", out, "--sample", 5, "--kind", "verbatim").out.count("\n    verbatim") == 5
-    lines: list[dict[str, Any]] = json.loads(rbtc("audit", "golds", out, "--kind", "schema", "--json").out)
+    assert rbtc("audit", out, "--golds", 5, "--gold-class", "verbatim").out.count("\n    verbatim") == 5
+    lines: list[dict[str, Any]] = json.loads(rbtc("audit", out, "--gold-class", "schema", "--json").out)
     assert lines and {line["gold"]["finding"]["kind"] for line in lines} == {"schema"}
     assert "unknown class of golden values 'nowher': did you mean nowhere" in (
-        rbtc("audit", "golds", out, "--kind", "nowher").err
+        rbtc("audit", out, "--gold-class", "nowher").err
     )

@@ -113,15 +113,12 @@ def left(root: Path) -> list[str]:
 
 def test_a_fetched_folder_is_as_pinned_and_reads(server: RawFiles, shared: Path, tmp_path: Path) -> None:
     serve(server, shared, pins().files)
-    seen: dict[str, int] = {}
-
-    def progress(path: str, done: int, total: int) -> None:
-        assert seen.get(path, 0) < done <= total
-        seen[path] = done
-
-    result = fetch(tmp_path, base_url=server.url, progress=progress)
+    seen: list[str] = []
+    result = fetch(tmp_path, base_url=server.url, progress=seen.append)
     assert set(result.downloaded) == {pin.path for pin in pins().files}
-    assert seen == {pin.path: pin.bytes for pin in pins().files}
+    assert {f"{one.path}: {one.bytes / 1e6:.1f} of {one.bytes / 1e6:.1f} MB" for one in pins().files} <= set(
+        seen
+    )
     assert verify(tmp_path).bad == ()
     assert len(sources.read(tmp_path, "paper").samples) == 199
 
@@ -253,7 +250,7 @@ def test_the_sources_folder_is_named_set_or_in_the_cache(
     monkeypatch.delenv("RBTC_SOURCES", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_root() == tmp_path / "robustbench-tc" / "sources"
-    refuses(r"run `rbtc sources fetch`, or pass --sources DIR$", resolve_root)
+    refuses(r"run `rbtc data fetch`, or pass --sources DIR$", resolve_root)
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path))
     assert resolve_root() == tmp_path
     refuses("no sources folder at", resolve_root, tmp_path / "none")
@@ -262,30 +259,33 @@ def test_the_sources_folder_is_named_set_or_in_the_cache(
 def test_verify_names_every_bad_file_and_fails(tmp_path: Path, rbtc: Rbtc) -> None:
     (tmp_path / "rotbench").mkdir()
     (tmp_path / "rotbench" / "LICENSE").write_text("short")
-    result = rbtc("sources", "verify", tmp_path, "--only", "rotbench")
+    result = rbtc("data", "fetch", "--check", "--sources", tmp_path, "--source", "rotbench")
     assert result.code == 1
     assert result.out.splitlines() == [
         *(f"rotbench/Data/First_Turn/{one}.json: missing" for one in SLICES),
         "rotbench/LICENSE: 5 bytes instead of 11,357",
     ]
-    assert "did you mean rotbench" in rbtc("sources", "verify", tmp_path, "--only", "rotbanch").refusal
+    assert (
+        "did you mean rotbench"
+        in rbtc("data", "fetch", "--check", "--sources", tmp_path, "--source", "rotbanch").refusal
+    )
 
 
 def test_fetch_and_verify_by_command(server: RawFiles, shared: Path, tmp_path: Path, rbtc: Rbtc) -> None:
     serve(server, shared, pins().of("tooleyes"))
-    arguments = ["sources", "fetch", "--out", str(tmp_path), "--base-url", server.url, "--only", "tooleyes"]
+    arguments = ["data", "fetch", "--sources", str(tmp_path), "--mirror", server.url, "--source", "tooleyes"]
     first, second = (rbtc(*arguments) for _ in range(2))
     assert (first.code, second.code) == (0, 0)
     assert "2 files downloaded, 0 were there already" in first.out
     assert "0 files downloaded, 2 were there already" in second.out
-    checked = rbtc("sources", "verify", tmp_path, "--only", "tooleyes")
+    checked = rbtc("data", "fetch", "--check", "--sources", tmp_path, "--source", "tooleyes")
     assert (checked.code, checked.out) == (0, f"{tmp_path}: 2 files, all as pinned\n")
 
 
 @pytest.mark.usefixtures("new_folder")
 def test_list_has_a_row_per_repository(rbtc: Rbtc) -> None:
-    rows = json.loads(rbtc("sources", "list", "--json").out)
+    rows = json.loads(rbtc("list", "sources", "--json").out)
     assert [row["source"] for row in rows] == list(pins().sources)
     assert sum(row["bytes"] for row in rows) == sum(pin.bytes for pin in pins().files)
-    table = rbtc("sources", "list").out
+    table = rbtc("list", "sources").out
     assert all(row["repository"] in table for row in rows)

@@ -320,17 +320,15 @@ def test_a_missing_file_is_named_where_the_profile_needs_it(tmp_path: Path) -> N
     assert sources.read(tmp_path, "bundled") == sources.Pool((), ())
     profiles: tuple[sources.Profile, ...] = ("paper", "full")
     for profile in profiles:
-        refuses(r"missing source file bfcl/.*BFCL_v3_.*rbtc sources fetch", sources.read, tmp_path, profile)
-    refuses(r"no sources folder at .*rbtc sources fetch", sources.read, tmp_path / "none", "full")
+        refuses(r"missing source file bfcl/.*BFCL_v3_.*rbtc data fetch", sources.read, tmp_path, profile)
+    refuses(r"no sources folder at .*rbtc data fetch", sources.read, tmp_path / "none", "full")
     with pytest.raises(UserError, match="unknown profile 'papr': did you mean paper"):
         sources.read(tmp_path, "papr")  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_not_as_pinned_is_refused(tmp_path: Path) -> None:
     write_bfcl(tmp_path, [bfcl_question(0)], [[{"light.dim": {"level": [1]}}]])
-    refuses(
-        r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc sources fetch`", sources.read, tmp_path, "paper"
-    )
+    refuses(r"BFCL_v3_multiple\.json: wrong checksum: .*`rbtc data fetch`", sources.read, tmp_path, "paper")
 
 
 def cut(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.api.rebuilding import fresh_rows
+from robustbench_tc.audits.again import fresh_rows
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.agent_server import serving

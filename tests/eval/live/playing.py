@@ -5,17 +5,10 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.eval.adapters.live_rows import LiveDialogue
-from robustbench_tc.eval.live.agents import Player, View
+from robustbench_tc.eval.live.agents import Scripted, View
 from robustbench_tc.eval.live.episode import Place
 from robustbench_tc.eval.live.speakers import answered
-from robustbench_tc.live import (
-    At,
-    Episode,
-    Fault,
-    Kind,
-    LiveRow,
-)
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import At, Episode, Fault, Json, Kind, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.handle import WorldType
@@ -40,7 +33,7 @@ def faulted(row: LiveRow, kind: Kind, at: At, **fields: Json) -> LiveRow:
 
 
 async def play(
-    row: LiveRow, player: Player, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
+    row: LiveRow, player: Scripted, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
 ) -> Episode:
     """One episode."""
     place = Place.of(row, purses.settings(model=model), 0)

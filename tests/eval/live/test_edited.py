@@ -10,11 +10,17 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import report_live, run_live, score_live, show_episode
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live import inputs, record
-from robustbench_tc.io import parquet
-from robustbench_tc.live import At, Episode, Fault, LiveRow, Reply, Step, Turn
-from robustbench_tc.schema import Message
+from robustbench_tc.schema import (
+    At,
+    Episode,
+    Fault,
+    LiveRow,
+    Message,
+    Reply,
+    Step,
+    Turn,
+)
 from robustbench_tc.sql.query import Inputs, marts, query
 from robustbench_tc.worlds.handle import load_file
 
@@ -88,13 +94,10 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
         ("report", run, "--out", out),
         ("compare", run, run),
         ("failures", run),
-        ("validate", run),
-        ("audit", "predictions", run, "--dataset", data),
-        ("audit", "predictions", run / "scores.parquet", "--dataset", data),
-        ("audit", "predictions", run / "episodes.parquet", "--dataset", data),
+        ("audit", run / "scores.parquet", "--dataset", data),
+        ("audit", run / "episodes.parquet", "--dataset", data),
     ):
         assert "rbtc live summary" in rbtc(*words).refusal
-    assert "rbtc audit" in rbtc("validate", data).refusal
     assert (
         "rbtc live run"
         in rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out).refusal
@@ -204,7 +207,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _leave(run: Path, episodes: list[Episode]) -> None:
     """The file as anybody can write it."""
-    table = parquet.table(schema.columns(episodes, Episode), arrow_schema(in_struct(Episode)))
+    table = schema.arrow_table(episodes, Episode)
     pq.write_table(table, run / record.EPISODES)
 
 

@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,16 +21,15 @@ from robustbench_tc.eval.defend.chain import budget
 from robustbench_tc.eval.defend.texts import DATA, HINT, RULE
 from robustbench_tc.eval.live import defended
 from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.live.defence_table import line
 from robustbench_tc.eval.live.episode import Place, kept, play
-from robustbench_tc.eval.live.inputs import LiveData
 from robustbench_tc.eval.live.ledger import harm
 from robustbench_tc.eval.live.replay import replayed
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Episode, LiveRow, LiveTool
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
@@ -292,7 +293,7 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path, words: str, mode: s
 def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     rbtc: Rbtc, rows: dict[str, LiveRow], tmp_path: Path
 ) -> None:
-    """Cut off at every third line of its journal it ends with the same bytes; `rbtc defences` shows it."""
+    """Cut off at every third line of its journal it ends with the same bytes; `rbtc compare` shows it."""
     task = _row(rows, "place_order").clean_id
     chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
     data = str(purses.write(tmp_path / "data", chosen))
@@ -309,15 +310,15 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
         assert Path("defended/episodes.parquet").read_bytes() == whole
     other = rbtc(*common, "--out", "defended")
     assert other.code == 1 and "defend" in other.err.splitlines()[-1]
-    (found,) = json.loads(rbtc("defences", "plain", "defended", "--json").out)["lines"]
+    (found,) = json.loads(rbtc("compare", "plain", "defended", "--json").out)["live"]["lines"]
     assert found["defences"] == ["retry", "schema"] and found["harm"]["change"]["value"] == 0
     lost = next(one for one in found["kinds"] if one["name"] == "timeout_after_effect")
     assert lost["defended"] == 1 and found["repeated"][1] == 0
-    shown = rbtc("defences", "plain", "defended")
+    shown = rbtc("compare", "plain", "defended")
     assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
     assert (
         "is itself defended (retry, schema): name the plain run"
-        in rbtc("defences", "defended", "plain").refusal
+        in rbtc("compare", "defended", "plain").refusal
     )
     assert rbtc("live", "summary", "defended").code == 0
     assert rbtc("live", "report", "defended", "--out", "page").code == 0
@@ -339,16 +340,16 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
             kept(place, journal)
 
 
-def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow]) -> None:
-    """Its columns for the kinds at hand; `scripts/defence_table.py DATASET` prints all."""
+def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow], tmp_path: Path) -> None:
+    """Its columns for the kinds at hand."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
-    own = tuple(row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect"))
-    data = LiveData(name="bundled", rows=own)
-    for name, words in (("gives-up", "retry"), ("blind-retrier", "")):
-        found = line(data, name, words)
-        begin = f"| {name} | {words or '–'} |"
-        lines = [text for text in page.splitlines() if text.startswith(begin) and text.count("|") == 10]
-        shown = lines[0].split(" | ")
-        assert shown[2] == "{} of {}".format(*found.cells["clean"])
-        assert shown[5] == "{} of {}".format(*found.cells["lost answer"])
-        assert shown[7] == str(found.repeated)
+    own = [row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect")]
+    words = [sys.executable, ROOT / "scripts" / "defence_table.py", purses.write(tmp_path / "data", own)]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    for line in printed:
+        agent, defences, *cells = line.strip("| ").split(" | ")
+        begin = f"| {agent} | {defences} |"
+        (shown,) = [text for text in page.splitlines() if text.startswith(begin) and text.count("|") == 10]
+        of_page = shown.strip("| ").split(" | ")[2:]
+        assert [cells[at] for at in (0, 3, 5)] == [of_page[at] for at in (0, 3, 5)], line
+    assert len(printed) == 9

@@ -169,7 +169,7 @@ def test_a_log_without_answers_is_one_line(tmp_path: Path, line: Any, said: str)
 def test_the_command(rbtc: Callable[..., Any], tmp_path: Path) -> None:
     hostile = "Error: timed out \x1b[31m\n\u202e{{x}} # kind: silent_no_op\n- {kind: stale_read}"
     log = written(tmp_path / "l.jsonl", conversation(1, "ok", hostile), conversation(2, "ok"))
-    done = rbtc("ground", log, "--out", tmp_path / "plan.yaml")
+    done = rbtc("cases", "import", "--faults", log, "--out", tmp_path / "plan.yaml")
     assert (done.code, done.err) == (0, "")
     assert "time-out" in done.out and "transient_timeout or timeout_after_effect" in " ".join(
         done.out.split()
@@ -177,8 +177,11 @@ def test_the_command(rbtc: Callable[..., Any], tmp_path: Path) -> None:
     assert "\x1b" not in done.out and "\u202e" not in done.out
     (fault,) = read_plan(tmp_path / "plan.yaml").faults
     assert (fault.kind, fault.text) == ("transient_timeout", hostile)
-    assert "is there already" in rbtc("ground", log, "--out", tmp_path / "plan.yaml").refusal
-    found = json.loads(rbtc("ground", log, "--json").out)
+    assert (
+        "is there already"
+        in rbtc("cases", "import", "--faults", log, "--out", tmp_path / "plan.yaml").refusal
+    )
+    found = json.loads(rbtc("cases", "import", "--faults", log, "--json").out)
     assert found["calls"] == 3 and found["faults"][0]["met"] == 1
-    gone = rbtc("ground", tmp_path / "none.jsonl")
+    gone = rbtc("cases", "import", "--faults", tmp_path / "none.jsonl")
     assert gone.code == 1 and gone.err.count("\n") == 1

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy's rows, and its model after one pass over them."""
     made = tmp_path_factory.mktemp("toy")
     toy.write_rows(made / "rows")
-    build = ["build", "toolrl-dr", "--rlla", str(made / "rows"), "--config", "full"]
+    build = ["build", "toolrl-dr", "--rlla", str(made / "rows"), "--configs", "full"]
     words = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(made / "toolrl-dr")]
     subprocess.run(words, check=True, capture_output=True, env=ENV, timeout=300)
     toy.make_model(str(made / "toolrl-dr"), made / "base", epochs=1)
@@ -159,7 +159,7 @@ def test_the_short_smoke_test(tmp_path: Path) -> None:
 
 def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> None:
     """Their long prompts, golds of several calls and responses; two steps, so nothing is learnt."""
-    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--config", "mixed"]
+    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--configs", "mixed"]
     environment = {**ENV, "RBTC_SOURCES": str(shared / "sources")}
     line = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(folder / "real")]
     subprocess.run(line, check=True, capture_output=True, env=environment, timeout=600)
@@ -173,7 +173,7 @@ def test_toolrls_own_rows_go_through_the_recipe(folder: Path, shared: Path) -> N
 
 def test_the_smoke_test_takes_rows_of_a_real_build(folder: Path, shared: Path) -> None:
     """Those that fit its model: what is left out is counted, and none of it reaches the trainer."""
-    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--config", "full"]
+    build = ["build", "toolrl-dr", "--rlla", str(shared / "sources" / "toolrl"), "--configs", "full"]
     environment = {**ENV, "RBTC_SOURCES": str(shared / "sources")}
     line = [sys.executable, "-m", "robustbench_tc", *build, "--out", str(folder / "whole-rows")]
     subprocess.run(line, check=True, capture_output=True, env=environment, timeout=600)

@@ -1,0 +1,42 @@
+"""What the report of every build holds, and how a build ends: report, card and, last, the marker."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from robustbench_tc.io import marker
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """`build_report.json`, the marker of a build (`io.marker`). No clock in it: same build, same report."""
+
+    report_version: int = marker.BUILD_VERSION
+    pyarrow: str = pa.__version__
+    """Version of the library that wrote the Parquet files: another one writes other bytes."""
+    files: dict[str, str] = {}
+    """Every other file of the build → sha256; filled in by `finished`."""
+    own_sha256: str = ""
+    """Filled in by `json`."""
+
+    def json(self) -> bytes:
+        """The bytes of the file, sealed with their own sha256."""
+        return marker.sealed(msgspec.structs.replace(self, own_sha256=""))
+
+    def markdown(self) -> str:
+        """The readable form."""
+        raise NotImplementedError
+
+
+Made = TypeVar("Made", bound=Report)
+
+
+def finished(folder: Path, report: Made, card: Callable[[Made], str]) -> Made:
+    """Writes the report and the README that `card` renders; the report, which names every file now."""
+    (folder / "build_report.md").write_text(report.markdown())
+    (folder / "README.md").write_text(card(report))
+    report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
+    (folder / marker.BUILD).write_bytes(report.json())
+    return report

@@ -1,0 +1,242 @@
+"""The files of a release that hold its version: card and reports, croissant.json, the licence."""
+
+import datetime
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from robustbench_tc.audits.report import AuditReport
+from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.builders.report import BuildReport
+from robustbench_tc.builders.sources import OWN_CASES
+from robustbench_tc.builders.sources.pins import pins
+from robustbench_tc.builders.toolrl_report import TrainingReport
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import citation, manifest, marker
+from robustbench_tc.io.manifest import FileEntry, Kind, Manifest, Previous
+from robustbench_tc.taxonomy import CLEAN
+
+from . import responsible_ai, said
+from .checkpoint import NAME as CHECKPOINT, checkpoint_card
+from .croissant import About, croissant
+from .facts import Release, release_facts
+from .live import examples_of, live_card
+from .own import book_of, own_card
+from .render import benchmark_card
+from .training import training_card
+
+NO_LICENCE = b"""The tools and requests of this dataset are their maker's. Whoever published it says
+what may be done with them; robustbench-tc, which the rows were made with, gives no licence for them.
+"""
+"""LICENSE of a release of own tools."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cards of a release are rendered from, besides the folder itself."""
+
+    kind: Kind
+    version: str
+    created_at: str
+    repo: str | None
+    doi: str | None
+    previous: Previous | None
+    build: dict[str, Any]
+    """`build_report.json`, or `checkpoint.json`."""
+    audit: AuditReport | None
+    files: dict[str, FileEntry]
+    """The data files."""
+
+    @property
+    def published(self) -> datetime.date:
+        """The day of the release."""
+        return datetime.date.fromisoformat(self.created_at[:10])
+
+    @property
+    def address(self) -> str:
+        """Where it is found: on the Hub, or the repository of the package."""
+        return citation.hub_address(self.repo) if self.repo else citation.ADDRESS
+
+    @property
+    def sha256(self) -> dict[str, str]:
+        """Of the data files, by path."""
+        return {path: entry.sha256 for path, entry in self.files.items()}
+
+
+Report: TypeAlias = BuildReport | TrainingReport | LiveReport
+T = TypeVar("T", BuildReport, TrainingReport, LiveReport)
+
+
+class _Said(NamedTuple):
+    """What differs from kind to kind."""
+
+    report: Report
+    release: Release
+    card: str
+    description: str
+    responsible_ai: responsible_ai.Properties
+    keywords: tuple[str, ...] = ("tool calling", "robustness")
+    languages: Sequence[str] = ("en",)
+    licence: bytes | None = None
+    """None: the package's."""
+
+
+def render(folder: Path, facts: Facts) -> Mapping[str, bytes]:
+    """The files of a release that hold its version. Raises UserError."""
+    if facts.kind == "checkpoint":
+        return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
+    kinds = {"robustbench-tc": _benchmark, "robustbench-tc-live": _live, "toolrl-dr": _training}
+    its = kinds[facts.kind](folder, facts)
+    about = About(
+        name=facts.kind,
+        version=facts.version,
+        description=its.description,
+        creator=citation.CREATOR,
+        url=facts.address,
+        published=facts.published,
+        cite_as=its.release.bibtex,
+        keywords=its.keywords,
+        doi=facts.doi,
+        responsible_ai=its.responsible_ai,
+        languages=its.languages,
+    )
+    made = {"README.md": its.card.encode(), "build_report.md": its.report.markdown().encode()}
+    named = its.report.files | {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
+    made["build_report.json"] = msgspec.structs.replace(its.report, files=named).json()
+    licence = licence_text() if its.licence is None else its.licence
+    return {**made, "croissant.json": croissant(folder, about, facts.sha256), "LICENSE": licence}
+
+
+def rendered_again(folder: Path) -> Mapping[str, bytes]:
+    """The same for a finished release, from its own manifest and reports. Raises UserError."""
+    return render(folder, facts_of(folder, manifest.read(folder)))
+
+
+def facts_of(folder: Path, release: Manifest) -> Facts:
+    """What the cards of a finished release were rendered from. Raises UserError."""
+    checkpoint = release.kind == "checkpoint"
+    return Facts(
+        kind=release.kind,
+        version=release.version,
+        created_at=release.created_at,
+        repo=release.repo,
+        doi=release.doi,
+        previous=release.previous,
+        build=load(folder / (CHECKPOINT if checkpoint else marker.BUILD)),
+        audit=None if checkpoint else read_audit(folder),
+        files=manifest.data_files(release.files, release.kind),
+    )
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a build. Raises UserError."""
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: build the folder again") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} holds no object: build the folder again")
+    return found
+
+
+def read_audit(folder: Path) -> AuditReport:
+    """The audit report in a folder. UserError where there is none, or none that this package wrote."""
+    path = folder / marker.AUDIT
+    try:
+        return msgspec.convert(load(path), AuditReport)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path} is not as this package writes it: {error}") from None
+
+
+def licence_text() -> bytes:
+    """The licence that the package is installed with (Apache-2.0 asks for a copy with what is passed on)."""
+    try:
+        text = distribution("robustbench-tc").read_text("licenses/LICENSE")
+    except PackageNotFoundError:
+        text = None
+    if text is None:
+        raise UserError("robustbench-tc is not installed with its LICENSE: install it with pip")
+    return text.encode()
+
+
+def _benchmark(folder: Path, facts: Facts) -> _Said:
+    report = _report_of(facts, BuildReport)
+    read = {row["source"]: row for row in facts.build.get("pins", ())}
+    release = _stated(folder, facts, "RobustBench-TC", read)
+    codes = [code for code, by_source in report.rows.items() if by_source]
+    clean = sum(report.rows.get(CLEAN, {}).values())
+    own = report.profile == OWN_CASES
+    asked = "Requests to somebody's own tools" if own else "Tool calling"
+    return _Said(
+        report,
+        release,
+        own_card(report, book_of(folder), release) if own else benchmark_card(report, release),
+        f"{asked} under deployment noise",
+        responsible_ai.benchmark(clean, list(read), _writers(report), codes),
+        languages=said.language_codes(codes),
+        licence=NO_LICENCE if own else None,
+    )
+
+
+def _training(folder: Path, facts: Facts) -> _Said:
+    report = _report_of(facts, TrainingReport)
+    release = _stated(folder, facts, "ToolRL-DR", ("toolrl",))
+    codes = [code for code, rows in report.used.items() if rows]
+    rows = sum(row["train"] for row in report.rows.values())
+    return _Said(
+        report,
+        release,
+        training_card(report, release),
+        "Training rows for tool calling",
+        responsible_ai.training(rows, _writers(report), codes),
+        languages=said.language_codes(codes),
+    )
+
+
+def _live(folder: Path, facts: Facts) -> _Said:
+    report = _report_of(facts, LiveReport)
+    release = _stated(folder, facts, "RobustBench-TC live", {str(row.get("source")) for row in report.pins})
+    tasks = sum(report.rows.get(CLEAN, {}).values())
+    return _Said(
+        report,
+        release,
+        live_card(report, release, examples_of(folder, report.configs)),
+        "Tool calling in worlds that calls change, under faults",
+        responsible_ai.live(tasks, list(report.worlds)),
+        keywords=("tool calling", "agents", "robustness"),
+    )
+
+
+def _report_of(facts: Facts, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(facts.build, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{marker.BUILD} is not of this package's version: {error}") from None
+
+
+def _stated(folder: Path, facts: Facts, title: str, sources: Collection[str]) -> Release:
+    """What the card says beyond a build's. `title`: of the BibTeX entry; `sources`: those to be cited."""
+    assert facts.audit is not None, "every dataset is audited"
+    cited = {name: origin.citation for name, origin in pins().sources.items() if name in sources}
+    year = facts.published.year
+    return release_facts(
+        folder,
+        version=facts.version,
+        sha256=facts.sha256,
+        audit=facts.audit,
+        citations=cited,
+        bibtex=citation.dataset_bibtex(title, facts.version, year, facts.address, facts.doi),
+        repo=facts.repo,
+        previous=facts.previous.version if facts.previous else None,
+        step=facts.previous.step if facts.previous else "",
+    )
+
+
+def _writers(report: BuildReport | TrainingReport) -> list[str]:
+    """Who wrote texts of a build."""
+    return sorted({str(made.get("generator", "")) for made in report.generators.values()} - {""})

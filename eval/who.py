@@ -1,0 +1,236 @@
+"""Who is asked, checked before any work: a model at its addresses, a reference agent, a user's own agent."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+from robustbench_tc.compute.parallel import SERIAL, Workers
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
+
+from . import agent_server, agents, defend as defences, models, record, request_settings, session
+from .callables.agent import Function, OwnAgent, own_agent
+from .defend.again import is_strict, strict
+from .defend.base import Defence
+from .defend.chain import shown
+from .first_replies import Asked
+from .inputs import Dataset, Names, Selection, names_of
+from .prompts import OURS, Prompts, rlla as rlla_prompts
+from .request_settings import RequestOptions, RequestSettings
+
+Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
+"""Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
+
+PromptFormat: TypeAlias = Literal["benchmark", "rlla"]
+"""The words of prompt mode: the benchmark's, or ToolRL's, in which its checkpoints were trained."""
+
+
+class Effort(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast answers come. No answer depends on it."""
+
+    concurrency: int = 32
+    """Requests under way at each address."""
+    timeout_s: float = 300.0
+    max_retries: int = 6
+    workers: Workers = SERIAL
+    gpus: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """Who is asked and how."""
+
+    name: str
+    mode: record.Mode
+    backend: str
+    settings: RequestSettings
+    endpoints: Sequence[Endpoint] = ()
+    """The addresses of a model; none of an agent of the user's."""
+    agent: str | None = None
+    """A reference agent."""
+    own: OwnAgent | None = None
+    asked: Asked | None = None
+    """Whose first replies may stop the run; None for a reference agent."""
+    words: Prompts = OURS
+    chain: Sequence[Defence] = ()
+    suffix: str = ""
+    """Of the run folder's usual name."""
+    notes: Sequence[str] = ()
+
+    def identity(self, data: Dataset, selection: Selection, repeat: int) -> record.Settings:
+        """What the answers of a run depend on."""
+        return record.Settings(
+            fingerprint=data.fingerprint(),
+            model=self.name,
+            mode=self.mode,
+            backend=self.backend,
+            prompt_version=self.words.version,
+            selection=selection,
+            repeat=repeat,
+            defend=defences.names(self.chain),
+            **self.settings.identity,
+        )
+
+    @contextmanager
+    def opened(self, data: Dataset, effort: Effort) -> Iterator[tuple[session.OpenBackend, int]]:
+        """How the backend is opened, and how many requests are under way at all its addresses."""
+        if self.own is not None:
+            at_once = effort.concurrency if self.own.in_parallel else 1
+            yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
+        elif self.backend == "vllm":
+            engines = effort.gpus if effort.workers.engine == "ray" else 1
+            entry, batch = models.find(self.name), effort.concurrency
+            yield (
+                session.vllm(
+                    entry, self.name, self.settings, batch=batch, workers=effort.workers, engines=engines
+                ),
+                batch * engines,
+            )
+        elif self.agent is not None:
+            # It knows the requests that defences make of the rows.
+            rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
+            sent = strict if is_strict(self.chain) else list
+            with agent_server.serving(self.agent, rows, self.words, sent=sent) as url:
+                served = Endpoint(self.name, url, api_key="none", reasoning=False)
+                yield at_addresses([served], self.settings, effort)
+        else:
+            yield at_addresses(self.endpoints, self.settings, effort)
+
+
+def at_addresses(
+    endpoints: Sequence[Endpoint], asked: RequestSettings, effort: Effort
+) -> tuple[session.OpenBackend, int]:
+    """A model at its addresses, and how many requests are under way at all of them."""
+    at_once = effort.concurrency * len(endpoints)
+    opened = session.endpoint(
+        endpoints[0],
+        asked,
+        also=endpoints[1:],
+        concurrency=at_once,
+        timeout_s=effort.timeout_s,
+        max_retries=effort.max_retries,
+        workers=effort.workers,
+    )
+    return opened, at_once
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is asked, as it was named; the fields are options of `rbtc eval`."""
+
+    model: str | None = None
+    base_url: Names = ()
+    agent: str | None = None
+    callable: Function | None = None
+    command: str | Sequence[str] | None = None
+    mode: str | None = None
+    backend: Engine = "openai"
+    prompt_format: PromptFormat = "benchmark"
+    rlla: str | Path | None = None
+    defend: Names = ()
+    early_stop: bool = True
+
+    def checked(self, options: RequestOptions) -> Who:
+        """Raises UserError for names that are wrong or do not go together."""
+        words = _prompts(self.prompt_format, self.rlla, self.mode)
+        mode = self.mode if words is OURS else "prompt"
+        chain = defences.parse(names_of(self.defend))
+        who = self._own(mode, options) if self._is_own else self._model(mode, options)
+        for one in chain:
+            if who.mode not in one.modes:
+                known = " and ".join(one.modes)
+                raise UserError(f"--defend {one.code}: it works in {known} mode, not in {who.mode}")
+        suffix = "" if words is OURS else f"-{self.prompt_format}"
+        return replace(who, words=words, chain=chain, suffix=suffix)
+
+    @property
+    def _is_own(self) -> bool:
+        return self.callable is not None or self.command is not None
+
+    def _own(self, mode: str | None, options: RequestOptions) -> Who:
+        others = {"--agent": self.agent, "--base-url": self.base_url, "--backend": self.backend != "openai"}
+        others |= {"--prompt-format": self.prompt_format != "benchmark", "--defend": self.defend}
+        which = "--callable" if self.command is None else "--command"
+        if clash := [option for option, value in others.items() if value]:
+            raise UserError(f"{which} is who is asked: leave {clash[0]} out")
+        own = own_agent(self.callable, self.command, options)
+        return Who(
+            name=self.model or own.name,
+            mode=record.mode_of(mode or "fc"),
+            backend=own.backend,
+            settings=own.settings,
+            own=own,
+            asked="own agent",
+        )
+
+    def _model(self, mode: str | None, options: RequestOptions) -> Who:
+        """A model, or a reference agent, with the settings of the models' table."""
+        found = endpoints(self.model, self.base_url, self.agent, self.backend, options)
+        name = found[0].model
+        entry = models.find(name)
+        who = Who(
+            name=name,
+            mode=record.mode_of(mode or models.mode_of(name)),
+            backend=found[0].provider,
+            settings=request_settings.settle(entry, options, self.agent),
+            endpoints=found,
+            agent=self.agent,
+            asked="model" if self.early_stop and self.agent is None else None,
+        )
+        if mode is not None or entry is None:
+            return who
+        return replace(
+            who, notes=[f"{name} is asked in {who.mode} mode, as it was trained; --mode changes it"]
+        )
+
+
+def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> Prompts:
+    """The words of prompt mode. Raises UserError for options that do not go together."""
+    if prompt_format not in get_args(PromptFormat):
+        raise unknown("prompt format", prompt_format, get_args(PromptFormat))
+    if prompt_format == "benchmark":
+        if rlla is not None:
+            raise UserError(f"--rlla {rlla}: say --prompt-format rlla as well, or leave it out")
+        return OURS
+    if rlla is None:
+        raise UserError(
+            "--prompt-format rlla asks in ToolRL's own words: name training data that holds them with --rlla"
+        )
+    if mode is not None and record.mode_of(mode) != "prompt":
+        raise UserError(f"--prompt-format rlla is a form of prompt mode: leave --mode {mode} out")
+    return rlla_prompts.read(str(rlla))
+
+
+def endpoints(
+    model: str | None, base_url: Names, agent: str | None, backend: Engine, options: RequestOptions
+) -> list[Endpoint]:
+    """The addresses that are asked. Raises UserError."""
+    headers = request_settings.headers(options)
+    base_urls = (base_url,) if isinstance(base_url, str) else base_url
+    if backend not in get_args(Engine):
+        raise unknown("backend", backend, get_args(Engine))
+    if agent is not None:
+        if (model, [*base_urls], backend) != (None, [], "openai"):
+            raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
+        agents.agent(agent)
+        return [Endpoint(f"agent-{agent}")]
+    if model is None:
+        raise UserError("no model: name one with --model, or a reference agent with --agent")
+    named = native_model(model)
+    if named is not None and backend not in ("openai", named[0]):
+        raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")
+    if backend == "vllm":
+        return [Endpoint(model, provider=backend)]
+    provider, name = named or (backend, model)
+    if provider != "openai":
+        need_any_llm()
+        if len(base_urls) > 1:  # each keeps the signatures of its own replies
+            raise UserError(f"--base-url: {provider} is asked at one address")
+    else:
+        at = parse_endpoint(model)
+        name, base_urls = at.model, [at.base_url] if at.base_url else base_urls
+    urls: Sequence[str | None] = base_urls or [None]
+    return [Endpoint(name, url, headers=headers, provider=provider).resolved() for url in urls]

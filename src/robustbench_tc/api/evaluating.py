@@ -1,0 +1,170 @@
+"""`evaluate`, which asks a dataset's rows, and `probe`, which tries the server before."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from ..errors import UserError
+from ..option import Option, Tell, check_numbers, silent, struct_of
+from . import options
+
+if TYPE_CHECKING:
+    from ..eval.callables.agent import Function
+    from ..eval.inputs import Names
+    from ..eval.probe import Probed
+    from ..eval.run import Progress
+    from ..schema import Json
+    from .evaluated import Evaluated
+
+
+def evaluate(
+    dataset: Annotated[
+        "str | Path", Option(help="A release's folder, a Hub id, or the paper's api_eval.", typed=str)
+    ] = "robustbench-tc",
+    *,
+    model: Annotated[str | None, options.MODEL] = None,
+    base_url: Annotated["Names", options.BASE_URL] = (),
+    agent: Annotated[str | None, options.AGENT] = None,
+    callable: Annotated[
+        "Function | None",
+        Option(
+            help="MODULE:FUNCTION: an agent of yours, a Python function of one task.",
+            panel=options.MODEL_PANEL,
+            typed=str | None,
+        ),
+    ] = None,
+    command: Annotated["str | Sequence[str] | None", options.COMMAND] = None,
+    mode: Annotated[str | None, options.MODE] = None,
+    backend: Annotated[Literal["openai", "vllm", "anthropic", "gemini"], options.BACKEND] = "openai",
+    headers: Annotated["Mapping[str, str]", options.HEADER] = MappingProxyType({}),
+    prompt_format: Annotated[
+        Literal["benchmark", "rlla"],
+        Option(
+            help="Words of prompt mode. rlla: ToolRL's, for a checkpoint trained on its rows.",
+            panel=options.MODEL_PANEL,
+        ),
+    ] = "benchmark",
+    rlla: Annotated["str | Path | None", options.RLLA] = None,
+    defend: Annotated["Names", options.DEFEND] = (),
+    revision: Annotated[str | None, options.REVISION] = None,
+    types: Annotated["Names", options.TYPES] = (),
+    sources: Annotated["Names", options.SOURCE] = (),
+    ids: Annotated["str | Sequence[str]", options.IDS] = (),
+    limit: Annotated[int | None, options.LIMIT] = None,
+    samples: Annotated[int | None, options.SAMPLES] = None,
+    repeat: Annotated[int, options.REPEAT] = 1,
+    seed: Annotated[int | None, options.SEED] = None,
+    temperature: Annotated[float | None, options.TEMPERATURE] = None,
+    max_tokens: Annotated[int | None, options.MAX_TOKENS] = None,
+    top_p: Annotated[float | None, options.TOP_P] = None,
+    top_k: Annotated[int | None, options.TOP_K] = None,
+    stop: Annotated["str | Sequence[str]", options.STOP] = (),
+    reasoning_effort: Annotated[str | None, options.REASONING_EFFORT] = None,
+    logprobs: Annotated[bool, options.LOGPROBS] = False,
+    system: Annotated[str | None, options.SYSTEM] = None,
+    system_as_user: Annotated[bool, options.SYSTEM_AS_USER] = False,
+    extra_body: Annotated["Mapping[str, Json]", options.EXTRA_BODY] = MappingProxyType({}),
+    chat_template_args: Annotated["Mapping[str, Json]", options.CHAT_TEMPLATE_ARG] = MappingProxyType({}),
+    concurrency: Annotated[int, options.CONCURRENCY] = 32,
+    timeout_s: Annotated[float, options.TIMEOUT] = 300.0,
+    max_retries: Annotated[int, options.MAX_RETRIES] = 6,
+    max_cost: Annotated[float | None, options.MAX_COST] = None,
+    price: Annotated["tuple[float, float] | None", options.PRICE] = None,
+    engine: Annotated[Literal["local", "ray"], options.ENGINE] = "local",
+    address: Annotated[str | None, options.ADDRESS] = None,
+    gpus: Annotated[
+        int,
+        Option(
+            help="For --engine ray and --backend vllm: GPUs, a vLLM on each.",
+            panel=options.COST,
+            at_least=1,
+        ),
+    ] = 1,
+    out: Annotated["str | Path | None", options.OUT] = None,
+    reuse: Annotated[
+        "str | Path | Sequence[str | Path]",
+        Option(
+            help="Take answers from another run of equal settings. Repeatable.",
+            panel=options.PLACE,
+            read=tuple,
+        ),
+    ] = (),
+    fresh: Annotated[bool, options.FRESH] = False,
+    discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
+    score: Annotated[bool, options.SCORE] = True,
+    early_stop: Annotated[
+        bool, Option(help="Stop if the first 20 replies hold no call.", panel=options.COST)
+    ] = True,
+    probe: Annotated[
+        bool, Option(help="Ask a server five questions first, once a run.", panel=options.COST)
+    ] = True,
+    allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
+    started: "Callable[[Evaluated], None]" = lambda run: None,
+    progress: "Callable[[Progress], None]" = lambda state: None,
+    say: Tell = silent,
+) -> "Evaluated":
+    """Ask a model every row, keep every answer, score them and print the summary.
+
+    Killed or failed at any point, the same command goes on where it stopped. With other --types, --limit,
+    --samples or a larger --repeat the run grows: what was answered is not asked again. The default folder is
+    runs/MODEL-MODE.
+
+    Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1 --top-p 0.95
+    Example: rbtc eval robustbench-tc --model qwen3-8b --samples 20 --out runs/first-look
+
+    Raises UserError for what is wrong with options, dataset, folder or endpoint; all answers are kept.
+    `started` gets the run before any request, `progress` each state of it, `say` lines for people.
+
+    >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
+    """
+    given = locals()
+    from ..eval import inputs, who
+    from ..eval.evaluate import Place
+    from ..eval.request_settings import RequestOptions
+    from .evaluated import Evaluated
+
+    check_numbers(evaluate, given)
+    requests = struct_of(RequestOptions, given)
+    workers = options.workers_of(1, engine, address)
+    run = Evaluated.begin(
+        str(dataset),
+        struct_of(who.Named, given).checked(requests),
+        inputs.selection_of(types, sources, ids, limit, samples),
+        struct_of(Place, given),
+        repeat=repeat,
+        revision=revision,
+    )
+    run.allow_missing = allow_missing
+    for line in run.notes:
+        say(line)
+    started(run)
+    try:
+        run.ask(struct_of(who.Effort, given | {"workers": workers}), probe=probe, say=say, progress=progress)
+    except UserError:
+        for line in run.why_failed():
+            say(line)
+        raise
+    if score:
+        run.score(say)
+    return run
+
+
+def probe(
+    model: Annotated[str, options.MODEL],
+    *,
+    base_url: Annotated["Names", options.BASE_URL] = (),
+    long: Annotated[int | None, Option(help="Also send a request of so many words.", at_least=1)] = None,
+) -> "Probed":
+    """Check in fourteen short requests how a server handles tools, calls, schemas and parameters.
+
+    Ends with the `rbtc eval` line that fits. Exits 1 if a check that every run needs fails.
+
+    Example: rbtc probe qwen3-8b --base-url http://localhost:8000/v1
+
+    Raises UserError where nobody answers.
+    """
+    from ..eval.probe import probed
+    from ..eval.who import endpoints
+
+    return probed(endpoints(model, base_url, None, "openai", {}), long)

@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc import seeding
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
-from robustbench_tc.eval import matchers, wire
+from robustbench_tc.eval import wire
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
@@ -57,7 +57,7 @@ HISTORY: list[Json] = [
 def rows(folder: Path, *codes: str) -> tuple[Sample, ...]:
     (folder / "orders.json").write_text(json.dumps(TOOLS))
     (folder / "cases.yaml").write_text(CASES)
-    clean = pool(read_cases(folder / "cases.yaml"), matchers.example).samples
+    clean = pool(read_cases(folder / "cases.yaml")).samples
     made = [
         REGISTRY[code].perturb(row, seeding.rng(1, code, row.clean_id), Context())
         for code in codes

@@ -11,14 +11,11 @@ from robustbench_tc.schema import Json
 from . import sse, usage
 from .chat import Chat, Split
 from .offer import Offer
+from .session import Refused
 from .stream import ChatStream
 
 RAW = "_raw"
 ITEMS = "_items"
-
-
-class Unsupported(ValueError):
-    """A request that this door does not support; one line."""
 
 
 class Said(NamedTuple):
@@ -39,14 +36,14 @@ class ChatCompletions:
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
-        """A request with its conversation in `messages`. Raises Unsupported."""
+        """A request with its conversation in `messages`. Raises Refused."""
         messages = body.get("messages")
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            raise Unsupported("the body has no list of messages")
+            raise Refused("the body has no list of messages")
         if body.get("functions"):
-            raise Unsupported("'functions' is not supported: send the tools as 'tools'")
+            raise Refused("'functions' is not supported: send the tools as 'tools'")
         if body.get("n") not in (None, 1):
-            raise Unsupported("'n' is not supported: ask for one reply")
+            raise Refused("'n' is not supported: ask for one reply")
         return dict(body)
 
     def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:

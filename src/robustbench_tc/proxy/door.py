@@ -11,14 +11,14 @@ from robustbench_tc.schema import Sample
 
 from . import head
 from .chat import Chat
-from .dialect import ChatCompletions, Unsupported
+from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
 from .held import Held
 from .hints import Hints
 from .journal import Exchange, Journal, Opened, digest, remember
 from .offer import NOT_EXPRESSIBLE, name_of
 from .plan import EFFECTS, Plan
-from .relay import SILENCE_S, Refused, Relay, session_of
+from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
 from .scene import Scene
 from .scenes import Scenes, tool_of
@@ -82,10 +82,7 @@ class Door(Relay):
             self.note(request, session, type=self.scenes.code(session), skipped=reason)
         if self.plan.idle or request.method != "POST" or dialect is None:
             return await self.passed_on(request, path, body)
-        try:
-            return await Handling(self, dialect, request, session, path, body).run()
-        except Unsupported as error:
-            raise Refused(str(error)) from None
+        return await Handling(self, dialect, request, session, path, body).run()
 
     def note(self, request: web.Request, session: Session, **said: Any) -> None:
         """A line of the journal."""

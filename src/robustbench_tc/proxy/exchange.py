@@ -13,16 +13,16 @@ from robustbench_tc.schema import Json
 
 from . import chat, sse
 from .chat import Chat, Split
-from .dialect import ChatCompletions, Unsupported
+from .dialect import ChatCompletions
 from .head import text_of
-from .held import Kept, Lost
+from .held import Kept
 from .journal import Replaced
 from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
 from .responses import Responses
 from .responses_stream import ResponsesStream
 from .scene import Scene, loaded
-from .session import Session
+from .session import Refused, Session
 from .stream import ChatStream
 from .upstream import Budget, UpstreamError, reply_headers, request_headers
 from .usage import counted
@@ -53,9 +53,9 @@ class Handling:
     def __init__(
         self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
     ) -> None:
-        """Raises Unsupported."""
+        """Raises Refused."""
         if request.headers.get("Content-Encoding", "identity") != "identity":
-            raise Unsupported("a compressed body is not supported: send it as it is")
+            raise Refused("a compressed body is not supported: send it as it is")
         self.door = door
         self.dialect = dialect
         self.request = request
@@ -64,9 +64,9 @@ class Handling:
         self.raw = raw
         body = loaded(raw)
         if not isinstance(body, dict):
-            raise Unsupported("the body has to be a JSON object")
+            raise Refused("the body has to be a JSON object")
         if not isinstance(body.get("tools") or [], list):
-            raise Unsupported("'tools' has to be a list")
+            raise Refused("'tools' has to be a list")
         self.body = dialect.read(body)
         self.number = door.journal.number(str(session))
         self.budget = Budget(MOST_BODY)
@@ -81,13 +81,11 @@ class Handling:
 
     def begin(self) -> None:
         """The conversation of the session's scenes; of the request as it came, where that is not about its
-        case. Raises Unsupported."""
+        case. Raises Refused."""
         door, flat = self.door, self.dialect.flat
         scenes = door.scenes_of(self.session, self.body, flat)
         try:
             asked = self._conversation(scenes)
-        except Lost as error:
-            raise Unsupported(str(error)) from None
         except NotTheCase as error:
             asked = self._conversation(door.scenes_of(self.session, self.body, flat, str(error)))
         self.asked, self.scene = asked, asked.scene

@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import mmap
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -132,11 +131,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal:
-    """Writes lines, from one thread or several, beside other doors' journals of the same file."""
+    """Writes lines, beside other doors' journals of the same file."""
 
     def __init__(self, path: Path | None, opened: Opened | None = None, *, by: str = "") -> None:
         """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
-        self._lock = threading.Lock()
         self._opened, self._by = opened, by
         self._numbers = Counter[str]()
         self._file: int | None = None
@@ -156,16 +154,14 @@ class Journal:
 
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
-        with self._lock:
-            self._numbers[session] += 1
-            return self._numbers[session]
+        self._numbers[session] += 1
+        return self._numbers[session]
 
     def write(self, exchange: Exchange, secrets: Secrets) -> None:
         """One line, whole or not at all, with `***` for what is secret."""
         if self._file is None:
             return
-        with self._lock:
-            opened, self._opened = self._opened, None
+        opened, self._opened = self._opened, None
         exchange = msgspec.structs.replace(
             exchange,
             by=self._by,
@@ -176,7 +172,7 @@ class Journal:
         line = encoded(exchange)
         for secret in secrets.keys:
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
-        with self._lock, _locked(self._file):
+        with _locked(self._file):
             before = os.fstat(self._file).st_size
             written = 0
             if before + len(line) <= MOST_BYTES:

@@ -10,11 +10,10 @@ import msgspec
 from robustbench_tc.builders.at_hand import NONE, sources_at_hand
 from robustbench_tc.builders.live.rebuild import rebuild_live
 from robustbench_tc.builders.rebuild import (
-    TrainingSettings,
     has_rlla,
     rebuild,
     rebuild_training,
-    settings_of,
+    report_in,
 )
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.builders.sources.fetch import default_root
@@ -27,7 +26,6 @@ from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.reward import earns_maximum
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import dataset_folder
 from robustbench_tc.own.book import NAME as BOOK
@@ -65,7 +63,7 @@ def rebuild_of(
         origin = "" if root is None else "the pinned sources"
 
     def make(build: Path, out: Path) -> None:
-        rebuild(build, out, sources=root, card=benchmark_card, accept=self_check, taken=taken)
+        rebuild(build, out, sources=root, card=benchmark_card)
 
     return Rebuild(make, origin, why_not, rendered_again)
 
@@ -74,7 +72,7 @@ def _make_own(build: Path, out: Path) -> None:
     """From the build's own clean rows and its book."""
     book = book_of(build)
     card, beside = partial(own_card, book=book), {BOOK: book.json()}
-    rebuild(build, out, sources=None, card=card, accept=self_check, taken=taken, beside=beside)
+    rebuild(build, out, sources=None, card=card, beside=beside)
 
 
 def _training_cards(folder: Path) -> Mapping[str, bytes]:
@@ -87,7 +85,7 @@ def _training_cards(folder: Path) -> Mapping[str, bytes]:
 
 def _of_training(folder: Path, sources: Path | None, rlla: Path | None) -> Rebuild:
     try:
-        settings = settings_of(folder, TrainingSettings)
+        settings = report_in(folder, TrainingReport)
     except UserError as error:
         return Rebuild(None, why_not=str(error))
     leak_checked = not settings.leak_check.startswith(NO_LEAK_CHECK)
@@ -160,4 +158,4 @@ def fresh_rows(dataset: str, seed: int, out: Path) -> None:
     Raises UserError where that cannot be.
     """
     folder = dataset_folder(dataset)
-    rebuild(folder, out, sources=None, card=benchmark_card, accept=self_check, taken=taken, seed=seed)
+    rebuild(folder, out, sources=None, card=benchmark_card, seed=seed)

@@ -127,7 +127,7 @@ def audit(
         files = {}  # an earlier audit's are held to them
     if files is not None and (passed or not green_only or earlier.is_there(build)):
         progress("writing data docs")
-        files |= _project(found.validated, build) | found.files
+        files |= {**_project(found.validated, build), **found.files}
     report = AuditReport(
         package_version=__version__,
         expectations_version=version("great_expectations"),

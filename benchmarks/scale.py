@@ -183,7 +183,6 @@ def grown(sources: Path, out: Path, factor: int) -> None:
     from robustbench_tc.builders import build
     from robustbench_tc.builders.sources import Pool, Profile, read
     from robustbench_tc.dataset_cards.render import benchmark_card
-    from robustbench_tc.eval.validate import self_check
 
     def copied(root: Path, profile: Profile, accept: Any) -> Pool:
         pool = read(root, profile, accept)
@@ -198,7 +197,7 @@ def grown(sources: Path, out: Path, factor: int) -> None:
 
     setattr(build, "read", copied)  # noqa: B010 - what the build reads, replaced
     spec = build.BuildSpec(profile="paper", sources=sources)
-    build.build(spec, out, card=benchmark_card, accept=self_check)
+    build.build(spec, out, card=benchmark_card)
 
 
 def answered(release: Path, run: Path, repeats: int) -> None:

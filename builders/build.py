@@ -37,12 +37,11 @@ from .generators.base import Silent
 from .loans import borrowed
 from .marked import finished
 from .perturb import REGISTRY, Text, mixtures, refuse_answer
-from .perturb.base import Taken
 from .perturb.mixed import DESIGN
 from .plain import published
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
-from .sources import BUNDLED, OWN_CASES, Accept, BuildProfile, KnownIssue, Pool, read
+from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, read
 from .sources.fetch import resolve_root
 from .sources.pins import LIVE_SOURCE, pins
 from .unstated import judged
@@ -105,8 +104,6 @@ class Prepared(NamedTuple):
 def prepare(
     spec: BuildSpec,
     *,
-    accept: Accept | None = None,
-    taken: Taken | None = None,
     progress: Progress = lambda line: None,
     generators: Mapping[str, Generator] | None = None,
     pool: Pool | None = None,
@@ -122,11 +119,11 @@ def prepare(
             raise ValueError("cases of one's own are read by `own.read`: pass their pool")
         root = BUNDLED if spec.profile == "bundled" else resolve_root(spec.sources)
         progress(f"reading sources, profile {spec.profile}")
-        pool = read(root, spec.profile, accept)
+        pool = read(root, spec.profile, checked=True)
         if not pool.samples:
             raise UserError(f"{root} holds no sample of profile {spec.profile!r}")
         pool = judged(pool, spec.profile)
-        pool = msgspec.structs.replace(pool, samples=amended(pool.samples, spec.errata, accept))
+        pool = msgspec.structs.replace(pool, samples=amended(pool.samples, spec.errata))
     texts: dict[str, Text | str] = {}
     recordings: list[Recording] = []
     silent: frozenset[str] = frozenset()
@@ -152,8 +149,8 @@ def prepare(
                     f"{f' ({where})' if where else ''}: choose another --generator, or --allow-missing"
                 )
             texts.update(answers)
-    loans = borrowed(spec.codes, root, spec.profile, pool, accept)
-    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans, taken=taken)
+    loans = borrowed(spec.codes, root, spec.profile, pool)
+    plan = Plan(samples=pool.samples, seed=spec.seed, texts=texts, silent=silent, loans=loans)
     return Prepared(plan, pool.issues, tuple(recordings))
 
 
@@ -162,8 +159,6 @@ def build(
     out: Path,
     *,
     card: Callable[[BuildReport], str],
-    accept: Accept | None = None,
-    taken: Taken | None = None,
     force: bool = False,
     discard_changes: bool = False,
     progress: Progress = lambda line: None,
@@ -173,8 +168,7 @@ def build(
 ) -> BuildReport:
     """Writes the release folder `out` and returns its report. All or nothing: see `folders.atomic_dir`.
 
-    `card` renders the README; `accept` is the scorer's self-check of a golden answer, `taken` its word on one
-    with translated values. Every row passes its own type's
+    `card` renders the README. Every row passes its own type's
     invariants or the build ends. `pool`: samples that are read, and amended, already.
     `beside`: files of the build's own that lie beside its configs, by name.
     """
@@ -184,9 +178,7 @@ def build(
             out, kind="robustbench-tc", force=force, discard_changes=discard_changes
         ) as folder,
     ):
-        plan, issues, recordings = prepare(
-            spec, accept=accept, taken=taken, progress=progress, generators=generators, pool=pool
-        )
+        plan, issues, recordings = prepare(spec, progress=progress, generators=generators, pool=pool)
         tally = Tally()
         checksums: dict[str, str] = {}
         for code, tables in _configs(plan, spec, tally):

@@ -5,20 +5,18 @@ from collections.abc import Iterable
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io.errata import Answers, Erratum
 from robustbench_tc.schema import Sample, dumps
 
 from . import answerable
-from .sources import Accept
 from .sources.base import tool_meant
 
 
-def amended(
-    samples: Iterable[Sample], errata: Iterable[Erratum], accept: Accept | None = None
-) -> tuple[Sample, ...]:
+def amended(samples: Iterable[Sample], errata: Iterable[Erratum]) -> tuple[Sample, ...]:
     """The clean rows with their golden answers corrected, in order.
 
-    `accept` is the scorer's self-check. UserError for an erratum that meets no row, another answer than it
+    UserError for an erratum that meets no row, another answer than it
     corrects, or that the scorer refuses.
     """
     found = {sample.clean_id: sample for sample in samples}
@@ -32,7 +30,7 @@ def amended(
                 f"erratum of {erratum.clean_id}: its golden answers are not those that it corrects"
             )
         corrected = corrected_row(sample, erratum.after)
-        if accept is not None and (refusal := accept(corrected)):
+        if refusal := self_check(corrected):
             raise UserError(f"erratum of {erratum.clean_id}: its scorer refuses the new answer: {refusal}")
         found[erratum.clean_id] = corrected
     return tuple(found.values())

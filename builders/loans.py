@@ -16,7 +16,7 @@ from robustbench_tc.schema import Sample, Tool
 from .generators.base import check
 from .generators.recorded import shipped
 from .perturb import REGISTRY, refuse_text
-from .sources import Accept, BuildProfile, Pool, bfcl, read, rotbench
+from .sources import BuildProfile, Pool, bfcl, read, rotbench
 from .sources.pins import must_be_pinned
 
 SIBLINGS = "siblings"
@@ -30,19 +30,17 @@ IRRELEVANT = "irrelevant"
 
 
 def borrowed(
-    codes: Iterable[str], root: Path | None, profile: BuildProfile, pool: Pool, accept: Accept | None = None
+    codes: Iterable[str], root: Path | None, profile: BuildProfile, pool: Pool
 ) -> dict[str, tuple[Sample, ...]]:
     """The loans of the types `codes`, by name. `pool` holds the clean rows of the build.
 
     Raises UserError where a loan lies in the sources and there is no `root`, or a file is not as pinned.
     """
     names = dict.fromkeys(name for code in codes for name in REGISTRY[code].borrows)
-    return {name: _loan(name, root, profile, pool, accept) for name in names}
+    return {name: _loan(name, root, profile, pool) for name in names}
 
 
-def _loan(
-    name: str, root: Path | None, profile: BuildProfile, pool: Pool, accept: Accept | None
-) -> tuple[Sample, ...]:
+def _loan(name: str, root: Path | None, profile: BuildProfile, pool: Pool) -> tuple[Sample, ...]:
     if name == SIBLINGS:
         return tuple(_siblings(pool.samples, bundled=profile == "bundled"))
     if name == POOL and profile != "paper":
@@ -54,7 +52,7 @@ def _loan(
             "run `rbtc data fetch`, or name a folder with --sources"
         )
     if name == POOL:
-        return read(root, "full", accept).samples
+        return read(root, "full", checked=True).samples
     if name == IRRELEVANT:
         return () if profile == "paper" else tuple(_put(root, pool.samples, pinned=profile != "bundled"))
     level = name.removeprefix(rotbench.NOISE)

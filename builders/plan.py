@@ -9,7 +9,6 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import CLEAN
 
 from .perturb import REGISTRY, Context, NotApplicable, Text, TextRequest
-from .perturb.base import Taken
 from .perturb.registry import donor_pools
 
 
@@ -34,13 +33,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Model-written types for which nobody writes anything: their texts are not even asked for."""
     loans: Mapping[str, tuple[Sample, ...]] = {}
     """Samples that types borrow, by loan (`builders/loans.py`)."""
-    taken: Taken | None = None
-    """The scorer's word on golden calls with translated values; a function of the sample, as all else."""
 
     def context(self) -> Context:
         """What the types may look at; the donors are collected from all samples, so keep it for all rows."""
         donors = donor_pools(self.samples)
-        return Context(self.texts, donors, self.silent, self.loans, self.samples, self.taken)
+        return Context(self.texts, donors, self.silent, self.loans, self.samples)
 
     def rows(
         self, code: str, context: Context | None = None, part: slice = slice(None)

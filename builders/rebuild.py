@@ -15,54 +15,22 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import errata, marker, parquet
-from robustbench_tc.schema import Json, Sample, record
+from robustbench_tc.schema import Sample, record
 
 from . import generations
 from .build import BuildSpec, build
-from .perturb.base import Taken
+from .marked import Report
 from .report import BuildReport
-from .sources import Accept, BuildProfile, KnownIssue, Pool, rlla
+from .sources import KnownIssue, Pool, rlla
 from .toolrl_dr import TrainingSpec, build as build_training
 from .toolrl_report import TrainingReport
 from .toolrl_versions import Checks
 
-
-class BuildSettings(msgspec.Struct, frozen=True):
-    """What a rebuild needs of `build_report.json`."""
-
-    profile: BuildProfile
-    seed: int
-    types: tuple[str, ...]
+R = TypeVar("R", bound=Report)
 
 
-class TrainingSettings(msgspec.Struct, frozen=True):
-    """What a rebuild of training data needs of `build_report.json`."""
-
-    sources: tuple[dict[str, Json], ...]
-    rows: dict[str, dict[str, int]]
-    types: tuple[str, ...]
-    not_generated: tuple[str, ...]
-    seed: int
-    ratio: str
-    alpha: str
-    copies: int
-    retry_probability: float
-    retry_position: int
-    leak_check: str
-    prompt_length: dict[str, Json]
-    counterbalance: bool = False
-
-    @property
-    def with_tokenizer(self) -> bool:
-        """Prompts were measured with a tokenizer, which the build does not hold."""
-        return self.prompt_length.get("limit") is not None
-
-
-T = TypeVar("T")
-
-
-def settings_of(folder: Path, kind: type[T]) -> T:
-    """The settings that the build in `folder` was made with, from its report. Raises UserError."""
+def report_in(folder: Path, kind: type[R]) -> R:
+    """What the build in `folder` says of itself. Raises UserError."""
     try:
         return msgspec.json.decode((folder / marker.BUILD).read_bytes(), type=kind)
     except OSError as error:
@@ -77,8 +45,6 @@ def rebuild(
     *,
     sources: Path | None,
     card: Callable[[BuildReport], str],
-    accept: Accept | None = None,
-    taken: Taken | None = None,
     beside: Mapping[str, bytes] | None = None,
     seed: int | None = None,
 ) -> BuildReport:
@@ -88,7 +54,7 @@ def rebuild(
     A build of the bundled samples always has its sources. Raises UserError where the build cannot be made
     again.
     """
-    settings = settings_of(folder, BuildSettings)
+    settings = report_in(folder, BuildReport)
     # In the taxonomy's order, each once, whatever order the report has: it is compared afterwards.
     codes = tuple(t.code for t in taxonomy.among(settings.types))
     if unknown := set(settings.types) - set(codes):
@@ -110,8 +76,6 @@ def rebuild(
         spec,
         out,
         card=card,
-        accept=accept,
-        taken=taken,
         generators=generators,
         pool=pool,
         beside=beside,
@@ -138,7 +102,7 @@ def has_rlla(folder: Path, root: Path) -> bool:
         found = tuple(rlla.provenance(path) for path in (files.train, files.validation) if path)
     except (UserError, OSError):
         return False
-    return found == settings_of(folder, TrainingSettings).sources
+    return found == report_in(folder, TrainingReport).sources
 
 
 def rebuild_training(
@@ -151,7 +115,7 @@ def rebuild_training(
     card: Callable[[TrainingReport], str],
 ) -> TrainingReport:
     """Builds into `out` the training data that `folder` says it is. Raises UserError where that cannot be."""
-    settings = settings_of(folder, TrainingSettings)
+    settings = report_in(folder, TrainingReport)
     names = {*settings.types, *settings.not_generated}
     codes = tuple(t.code for t in taxonomy.among(names))
     if not codes or len(codes) != len(names):
@@ -168,7 +132,7 @@ def rebuild_training(
         ratio=ratio,
         alpha=alpha,
         copies=settings.copies,
-        counterbalance=settings.counterbalance,
+        counterbalance=settings.counterbalance is True,
         retry_probability=settings.retry_probability,
         retry_position=settings.retry_position,
     )

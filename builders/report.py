@@ -16,6 +16,7 @@ from robustbench_tc.shown import Part, Table
 from .counts import add, merge
 from .marked import Report
 from .plan import Skip
+from .sources import BuildProfile
 
 
 class BuildReport(Report, frozen=True, kw_only=True):
@@ -24,7 +25,7 @@ class BuildReport(Report, frozen=True, kw_only=True):
     kind: Literal["robustbench-tc"] = "robustbench-tc"
     fingerprint: str
     """`schema.fingerprint` of the rows: a build has no version, that is its release's."""
-    profile: str
+    profile: BuildProfile
     seed: int
     types: tuple[str, ...]
     configs: tuple[str, ...]

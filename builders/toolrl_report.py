@@ -80,6 +80,11 @@ class TrainingReport(Report, frozen=True, kw_only=True):
         """The report's text."""
         yield Line(self.markdown())
 
+    @property
+    def with_tokenizer(self) -> bool:
+        """Whether prompts were measured with a tokenizer, which the build does not hold."""
+        return self.prompt_length.get("limit") is not None
+
     def steps(self, config: str) -> int:
         """Optimiser steps of the paper's recipe: whole batches only, as verl's loader drops the last one."""
         return self.rows[config]["train"] // BATCH * EPOCHS

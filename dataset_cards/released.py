@@ -221,6 +221,7 @@ def _report_of(facts: Facts, kind: type[T]) -> T:
 
 def _stated(folder: Path, facts: Facts, title: str, sources: Collection[str]) -> Release:
     """What the card says beyond a build's. `title`: of the BibTeX entry; `sources`: those to be cited."""
+    assert facts.audit is not None, "every dataset is audited"
     cited = {name: origin.citation for name, origin in pins().sources.items() if name in sources}
     year = facts.published.year
     return release_facts(

@@ -9,6 +9,9 @@ from robustbench_tc.eval import matchers
 from robustbench_tc.eval.matchers import subschemas
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
 
+DECLINED = "None of the listed tools fits this request, so I make no call."
+"""What an agent says whose answer has no calls."""
+
 _SAMPLES: dict[str, Json] = {
     "string": "anything",
     "integer": 1,

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import Call, Json, Sample, dumps
 
-from .agents.base import DECLINED
 from .parse import parse
-from .render import concrete, render_calls, with_surfaces
+from .render import DECLINED, concrete, render_calls, with_surfaces
 from .score import score, scoring_tools
 
 

@@ -19,7 +19,6 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.configs import VERSION
 from robustbench_tc.builders.live import build as live
 from robustbench_tc.builders.sources import Profile
-from robustbench_tc.builders.toolrl_dr import TrainingSpec
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.schema import LiveRow, arrow_schema
@@ -70,7 +69,7 @@ def tasks(sources: Path, python: str) -> dict[str, dict[str, str]]:
 def training(sources: Path, scratch: Path) -> dict[str, dict[str, str]]:
     """Settings → split or file → digest, of the build that `rbtc build toolrl-dr` makes of these sources."""
     folder = scratch / "toolrl-dr"
-    build_training(TrainingSpec(rlla=sources), folder, sources=sources)
+    build_training(folder, rlla=sources, sources=sources)
     return {build_of(Folder(folder)): found_digests(Folder(folder))}
 
 

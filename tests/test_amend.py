@@ -18,10 +18,9 @@ from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import errata, manifest, parquet
 from robustbench_tc.io.errata import Erratum
-from robustbench_tc.release.amend import Amended
+from robustbench_tc.release.amend import Amended, amend
 from robustbench_tc.release.diff import configs_of
 from robustbench_tc.schema import Call, Sample, dumps, record
 
@@ -76,7 +75,7 @@ def wrong(clean: tuple[Sample, ...]) -> Sample:
 @pytest.fixture(scope="module")
 def amended(release: Path, wrong: Sample, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Amended]:
     out = tmp_path_factory.mktemp("amended") / "robustbench-tc"
-    done = api.amend(
+    done = amend(
         release,
         out,
         clean_id=wrong.clean_id,
@@ -118,7 +117,7 @@ def test_the_erratum_is_a_file_of_the_build_and_a_rebuild_gives_the_same_bytes(
     assert errata.read(out / errata.NAME) == (done.erratum,)
     named = json.loads((out / "build_report.json").read_text())["files"]
     assert named[errata.NAME] == manifest.entry(out / errata.NAME).sha256
-    rebuild(out, tmp_path / "again", sources=None, card=benchmark_card, accept=self_check)
+    rebuild(out, tmp_path / "again", sources=None, card=benchmark_card)
     for path in manifest.files_of(out):
         assert (tmp_path / "again" / path).read_bytes() == (out / path).read_bytes(), path
 
@@ -146,7 +145,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     assert "its data differ from that by a minor step" in card
 
     # a second erratum of the same sample comes after the first
-    again = api.amend(
+    again = amend(
         tmp_path / "v2",
         tmp_path / "third",
         clean_id=wrong.clean_id,
@@ -171,7 +170,7 @@ def test_without_sources_the_releases_own_clean_rows_serve(
     released(copy, tmp_path / "v1")
     monkeypatch.setenv("RBTC_SOURCES", str(tmp_path / "none"))
     monkeypatch.setattr(fetch, "resolve_root", _nowhere)
-    done = api.amend(
+    done = amend(
         tmp_path / "v1",
         tmp_path / "v2",
         clean_id=wrong.clean_id,
@@ -272,12 +271,11 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
         reason="x",
         date="2026-11-21",
     )
-    found = applied.amended(clean, [one], self_check)
+    found = applied.amended(clean, [one])
     assert [a.clean_id for a in found] == [b.clean_id for b in clean]
     two = msgspec.structs.replace(one, before=right, after=with_one_more(found[clean.index(wrong)]))
     rows, twice = (
-        [row_dict(sample) for sample in samples]
-        for samples in (clean, applied.amended(found, [two], self_check))
+        [row_dict(sample) for sample in samples] for samples in (clean, applied.amended(found, [two]))
     )
     assert twice != rows and list(errata.reverted(twice, [one, two])) == rows
     assert list(errata.reverted(twice, [one])) == twice  # not the answer that this erratum gave

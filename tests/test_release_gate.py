@@ -14,10 +14,10 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
+from robustbench_tc.audits.outcomes import Audited
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.errors import UserError
 from robustbench_tc.io import audit_files, manifest, marker
 from robustbench_tc.release import sign
 from robustbench_tc.release.verify import verify
@@ -169,7 +169,7 @@ def judged_once(reworded: Reworded, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch, LoopbackServer(reworded.judge) as server:
         patch.setenv("OPENAI_API_KEY", KEY)
         done = api.audit(folder, judge=f"tiny@{server.url}", store=place / "store.jsonl", full=True)
-    assert done.exit_code == 0, done.checks
+    assert isinstance(done, Audited) and done.exit_code == 0
     assert "(1 judgments are not pinned)" in plain(done.shown())
     return folder
 
@@ -362,12 +362,9 @@ def test_a_version_that_says_too_little_is_refused(
     )
 
 
-def test_a_key_that_others_can_read_warns(
-    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rbtc: Callable[..., Done]
-) -> None:
+def test_a_key_that_others_can_read_warns(bundled: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
     key = make_key(tmp_path, "open")
     key.chmod(0o644)
-    monkeypatch.setattr(api, "release", lambda *a, **k: (_ for _ in ()).throw(UserError("stop here")))
     code, _, err = rbtc("release", bundled, "--version", "1.0.0", "--out", tmp_path / "out", "--sign", key)
     assert code == 1 and f"warning: others can read {key}: chmod 600 {key}" in " ".join(err.split())
     assert sign.private_key(make_key(tmp_path, "closed"), warn=no_warning)

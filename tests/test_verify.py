@@ -345,7 +345,7 @@ def test_a_key_that_others_can_read_is_warned_of_and_never_written(
     open_key.chmod(0o644)
     lines: list[str] = []
     sign.private_key(open_key, warn=lines.append)
-    assert lines == [f"others can read {open_key}: chmod 600 {open_key}"]
+    assert lines == [f"warning: others can read {open_key}: chmod 600 {open_key}"]
     secret = (keys / "ours").read_bytes().split(b"\n")[2]
     for path in release.rglob("*"):
         assert not path.is_file() or secret not in path.read_bytes()

@@ -11,19 +11,9 @@ from robustbench_tc.schema import KINDS, TASKS, LiveRow, record
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import WorldType
 
-from ..rebuild import settings_of
+from ..rebuild import report_in
 from .build import LiveSpec, Profile, build
 from .report import LiveReport
-
-
-class LiveSettings(msgspec.Struct, frozen=True):
-    """What a rebuild needs of `build_report.json`."""
-
-    profile: str
-    seed: int
-    worlds: dict[str, str]
-    kinds: tuple[str, ...]
-    types: tuple[str, ...] = ()
 
 
 def rebuild_live(
@@ -41,7 +31,7 @@ def rebuild_live(
     With `own_tasks` its clean rows are taken as they are, for who has no sources; who asks has to know by
     other means that they are right. Raises UserError where that cannot be.
     """
-    settings = settings_of(folder, LiveSettings)
+    settings = report_in(folder, LiveReport)
     if unknown := sorted(set(settings.kinds) - set(KINDS)):
         raise UserError(f"{marker.BUILD} names a kind of fault that this package does not have: {unknown[0]}")
     ours = (*find.BUNDLED, find.BFCL)  # by name, as they were named then
@@ -54,7 +44,7 @@ def rebuild_live(
         profile=profile,
         worlds=tuple(files.get(name, name) for name in settings.worlds) if own else (),
         kinds=settings.kinds,
-        types=settings.types,
+        types=settings.types or (),
         seed=settings.seed,
         sources=sources,
         python=python,

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from robustbench_tc.errors import UserError
+from robustbench_tc.eval.validate import taken as taken_by_scorer
 from robustbench_tc.schema import GOLD_NOT_STATED, Change, Component, Json, Sample, Tool
 from robustbench_tc.taxonomy import Channel, Level, Method, NoCall, Pack, Part, Rows
 
@@ -100,11 +100,11 @@ class Context:
         silent: frozenset[str] = frozenset(),
         loans: Mapping[str, tuple[Sample, ...]] | None = None,
         samples: Sequence[Sample] = (),
-        taken: Taken | None = None,
+        taken: Taken = taken_by_scorer,
     ) -> None:
         """`silent`: the model-written types for which nobody writes anything. `loans`: samples that types
         borrow, by name (`Perturbation.borrows`). `taken`: the scorer's word."""
-        self._taken = taken
+        self.taken = taken
         self._texts = texts or {}
         self.donors = donors or {}
         """Tools of each source's clean samples that may lend parameters, in a fixed order."""
@@ -133,15 +133,6 @@ class Context:
         if isinstance(found, str):
             raise NotApplicable(found)
         return found
-
-    def taken_as(self, sample: Sample, surfaces: Mapping[str, str]) -> bool:
-        """Whether the scorer takes the golden call with its values replaced by `surfaces`.
-
-        Raises UserError where no scorer was handed in: such rows cannot be made without one.
-        """
-        if self._taken is None:
-            raise UserError("rows with translated values need the scorers: make them with `rbtc build`")
-        return self._taken(sample, surfaces)
 
     def loan(self, name: str) -> tuple[Sample, ...]:
         """The samples of a loan (`builders/loans.py`); () where nobody lends them."""

@@ -159,7 +159,7 @@ class Translated(InLanguage):
         messages, change = replace_span(sample, query_span(sample), found.text)
         if in_english(surfaces, messages, sample.tools):
             raise NotApplicable(IN_ENGLISH)
-        if context.taken_as(sample, surfaces):
+        if context.taken(sample, surfaces):
             raise NotApplicable(TAKEN)
         explained = Change(VALUE_MAP, None, surfaces)
         return self.row(sample, [change, explained], generator=answer.generator, messages=messages)

@@ -3,7 +3,7 @@
 A new source is one module with a `READER` here, plus its pins: every module of this folder is imported.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -12,6 +12,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Sample, dumps
 
 from .base import REASONS, Item, KnownIssue, Pool, Reader
@@ -51,16 +52,13 @@ READERS = tuple(sorted(_readers, key=lambda reader: (reader.order or 0, reader.s
 BUNDLED = Path(__file__).parent / "bundled"
 """Sources root of the bundled starter samples."""
 
-Accept = Callable[[Sample], str | None]
-"""Says why a row cannot serve, or None: the scorer's check of its own golden answer."""
 
-
-def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
+def read(root: Path, profile: Profile, *, checked: bool = False) -> Pool:
     """The clean rows of a profile from the sources under `root`, laid out as in `pins.json`.
 
-    `accept` says why a row cannot serve (the scorer's self-check of the golden answer), or None. Issues cover
-    every record of the files that were read, whether or not the profile draws it. Raises UserError for a
-    missing or corrupt file, and (but for `bundled`) for one that is not as pinned.
+    `checked`: without the rows whose golden answer fails its scorer (`self_check`). Issues cover every record
+    of the files that were read, whether or not the profile draws it. Raises UserError for a missing or
+    corrupt file, and (but for `bundled`) for one that is not as pinned.
     """
     if profile not in get_args(Profile):
         raise unknown("profile", profile, get_args(Profile))
@@ -83,7 +81,7 @@ def read(root: Path, profile: Profile, accept: Accept | None = None) -> Pool:
                 # A usable record whose only forerunner was unusable is kept; an unusable one is a duplicate.
                 twice = item.clean_id in (seen if isinstance(item, KnownIssue) else taken)
                 seen.add(item.clean_id)
-                judged = _judge(item, record, file, twice, accept)
+                judged = _judge(item, record, file, twice, checked)
                 if isinstance(judged, KnownIssue):
                     issues.append(judged)
                 else:
@@ -125,11 +123,11 @@ def problems(root: Path, profile: Profile) -> tuple[tuple[str, str], ...]:
     return tuple((path, problem) for path, problem in found if problem is not None)
 
 
-def _judge(item: Item, record: str, file: str, twice: bool, accept: Accept | None) -> Item:
+def _judge(item: Item, record: str, file: str, twice: bool, checked: bool) -> Item:
     """The item, or the issue that keeps it out: an id that is taken, a golden answer that is refused."""
     if twice:
         reason, detail = "duplicate_id", "An earlier record of the pool has the same id."
-    elif isinstance(item, Sample) and accept is not None and (refusal := accept(item)):
+    elif checked and isinstance(item, Sample) and (refusal := self_check(item)):
         reason, detail = "gold_fails_scorer", f"The source's scorer refuses the golden answer: {refusal}."
     else:
         return item

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample
 
-from .base import DECLINED, Agent, AgentContext
+from ..render import DECLINED
+from .base import Agent, AgentContext
 
 
 def wants_nothing(row: Sample) -> bool:

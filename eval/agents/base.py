@@ -8,15 +8,12 @@ from robustbench_tc.eval import matchers
 from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 
-from ..render import concrete
+from ..render import DECLINED, concrete
 from ..score import answered_with_success, has_to_ask, scoring_tools
 from ..score.own import is_default
 
 JUNK = "something else"
 """A value that no gold accepts, unless it accepts any."""
-
-DECLINED = "None of the listed tools fits this request, so I make no call."
-"""What an agent says whose answer has no calls."""
 
 QUESTION = "Which one do you mean?"
 """What it says where it has to ask."""

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import Call, Json, Sample
 
-from ..render import concrete
+from ..render import DECLINED, concrete
 from ..score.ghosts import names_a_ghost
 from ..score.tools import scoring_tools
-from .base import DECLINED, JUNK, Agent, AgentContext
+from .base import JUNK, Agent, AgentContext
 
 Reply = tuple[Call, ...] | str
 

@@ -15,10 +15,10 @@ from robustbench_tc.schema import Call, Sample
 
 from .. import agents, passes, predictions
 from ..agents import AgentContext
-from ..agents.base import DECLINED, JUNK
+from ..agents.base import JUNK
 from ..inputs import Dataset, Selection
 from ..record import Answer, Settings
-from ..render import render_calls
+from ..render import DECLINED, render_calls
 from ..run import with_call_noted
 from ..score import judge
 from . import names, parse

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ from robustbench_tc.schema import LiveRow, row_hash
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
+from .. import draw
 from ..inputs import Selection, version_of
 from .row_check import mistake
 
@@ -129,23 +129,8 @@ def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
         raise UserError(f"no row of {data.name} fits the selection: widen --types or --ids")
     if selection.limit is None or selection.limit >= len(rows):
         return tuple(rows)
-    taken = {row.id for row in _in_turns(rows)[: selection.limit]}
+    taken = {row.id for row in draw.turns(rows, by="world")[: selection.limit]}
     return tuple(row for row in rows if row.id in taken)
-
-
-def _in_turns(rows: Sequence[LiveRow]) -> list[LiveRow]:
-    """The rows in turns, one of each type; a faulted row stands behind its clean row, if that is there."""
-    clean = {row.clean_id: row for row in rows if row.clean}
-    by_type: dict[str, list[LiveRow]] = {}
-    for row in rows:
-        by_type.setdefault(row.type_code, []).append(row)
-    faulted = [group for code, group in by_type.items() if code != "clean"]
-    found: dict[str, LiveRow] = {}
-    for row in [row for turn in zip_longest(*faulted) for row in turn if row is not None]:
-        if row.clean_id in clean:
-            found.setdefault(f"{row.clean_id}::clean", clean[row.clean_id])
-        found.setdefault(row.id, row)
-    return list({row.id: row for row in (*found.values(), *clean.values())}.values())
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Episode, Json, arrow_schema
 
+from .. import growth
 from ..record import Session, Settings
 from .inputs import LiveData
 
@@ -117,14 +118,9 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
     check_place(path)
     if (path / RECORD).exists():
         folder = open_run(path)
-        differ = [
-            f"{name} ({_short(before)}, now {_short(now)})"
-            for name in Settings.__struct_fields__
-            if (before := getattr(folder.record.settings, name)) != (now := getattr(settings, name))
-        ]
-        if differ:
+        if differ := growth.differences(folder.record.settings, settings):
             raise UserError(
-                f"{path} is a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
+                f"{path} holds a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
         marked = folders.owner(path)
         if marked is None or marked.kind != KIND:
@@ -146,11 +142,6 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
     )
     folder.save()
     return folder
-
-
-def _short(value: Json) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def discard(path: Path, *, discard_changes: bool = False) -> None:

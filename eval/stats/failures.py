@@ -79,7 +79,8 @@ def read(run: Path) -> list[Judged]:
     for row in parquet.read_rows([path]):
         verdict = None
         if row["status"] != "request_error" and row["correct"] is not None:
-            verdict = record(row | {"calls": row["calls"] or "[]", "flags": row["flags"] or []}, Verdict)
+            found = {"reason": None, **row, "calls": row["calls"] or "[]", "flags": row["flags"] or []}
+            verdict = record(found, Verdict)  # a baseline has no texts and reasons
         out.append(Judged(record(row, Prediction), verdict))
     return out
 

@@ -14,7 +14,6 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb.abstention_recorded import QUESTIONS, Question, _read
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check
 
 from . import builds
 
@@ -22,7 +21,7 @@ CODES = ("missing_value", "answer_directly", "call_due", "gold_removed")
 
 
 def made(folder: Path, **spec: Any) -> Path:
-    build(BuildSpec(codes=CODES, **spec), folder, card=benchmark_card, accept=self_check)
+    build(BuildSpec(codes=CODES, **spec), folder, card=benchmark_card)
     return folder
 
 

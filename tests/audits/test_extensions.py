@@ -18,7 +18,6 @@ from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY, cases
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.schema import Sample
 
 from . import builds
@@ -33,7 +32,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled samples with every type that this package can build by rule or has texts for."""
     folder = tmp_path_factory.mktemp("extended") / "robustbench-tc"
     spec = BuildSpec(profile="bundled", codes=tuple(kind.code for kind in taxonomy.types("all")))
-    build(spec, folder, card=benchmark_card, accept=self_check, taken=taken)
+    build(spec, folder, card=benchmark_card)
     return folder
 
 
@@ -210,7 +209,7 @@ def test_types_of_a_language_that_no_module_states_pass_the_gate(tmp_path: Path)
         allow_missing=True,
     )
     folder = tmp_path / "robustbench-tc"
-    build(spec, folder, card=benchmark_card, accept=self_check, taken=taken)
+    build(spec, folder, card=benchmark_card)
     judge = make_judge(f"recorded:{tmp_path}", tmp_path / "store", None, folder)
     report = builds.audit(folder, judge=judge)
     assert [(one.id, one.reason, one.failures[:2]) for one in report.blocking] == []

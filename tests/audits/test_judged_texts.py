@@ -16,7 +16,6 @@ from robustbench_tc.builders.generators.base import NO_ANSWER, Answering, Refuse
 from robustbench_tc.builders.generators.recorded import Recorded, shipped
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
 from robustbench_tc.builders.plain import row_dict
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Json, Sample
 
 TEXTS = (
@@ -120,7 +119,7 @@ def test_an_edited_answer_has_no_judgment(seed: int, tmp_path: Path) -> None:
     codes = (*TEXTS, "redundant")
     edits = {code: Edited(seed) for code in codes}
     spec = BuildSpec(profile="bundled", codes=codes, allow_missing=True)
-    made = prepare(spec, accept=self_check, taken=lambda sample, surfaces: False, generators=edits)
+    made = prepare(spec, generators=edits)
     generations.write(tmp_path / generations.NAME, made.recordings)
     judge = recorded_judge(build=tmp_path)
     checks = RowChecks()
@@ -145,7 +144,7 @@ def test_an_edited_answer_has_no_judgment(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["near_miss", "missing_value", "answer_directly"])
 def test_an_edited_row_of_what_ships_is_found_by_its_unit(code: str) -> None:
     """Row and diff agree; what ships for the sample is something else."""
-    plan = prepare(BuildSpec(profile="bundled", codes=(code,)), accept=self_check).plan
+    plan = prepare(BuildSpec(profile="bundled", codes=(code,))).plan
     samples, rng, held = {one.clean_id: one for one in plan.samples}, random.Random(0), 0
     for row in plan.rows(code):
         if isinstance(row, Sample):

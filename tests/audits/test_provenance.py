@@ -254,7 +254,7 @@ def test_half_filled_sources_that_are_named_are_one_line_before_any_work(
     def work(*args: Any, **options: Any) -> None:
         raise AssertionError("the audit has begun")
 
-    monkeypatch.setattr(gate, "audit", work)
+    monkeypatch.setattr(provenance, "audit", work)
     out = builds.copy(bundled, tmp_path / "robustbench-tc")
     done = rbtc("audit", out, "--sources", half)
     assert done.code == 1 and "Traceback" not in done.err

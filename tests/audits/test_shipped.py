@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api.building import build_training
 from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
@@ -16,7 +15,6 @@ from robustbench_tc.audits.provenance import Rebuild
 from robustbench_tc.audits.provenance.shipped import build_of, found_digests, pinned
 from robustbench_tc.builders.live import build as live
 from robustbench_tc.builders.live.rebuild import rebuild_live
-from robustbench_tc.builders.toolrl_dr import TrainingSpec
 from robustbench_tc.dataset_cards.live import live_card
 from robustbench_tc.io import marker
 from robustbench_tc.schema import dumps
@@ -120,7 +118,7 @@ def training(made: Made, shared: Path) -> Path:
     sources = shared / "sources"
 
     def make(place: Path) -> None:
-        build_training(TrainingSpec(rlla=sources), place / "toolrl-dr", sources=sources)
+        api.build_training(place / "toolrl-dr", rlla=sources, sources=sources)
 
     return made("training", BUILDERS, make) / "toolrl-dr"
 
@@ -184,7 +182,7 @@ def test_where_nothing_was_compared_nothing_is_released(
     shared: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     folder, sources = tmp_path / "toolrl-dr", shared / "sources"
-    build_training(TrainingSpec(rlla=sources, seed=3, configs=("retry",)), folder, sources=sources)
+    api.build_training(folder, rlla=sources, seed=3, configs=("retry",), sources=sources)
     benchmark = tmp_path / "robustbench-tc"
     api.build(benchmark, profile="bundled", types=["CD"])
     done = rbtc("audit", folder, "--benchmark", benchmark)

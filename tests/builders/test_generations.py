@@ -20,7 +20,6 @@ from robustbench_tc.builders.generators.base import Answering, Refuse, check
 from robustbench_tc.builders.perturb import Text, TextRequest, refuse_text
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check
 
 from ..loopback import Fault, LoopbackServer, error_body
 from ..refusals import refuses
@@ -31,7 +30,7 @@ TEXTS = ("realistic_typos", "query_paraphrase", "paraphrase_tool_description", "
 
 
 def again(folder: Path, out: Path, sources: Path | None = None) -> dict[str, bytes]:
-    rebuild(folder, out, sources=sources, card=benchmark_card, accept=self_check)
+    rebuild(folder, out, sources=sources, card=benchmark_card)
     return files(out)
 
 
@@ -193,7 +192,7 @@ class Counts:
 def test_a_generator_of_ones_own_is_replayed_too(tmp_path: Path) -> None:
     spec = BuildSpec(profile="bundled", codes=("query_paraphrase",), allow_missing=True)
     own = {kind: Counts() for kind in kinds()}
-    build(spec, tmp_path / "one", card=benchmark_card, accept=self_check, generators=own)
+    build(spec, tmp_path / "one", card=benchmark_card, generators=own)
     assert again(tmp_path / "one", tmp_path / "two") == files(tmp_path / "one")
 
 

@@ -13,7 +13,6 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import marker
 from robustbench_tc.languages import value_map
 from robustbench_tc.schema import Json
@@ -102,9 +101,7 @@ def test_texts_are_accepted_or_refused_with_a_reason(built: Path) -> None:
 
 
 def test_the_build_is_made_again_from_its_own_answers(built: Path, tmp_path: Path) -> None:
-    rebuild(
-        built / "one", tmp_path / "again", sources=None, card=benchmark_card, accept=self_check, taken=taken
-    )
+    rebuild(built / "one", tmp_path / "again", sources=None, card=benchmark_card)
     same = files(tmp_path / "again")
     for name, data in files(built / "one").items():
         if name.endswith((".parquet", ".jsonl")):

@@ -15,7 +15,7 @@ from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Te
 from robustbench_tc.builders.perturb.facts import facts
 from robustbench_tc.builders.perturb.mixed import DESIGN, kind_of
 from robustbench_tc.builders.steps import TYPE_CODE, steps
-from robustbench_tc.eval.validate import self_check, taken
+from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import Change, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
@@ -91,9 +91,7 @@ def test_a_mixture_that_no_module_states_comes_into_being_by_its_name(code: str)
     )
     stated = facts(unit, [one for one in sources.sources() if one.name in kind.sources])
     assert stated == kind, "the builder's facts are those of the other rooms"
-    made = prepare(
-        BuildSpec(profile="bundled", codes=(code,), allow_missing=True), accept=self_check, taken=taken
-    )
+    made = prepare(BuildSpec(profile="bundled", codes=(code,), allow_missing=True))
     clean = {one.clean_id: one for one in made.plan.samples}
     rows = [row for row in made.plan.rows(code) if isinstance(row, Sample)]
     assert rows
@@ -255,7 +253,7 @@ def test_a_hostile_diff_is_refused_in_words(
 
 def test_a_mixture_alone_has_its_parts_texts_written(tmp_path: Path) -> None:
     spec = BuildSpec(profile="bundled", codes=("mix__realistic_typos__CD",))
-    prepared = prepare(spec, accept=self_check)
+    prepared = prepare(spec)
     assert [one.kind for one in prepared.recordings] == ["realistic_typos"]
     rows = list(prepared.plan.rows("mix__realistic_typos__CD"))
     made = [row for row in rows if isinstance(row, Sample)]

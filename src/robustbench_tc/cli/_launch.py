@@ -1,7 +1,7 @@
 """From words to a verb that has run: cyclopts parses, the verb works under a spinner, its result is shown."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -52,12 +52,6 @@ def app() -> App:
             groups[first].default(_derive.command(verb))
     whole.register_install_completion_command(help="Install completion for this shell.")
     return whole
-
-
-def knows(words: Sequence[str]) -> bool:
-    """Whether the words name a verb of the table."""
-    names = {verb.name for verb in VERBS}
-    return not words or " ".join(words[:2]) in names or words[0] in names
 
 
 def launch(words: list[str]) -> int:

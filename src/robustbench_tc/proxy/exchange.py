@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import ClientResponse, web
@@ -162,7 +163,7 @@ class Handling:
             return reply
         stream = self.dialect.stream(self.asked.offer, None)
         for event in sse.END.split(kept):
-            list(stream.feed(loaded(_said(event))))
+            list(stream.feed(loaded(sse.data(event))))
         if stream.finish is not None:
             self._taken(stream.split(), stream.finish, ASKED_AGAIN)
         return reply
@@ -297,21 +298,16 @@ class Handling:
 
     async def _pieces(self, found: ClientResponse, stream: Stream, out: web.StreamResponse) -> None:
         """Passes on a reply of the server's but for its end."""
-        pieces = (self.budget.take(piece) async for piece in self.door.upstream.pieces(found))
         try:
-            async for event in sse.parts(pieces):
-                said = _said(event)
+            async for event in sse.Parts(partial(self.door.upstream.piece, found, self.budget)):
+                said = sse.data(event)
                 if not said:
                     await out.write(b": \n\n")
-                elif said.strip() != "[DONE]":
+                elif said.strip() != b"[DONE]":
                     for chunk in stream.feed(loaded(said)):
                         await out.write(self.dialect.written(chunk))
         finally:
             found.release() if found.content.at_eof() else found.close()
-
-
-def _said(event: bytes) -> str:
-    return sse.data(event).decode("utf-8", "replace")
 
 
 def _is_stream(found: ClientResponse) -> bool:

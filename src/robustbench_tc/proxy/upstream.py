@@ -4,7 +4,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 import aiohttp
@@ -93,11 +93,12 @@ class Upstream:
             raise UpstreamError(f"{self.url} answers with a redirect: give --upstream the address it means")
         return found
 
-    async def pieces(self, found: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The reply's body as it comes. Raises UpstreamError where it breaks off."""
+    async def piece(self, found: aiohttp.ClientResponse, budget: Budget | None = None) -> bytes:
+        """What came next of the reply's body; nothing at its end. Raises UpstreamError where it breaks off or
+        is beyond the budget."""
         try:
-            async for piece in found.content.iter_any():
-                yield piece
+            piece = await found.content.readany()
+            return piece if budget is None else budget.take(piece)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._failed(error) from None
 
@@ -105,8 +106,8 @@ class Upstream:
         """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
         try:
             body = bytearray()
-            async for piece in self.pieces(found):
-                body += budget.take(piece)
+            while piece := await self.piece(found, budget):
+                body += piece
             return bytes(body)
         finally:
             found.release() if found.content.at_eof() else found.close()

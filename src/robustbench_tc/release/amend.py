@@ -9,11 +9,11 @@ import msgspec
 from ..builders import generations, rebuild
 from ..builders.build import BuildSpec, build
 from ..builders.errata import amended
+from ..builders.report import BuildReport
 from ..builders.sources import Pool
 from ..builders.sources.fetch import resolve_root
 from ..dataset_cards.render import benchmark_card
 from ..errors import UserError, unknown
-from ..eval.validate import self_check, taken
 from ..io import errata, manifest
 from ..io.errata import Answers, Erratum
 from ..option import Tell, silent
@@ -106,7 +106,7 @@ def amend(
         reason=reason,
         date=date,
     )
-    settings = rebuild.settings_of(folder, rebuild.BuildSettings)
+    settings = rebuild.report_in(folder, BuildReport)
     root, pool = None, None
     try:
         if settings.profile != "bundled":
@@ -114,7 +114,7 @@ def amend(
     except UserError:
         if sources is not None:
             raise
-        pool = Pool(amended(own.samples, [erratum], self_check), own.issues)
+        pool = Pool(amended(own.samples, [erratum]), own.issues)
     spec = BuildSpec(
         profile=settings.profile,
         sources=root,
@@ -127,8 +127,6 @@ def amend(
         spec,
         out,
         card=benchmark_card,
-        accept=self_check,
-        taken=taken,
         generators=generations.replay(folder / generations.NAME, strict=False),
         pool=pool,
         progress=progress,

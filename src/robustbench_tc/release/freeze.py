@@ -189,7 +189,7 @@ def release(
             rows=rows,
             sources=about.pins or about.sources,
             generators=about.generators,
-            gate=report and _verdict(report),
+            gate=None if report is None else _verdict(report),
             repo=repo,
             doi=doi,
             previous=followed,

@@ -60,7 +60,7 @@ def private_key(
     if not isinstance(found, Ed25519PrivateKey):
         raise UserError(f"{path} is not an ed25519 key: {_NEW_KEY}")
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        warn(f"others can read {path}: chmod 600 {path}")
+        warn(f"warning: others can read {path}: chmod 600 {path}")
     return found
 
 

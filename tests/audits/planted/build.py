@@ -19,7 +19,6 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.configs import row_type
 from robustbench_tc.builders.rebuild import rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
-from robustbench_tc.eval.validate import self_check
 from robustbench_tc.io import manifest, marker, parquet
 from robustbench_tc.schema import arrow_schema, dumps, loads
 
@@ -139,7 +138,7 @@ class Forged:
     def build_again(self) -> None:
         """Builds the folder again from its own clean rows and the answers that lie in it now."""
         again = self.path.with_name("again")
-        rebuild(self.path, again, sources=None, card=benchmark_card, accept=self_check)
+        rebuild(self.path, again, sources=None, card=benchmark_card)
         shutil.rmtree(self.path)
         again.rename(self.path)
 

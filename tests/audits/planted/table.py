@@ -13,7 +13,6 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.again import rebuild_of
@@ -25,6 +24,7 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.audit_files import JUDGMENTS
+from robustbench_tc.release import freeze
 from robustbench_tc.release.verify import verify
 
 from ..builds import made_once
@@ -90,7 +90,7 @@ class Bases:
         if base == "release":  # which runs the whole gate
             out.parent.mkdir()
             options = {"version": "1.0.0", "created_at": "2026-11-21T09:30:00Z", "repo": "org/robustbench-tc"}
-            api.release(self.folder("build"), out, sources=self._sources, key=self._signer, **options)  # type: ignore[arg-type]
+            freeze.release(self.folder("build"), out, sources=self._sources, key=self._signer, **options)  # type: ignore[arg-type]
             return out
         shutil.copytree(self.folder("build"), out)
         report = msgspec.json.decode((self.folder("release") / marker.AUDIT).read_bytes(), type=AuditReport)

@@ -19,7 +19,6 @@ from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.dataset_cards.own import own_card
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import NAME, read
 from robustbench_tc.own.desk import desk
@@ -210,8 +209,6 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
         BuildSpec(profile=OWN_CASES),
         out,
         card=lambda made: own_card(made, beside),
-        accept=self_check,
-        taken=taken,
         generators=writers,
         pool=pool(cases),
         beside={NAME: beside.json()},

@@ -50,12 +50,12 @@ NO_CALL = [code for code in CODES if taxonomy.get(code).no_call == "right"]
 
 @pytest.fixture(scope="module")
 def bundled() -> Plan:
-    return prepare(BuildSpec(profile="bundled", codes=CODES), accept=self_check).plan
+    return prepare(BuildSpec(profile="bundled", codes=CODES)).plan
 
 
 @pytest.fixture(scope="module")
 def paper(shared: Path) -> Plan:
-    return prepare(BuildSpec(sources=shared / "sources", codes=CODES), accept=self_check).plan
+    return prepare(BuildSpec(sources=shared / "sources", codes=CODES)).plan
 
 
 def rows(plan: Plan, code: str) -> list[Sample]:
@@ -100,7 +100,7 @@ def test_every_sample_of_the_paper_has_a_row_or_a_reason(paper: Plan) -> None:
 
 def test_the_whole_pools_have_rows_where_something_is_recorded(shared: Path) -> None:
     spec = BuildSpec(profile="full", sources=shared / "sources", codes=CODES)
-    plan = prepare(spec, accept=self_check).plan
+    plan = prepare(spec).plan
     assert {code: len(rows(plan, code)) for code in CODES} == {c: REGISTRY[c].rows.full for c in CODES}
     assert skips(plan, "gold_removed")["not_judged"] == 1674
 
@@ -234,7 +234,7 @@ TABLE = cases.CLEAN["table"]
 
 def plan_of(profile: str, sources: Path | None = None, seed: int = 0) -> Plan:
     spec = BuildSpec(profile=profile, sources=sources, codes=("irrelevant",), seed=seed)  # type: ignore[arg-type]
-    return prepare(spec, accept=self_check).plan
+    return prepare(spec).plan
 
 
 @pytest.fixture(scope="module")
@@ -292,9 +292,7 @@ def test_skips_are_counted(full: Plan) -> None:
 
 
 def test_clean_rows_and_other_types_are_what_they_were(shared: Path, full: Plan) -> None:
-    without = prepare(
-        BuildSpec(profile="full", sources=shared / "sources", codes=("call_due",)), accept=self_check
-    ).plan
+    without = prepare(BuildSpec(profile="full", sources=shared / "sources", codes=("call_due",))).plan
     assert without.samples == full.samples
     assert list(without.rows("call_due")) == list(full.rows("call_due"))
 

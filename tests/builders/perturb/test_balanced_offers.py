@@ -54,7 +54,7 @@ def made(sample: Sample, code: str, seed: int = 0) -> Sample:
 
 @pytest.fixture(scope="module")
 def bundled() -> tuple[Sample, ...]:
-    return read(BUNDLED, "bundled", self_check).samples
+    return read(BUNDLED, "bundled", checked=True).samples
 
 
 def both(found: tuple[Sample, ...], first: str, second: str) -> Iterator[tuple[Sample, Sample, Sample]]:
@@ -317,7 +317,7 @@ def test_the_types_can_be_trained_on_and_are_in_no_default() -> None:
 def test_the_rows_of_profile_full_are_those_that_types_state(shared: Path) -> None:
     """Of a build: the samples that nobody could answer are left out."""
     spec = BuildSpec(profile="full", sources=shared / "sources", codes=OURS)
-    plan = prepare(spec, accept=self_check).plan
+    plan = prepare(spec).plan
     context = plan.context()
     for code in OURS:
         rows = sum(isinstance(row, Sample) for row in plan.rows(code, context))

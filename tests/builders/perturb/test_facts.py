@@ -16,7 +16,6 @@ from robustbench_tc.builders.perturb import REGISTRY, Case, Context, Perturbatio
 from robustbench_tc.builders.perturb.base import register
 from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.sources import READERS
-from robustbench_tc.eval.validate import self_check, taken
 from robustbench_tc.schema import Message, Sample, dumps
 
 from ...conftest import ROOT
@@ -57,7 +56,7 @@ def test_what_the_other_rooms_read_is_what_types_and_sources_state() -> None:
 def test_the_rows_that_types_state_are_those_of_the_papers_samples(shared: Path) -> None:
     """Those of the bundled samples are compared by `tests/audits/test_extensions.py`."""
     spec = BuildSpec(sources=shared / "sources", codes=tuple(REGISTRY))
-    plan, _, _ = prepare(spec, accept=self_check, taken=taken)
+    plan, _, _ = prepare(spec)
     context = plan.context()
     found = {
         code: [row.source for row in plan.rows(code, context) if isinstance(row, Sample)] for code in REGISTRY

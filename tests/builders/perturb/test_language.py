@@ -180,15 +180,6 @@ def test_a_sample_without_a_value_in_words_needs_no_text() -> None:
         REGISTRY["language_full_zh"].requests(msgspec.structs.replace(TABLE, golden_answers=((numbers,),)))
 
 
-def test_translated_values_need_a_scorer() -> None:
-    unit = REGISTRY["language_full_zh"]
-    (request,) = unit.requests(TABLE)
-    answer = {"text": "今晚在露娜订 2 个座位。", "value_map": {"Luna": "露娜"}}
-    refuses(
-        "need the scorers", unit.perturb, TABLE, random.Random(0), Context({request.key: Text(answer, "x")})
-    )
-
-
 # --- any other language --------------------------------------------------------------------------------
 
 

@@ -34,7 +34,7 @@ TABLE, LOGIN = cases.CLEAN["table"], cases.CLEAN["login"]
 
 @cache
 def bundled() -> Plan:
-    return prepare(BuildSpec(profile="bundled", codes=CODES), accept=self_check).plan
+    return prepare(BuildSpec(profile="bundled", codes=CODES)).plan
 
 
 def made(plan: Plan, code: str) -> tuple[list[tuple[Sample, Sample]], Counter[str]]:
@@ -72,7 +72,7 @@ FULL = {
 
 
 def test_the_full_profile_has_the_rows_that_types_state(shared: Path) -> None:
-    plan = prepare(BuildSpec(profile="full", codes=CODES, sources=shared / "sources"), accept=self_check).plan
+    plan = prepare(BuildSpec(profile="full", codes=CODES, sources=shared / "sources")).plan
     for code in CODES:
         rows, skips = made(plan, code)
         assert (code, len(rows)) == (code, REGISTRY[code].rows.full)
@@ -80,7 +80,7 @@ def test_the_full_profile_has_the_rows_that_types_state(shared: Path) -> None:
 
 
 def test_every_difference_from_the_paper_profiles_candidates_has_a_reason(shared: Path) -> None:
-    plan = prepare(BuildSpec(codes=CODES, sources=shared / "sources"), accept=self_check).plan
+    plan = prepare(BuildSpec(codes=CODES, sources=shared / "sources")).plan
     assert made(plan, "prerequisite")[1] == {
         "no_token_call": 185,  # 14 transcripts have one
         "token_still_shown": 4,

@@ -6,7 +6,6 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import ERROR_MODES, Json
 
-from ..needs_no_reading import read
 from . import blind, values
 from .blind import BlindLine
 from .breakdown import Flagged, breakdown
@@ -167,6 +166,6 @@ def overview(
         reply_flags=rest.flags,
         without_beside_refusal=rest.flags["call_beside_refusal"].accuracies_without(found.lines),
         gaps=gaps(outcomes),
-        needs_no_reading=blind.lines(read(run.record.needs_no_reading)),
+        needs_no_reading=blind.lines(run.record.needs_no_reading),
         unreviewed=unreviewed(run, outcomes) or msgspec.UNSET,
     )

@@ -21,7 +21,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import locked
-from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.io.folders import strangers
 from robustbench_tc.llm.address import Address, parse_address
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.shown import Line, Part
@@ -151,7 +151,7 @@ def _refuse_foreign(root: Path, known: Pins) -> None:
         raise UserError(f"{root} is a link: name the folder itself")
     paths = [pin.path for pin in known.files]
     ours = (*paths, *(f"{path}.partial" for path in paths))
-    if root.is_dir() and is_more_than(root) and not any((root / path).is_file() for path in ours):
+    if root.is_dir() and strangers(root, ()) and not any((root / path).is_file() for path in ours):
         raise UserError(f"{root} holds other files and none of upstream's: name a new one with --sources")
 
 

@@ -146,7 +146,7 @@ def evaluate(
             say(line)
         raise
     if score:
-        run.score(say)
+        run.score()
     return run
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file, locked
-from robustbench_tc.io.folders import is_more_than
+from robustbench_tc.io.folders import strangers
 from robustbench_tc.llm.address import Address, parse_address
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.shown import Line, Part
@@ -138,7 +138,7 @@ def _refuse_foreign(root: Path, known: Pins) -> None:
     if root.is_symlink():
         raise UserError(f"{root} is a link: name the folder itself")
     ours = any((root / pin.path).is_file() for pin in known.files)
-    if root.is_dir() and is_more_than(root) and not ours:
+    if root.is_dir() and strangers(root, ()) and not ours:
         raise UserError(f"{root} holds other files and none of upstream's: name a new one with --sources")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from .. import taxonomy
 from ..errors import UserError
-from ..option import Option, Tell, listed, silent
+from ..option import Option, Tell, check, listed, silent
 from . import options
 from .own import server_of
 
@@ -78,6 +78,7 @@ def build(
 
     >>> build("robustbench-tc", profile="bundled").total  # doctest: +SKIP
     """
+    check(build, locals())
     from ..builders.build import BuildSpec, factorial, select_types
     from ..builders.generate import Settings
     from ..builders.own.dataset import BY_RULE, read_own

@@ -284,8 +284,8 @@ def build_training(
     from ..audits import contamination
     from ..builders.generate import Settings, parse_generators
     from ..builders.sources.fetch import default_root, resolve_root
-    from ..builders.toolrl_configs import CONFIGS
-    from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
+    from ..builders.toolrl_dr import build
+    from ..builders.toolrl_spec import CONFIGS, TrainingSpec, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
     from ..io.store import refuse_foreign

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
-from robustbench_tc.live import LiveRow
-
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample
+from robustbench_tc.schema.episodes import LiveRow
 
 Row = TypeVar("Row", Sample, LiveRow)
 

@@ -10,8 +10,7 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample
-from robustbench_tc.schema.episodes import LiveRow
+from robustbench_tc.schema import LiveRow, Sample
 
 Row = TypeVar("Row", Sample, LiveRow)
 

@@ -7,7 +7,7 @@ The paper's rows hold the identity fields of its data (`paper_layout`), the gold
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import cast, get_args
 
@@ -16,45 +16,55 @@ import msgspec
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.schema import Call, Json, Prediction, Sample, Status
+from robustbench_tc.schema import Json, Prediction, Sample, Status
+from robustbench_tc.shown import Line, Part
 
 from . import predictions
 from .inputs import Dataset, Selection
 from .paper_layout import decoded, identity
 from .record import Mode, RunFolder, Settings, start
 from .render import concrete
-from .score import answered_with_success
+from .score import answered_with_success, read
 
 
-def write_predictions(
-    path: Path,
-    answers: Iterable[Prediction],
-    rows: dict[str, Sample],
-    calls: Callable[[Prediction, Sample], tuple[Call, ...]],
-) -> int:
-    """Predictions as JSON lines in the paper's layout; how many. `calls` parses a reply."""
-    count = 0
+class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written."""
+
+    predictions: int
+    path: str
+    notes: tuple[str, ...] = ()
+
+    def shown(self) -> Iterator[Part]:
+        """Nothing on standard output, which has no use for it."""
+        said = (*self.notes, f"{self.predictions} predictions in {self.path}")
+        return (Line(line, aside=True) for line in said)
+
+
+def write_predictions(path: Path, answers: Iterable[Prediction], rows: Mapping[str, Sample]) -> None:
+    """Predictions as JSON lines in the paper's layout."""
     with atomic_file(path) as beside, beside.open("wb") as file:
         for one in answers:
-            row = rows[one.id]
-            metadata = {} if one.injected is None else {"pass1_had_tool_calls": one.injected}
-            said = None if one.status == "ok" else f"{one.status}: {one.error or ''}"
-            answer: dict[str, Json] = {"raw_output": one.raw_output or "", "error": said}
-            answer["tool_calls"] = [msgspec.to_builtins(call) for call in calls(one, row)]
-            if one.injected is not None:
-                answer["transition_injected"] = one.injected
-            record = {
-                "id": one.clean_id,
-                "benchmark": one.source,
-                "category": one.category,
-                "perturbation": {"type": one.type_code, "mdp_category": one.component, "metadata": metadata},
-                "eval_config": {},
-                "golden_answers": flat_gold(row),
-                "prediction": answer,
-            }
-            file.write(schema.dumps(record).encode() + b"\n")
-            count += 1
-    return count
+            file.write(schema.dumps(_theirs_of(one, rows[one.id])).encode() + b"\n")
+
+
+def _theirs_of(one: Prediction, row: Sample) -> dict[str, Json]:
+    answer: dict[str, Json] = {
+        "raw_output": one.raw_output or "",
+        "error": None if one.status == "ok" else f"{one.status}: {one.error or ''}",
+        "tool_calls": [msgspec.to_builtins(call) for call in read(one, row).calls],
+    }
+    metadata: dict[str, Json] = {}
+    if one.injected is not None:
+        answer["transition_injected"] = metadata["pass1_had_tool_calls"] = one.injected
+    return {
+        "id": one.clean_id,
+        "benchmark": one.source,
+        "category": one.category,
+        "perturbation": {"type": one.type_code, "mdp_category": one.component, "metadata": metadata},
+        "eval_config": {},
+        "golden_answers": flat_gold(row),
+        "prediction": answer,
+    }
 
 
 def flat_gold(row: Sample) -> list[dict[str, Json]]:

@@ -14,7 +14,7 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders import errata as applied
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 import re
 import signal
 import socket
@@ -14,7 +15,9 @@ from typing import Any
 
 import pytest
 
+import robustbench_tc
 from robustbench_tc import api
+from robustbench_tc.compute import loop
 from robustbench_tc.eval.leaderboard.submit import init
 from robustbench_tc.eval.run import Progress
 
@@ -130,16 +133,36 @@ def test_an_endpoint_is_evaluated_with_progress_and_gone_on_with(
     assert any("made again from the journal" in note for note in notes)
 
 
-def test_in_a_notebook_it_is_asked_in_a_thread(place: Path, answers: dict[str, Any]) -> None:
-    asked: dict[str, Any] = {"agent": "oracle", "types": "clean", "limit": 3, "out": place / "notebook"}
-
+def test_in_a_notebook_it_is_asked_beside_the_running_loop(place: Path, answers: dict[str, Any]) -> None:
     async def cell() -> api.Evaluated:
-        with pytest.raises(api.UserError, match="as in a notebook"):
-            api.evaluate(place / "robustbench-tc", **asked)
-        assert not (place / "notebook").exists()
-        return await asyncio.to_thread(api.evaluate, place / "robustbench-tc", **asked)
+        dataset, out = place / "robustbench-tc", place / "notebook"
+        return robustbench_tc.evaluate(dataset, agent="oracle", types="clean", limit=3, out=out)
 
-    assert asyncio.run(cell()).answered == 3
+    run = asyncio.run(cell())
+    assert (run.answered, run.scores.num_rows) == (3, 3)
+    assert run.sql("select count(*) as n from stg_predictions").to_pylist() == [{"n": 3}]
+    assert str(run).startswith("agent-oracle") and "Cannot tell" in run._repr_html_()
+    assert run.summary.overview.answer.sentence in str(run)
+
+
+def test_what_is_interrupted_in_a_notebook_ends_there_too() -> None:
+    """Ctrl-C reaches the cell's thread; the work beside it is cancelled, not left behind."""
+    ended: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.to_thread(os.kill, os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)
+        finally:
+            ended.append("closed")
+
+    async def cell() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        loop.run(work())
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(cell())
+    assert ended == ["closed"]
 
 
 @pytest.mark.parametrize(

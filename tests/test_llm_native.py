@@ -350,12 +350,14 @@ def test_a_whole_run_with_both_passes(
     release = small.write(tmp_path / "small", small.rows())
     with SERVERS[provider]({"anthropic": claude, "gemini": gemini}[provider], key=KEY) as server:
         done = api.evaluate(
-            release, model=f"{provider}:tiny", base_url=server.url, mode=mode, out=tmp_path / "run"
-        )
+            release, model=f"{provider}:tiny", base_url=server.url, mode=mode, out=tmp_path / "run",
+            probe=False,
+        )  # fmt: skip
         bodies, count = server.bodies, server.count
         again = api.evaluate(
-            release, model="tiny", backend=provider, base_url=server.url, mode=mode, out=tmp_path / "run"
-        )
+            release, model="tiny", backend=provider, base_url=server.url, mode=mode, out=tmp_path / "run",
+            probe=False,
+        )  # fmt: skip
         assert server.count == count and again.asked.request_errors == 0
     settings = done.folder.record.settings
     assert (settings.model, settings.backend) == ("tiny", provider)

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import sources, taxonomy
+from robustbench_tc.builders.configs import PublishedType, published
+from robustbench_tc.schema import dumps, loads
 
 from ..folder import TABLES, Folder
 from ..own_tools import is_own
@@ -18,7 +20,7 @@ SUITES = Suites("benchmark")
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
 TABLE_COLUMNS = {
-    "taxonomy": set(taxonomy.PUBLISHED),
+    "taxonomy": set(PublishedType.__struct_fields__),
     "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
     "known_issues": {"source", "file", "record", "clean_id", "reason", "detail", "status"},
 }
@@ -179,7 +181,7 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
     if found != Counter(list(types)):
         return "its codes are not the package's"
     for row in rows:
-        mine = taxonomy.published(types[row["code"]])
+        mine = loads(dumps(published(types[row["code"]])))
         if any(row.get(name) != value for name, value in mine.items()):
             return f"{row['code']} is described otherwise"
     return ""
@@ -187,10 +189,10 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
 
 def pinned(profile: str) -> dict[str, int]:
     """Config → rows that a build of the profile has; {} where that is not known beforehand."""
-    clean = [source.rows.of(profile) for source in sources.sources()]
+    clean = [getattr(source.rows, profile, None) for source in sources.sources()]
     if any(rows is None for rows in clean):
         return {}
-    rows = {kind.code: kind.rows.of(profile) for kind in taxonomy.types("all")}
+    rows = {kind.code: getattr(kind.rows, profile, None) for kind in taxonomy.types("all")}
     return {
         taxonomy.CLEAN: sum(found for found in clean if found is not None),
         **{code: found for code, found in rows.items() if found is not None},
@@ -198,9 +200,9 @@ def pinned(profile: str) -> dict[str, int]:
 
 
 def papers_floor() -> dict[str, int]:
-    """Config → rows that profile `paper` has at least."""
-    floors = {kind.code: kind.floor for kind in taxonomy.types()}
+    """Config → rows that profile `paper` has at least: the paper's, less those with nothing to rewrite."""
+    core = ((kind.code, kind.paper_rows, kind.paper_unchanged) for kind in taxonomy.types())
     return {
         taxonomy.CLEAN: pinned("paper")[taxonomy.CLEAN],
-        **{code: floor for code, floor in floors.items() if floor is not None},
+        **{code: rows - unchanged for code, rows, unchanged in core if rows is not None},
     }

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from robustbench_tc.builders.own_words import other_script, own_words
 from robustbench_tc.errors import need_extra
-from robustbench_tc.languages import other_script, own_words
 
 from .characters import scripts
 

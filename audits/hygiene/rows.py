@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from robustbench_tc import taxonomy
+from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.own import schemas as own_schemas
-from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps, loads
 
 from ..invariants.allowed import added_tools, rewritten_texts

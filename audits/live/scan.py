@@ -10,7 +10,8 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.live import TASKS, LiveRow, registry_codes
+from robustbench_tc.live_types import registry_codes
+from robustbench_tc.schema import TASKS, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 

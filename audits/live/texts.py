@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, registry_codes
-from robustbench_tc.schema import Json
+from robustbench_tc.live_types import registry_codes
+from robustbench_tc.schema import Json, LiveRow
 
 from ..hygiene import lengths, schemas
 from ..hygiene.base import RULES

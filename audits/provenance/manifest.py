@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.io import manifest
-from robustbench_tc.live import config_of
+from robustbench_tc.live_types import config_of
 from robustbench_tc.schema import dumps
 
 from ..folder import Folder

@@ -15,7 +15,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import errata, marker
-from robustbench_tc.live import TASKS
+from robustbench_tc.schema import TASKS
 
 from ..folder import Folder
 from ..own_tools import NOTHING_THERE, is_own

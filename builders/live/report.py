@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from robustbench_tc.io import templates
-from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.shown import Line, Part
 
 from ..counts import add

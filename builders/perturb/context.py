@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc.own.history import as_text
+from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample
 from robustbench_tc.taxonomy import Rows
 

@@ -19,9 +19,8 @@ import huggingface_hub.constants
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.live import summary as live_report
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.stats import packs
+from robustbench_tc.eval.stats import live_summary as live_report, packs
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import citation, templates
 from robustbench_tc.io.folders import atomic_dir

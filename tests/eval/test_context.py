@@ -8,23 +8,23 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, taxonomy
+from robustbench_tc.api import Evaluated, evaluate
 from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
-from robustbench_tc.eval.evaluate import Evaluated, evaluate
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.render import render_calls
-from robustbench_tc.eval.score import judge, ordered_call, read
+from robustbench_tc.eval.score import judge, ordered_call
 from robustbench_tc.eval.stats import packs, runs
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.io import parquet
 from robustbench_tc.io.store import Store
-from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.schema import Call, Prediction, Sample, asked_hash, dumps, loads
 from robustbench_tc.sql.query import Inputs, query
 
@@ -351,7 +351,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.predictions_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
-    exchange.write_predictions(theirs, found, rows, lambda one, row: read(one, row).calls)
+    exchange.write_predictions(theirs, found, rows)
     predictions.write_lines(ours, found)
     taken, left_out = exchange.read_predictions(theirs, data, model="m", mode="prompt")
     results = sum(one.type_code in RESULTS for one in found)

@@ -34,16 +34,16 @@ def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path
 def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> None:
     rbtc("eval", release, "--agent", "name-biased", "--out", "run")
     found = json.loads(rbtc("summary", "run", "--json").out)
-    assert found["clean"]["accuracy"] == 1.0
-    assert found["components"]["reward"]["delta"] > 0.5
+    lines = found["summary"]["lines"]
+    assert lines["clean"]["accuracy"] == 1.0
+    assert lines["reward"]["delta"] > 0.5
     for component in ("observation", "action", "transition"):
-        assert found["components"][component]["delta"] in (None, 0.0)
-    lines = {line["type_code"]: line for line in found["types"]}
+        assert lines[component]["delta"] in (None, 0.0)
     for code in ("CD", "TD", "CD_AB", "TD_AB"):
-        assert lines[code]["error_modes"] == {"name_bias": lines[code]["n"]}
+        assert found["error_modes"][code] == {"name_bias": lines[code]["n"]}
     assert "· small (" in rbtc("summary", "run").out
     paper = json.loads(rbtc("summary", "run", "--subset", "paper", "--json").out)
-    assert paper["perturbed"]["n"] < found["perturbed"]["n"]
+    assert paper["summary"]["lines"]["perturbed"]["n"] < lines["perturbed"]["n"]
 
 
 def test_the_same_command_goes_on_and_another_is_refused(rbtc: Rbtc, release: Path) -> None:

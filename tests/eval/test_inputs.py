@@ -22,6 +22,7 @@ from robustbench_tc.io import parquet
 from robustbench_tc.schema import ANY, OMIT, Sample
 
 from ..hub import WRITER, Hub
+from ..known import INJECTED_ERRORS, SOURCES
 from ..refusals import refuses
 from . import answered, small
 
@@ -52,7 +53,7 @@ def test_the_fingerprint_sees_content_and_not_order(release: Path) -> None:
 def test_a_limit_spreads_over_types_and_sources(release: Path) -> None:
     found = inputs.select(inputs.load(str(release)), Selection(limit=30))
     assert len(found) == 30
-    assert {row.source for row in found} == set(schema.SOURCES)
+    assert {row.source for row in found} == set(SOURCES)
     assert {row.type_code for row in found} == {row.type_code for row in small.rows()}
 
 
@@ -243,7 +244,7 @@ def test_a_folder_of_the_papers_layout_is_read_by_type_and_its_losses_counted(tm
     same = next(row for row in found.rows if row.type_code == "same_name_C")
     assert same.gold_tool_index == 1
     timeout = next(row for row in found.rows if row.type_code == "transient_timeout")
-    assert timeout.injected_error == taxonomy.INJECTED_ERRORS["transient_timeout"]
+    assert timeout.injected_error == INJECTED_ERRORS["transient_timeout"]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from robustbench_tc.eval import inputs, models, record, wire
 from robustbench_tc.eval.predictions import answer
 from robustbench_tc.eval.prompts import rlla
 from robustbench_tc.eval.prompts.rlla import RllaPrompts, dialogue
+from robustbench_tc.eval.prompts.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system
 from robustbench_tc.eval.read_reply import read
-from robustbench_tc.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system
 from robustbench_tc.schema import Message, asked_hash
 
 from ..builders import rlla_rows as made
@@ -224,7 +224,7 @@ def test_a_model_of_the_table_that_calls_natively_is_asked_in_words(release: Pat
     with LoopbackServer(lambda body: reply("none")) as server:
         done = api.evaluate(
             release, model=name, base_url=server.url, ids="bfcl_v3__made_1::clean", prompt_format="rlla",
-            rlla=words, out=words.parent / "table",
+            rlla=words, out=words.parent / "table", probe=False,
         )  # fmt: skip
     assert done.folder.record.settings.mode == "prompt"
     assert server.bodies[0]["messages"][0]["content"].startswith(made.HEAD)
@@ -246,7 +246,7 @@ def test_native_requests_are_what_they_were() -> None:
         (("--rlla", "words"), "--rlla words: say --prompt-format rlla as well, or leave it out"),
         (("--prompt-format", "rlla", "--rlla", "words", "--mode", "fc"), "leave --mode fc out"),
         (("--prompt-format", "rlla", "--rlla", "words", "--mode", "api"), "leave --mode api out"),
-        (("--prompt-format", "toolrl", "--rlla", "words"), "unknown prompt-format 'toolrl'"),
+        (("--prompt-format", "toolrl", "--rlla", "words"), 'Invalid value "toolrl" for --prompt-format'),
         (("--prompt-format", "rlla", "--rlla", "none"), "no dataset at none: give a release folder"),
         (("--prompt-format", "rlla", "--rlla", "empty"), "--rlla empty: no training rows there"),
     ],
@@ -256,7 +256,7 @@ def test_options_that_do_not_go_together(
 ) -> None:
     Path("empty").mkdir()
     said = rbtc("eval", release, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *options)
-    assert said.code == 1 and line in said.err.splitlines()[-1], said.err
+    assert said.code == (2 if "toolrl" in options else 1) and line in said.err.splitlines()[-1], said.err
     assert "Traceback" not in said.err and not Path("runs").exists()
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .comparing import compare, gate
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
+    from .exchanging import export, import_predictions
     from .leaderboard import serve, submit
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
@@ -53,10 +54,12 @@ __all__ = [
     "diff",
     "draft_cases",
     "evaluate",
+    "export",
     "failures",
     "gate",
     "ground",
     "import_cases",
+    "import_predictions",
     "init",
     "lint",
     "probe",
@@ -89,6 +92,7 @@ _HOMES = {
     ".comparing": "compare gate",
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
+    ".exchanging": "export import_predictions",
     ".leaderboard": "serve submit",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",

@@ -69,7 +69,7 @@ def gate(
 
     >>> gate("runs/mine", against="runs/released").outcome  # doctest: +SKIP
     """
-    from ..eval import gate as forms
+    from ..eval.stats import gate_forms as forms, gate_run
     from ..eval.stats.runs import Run, read
 
     for file in (junit, markdown):
@@ -77,7 +77,7 @@ def gate(
             forms.check_place(file)
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
-    found = forms.judge(
+    found = gate_run.judge(
         new,
         base,
         max_drop=max_drop,

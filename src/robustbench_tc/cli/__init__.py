@@ -4,20 +4,13 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import NoReturn
 
 from ..errors import UserError
 from ._derive import WrongWords
 
-if TYPE_CHECKING:
-    import typer
-    from typer._click import Command
-    from typer.exceptions import TyperException
-
 INTERRUPTED = 130
-"""What a shell expects of a command that Ctrl-C ended, and what typer makes of one."""
+"""What a shell expects of a command that Ctrl-C ended."""
 
 _QUIET = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -61,9 +54,10 @@ def _run() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another alphabet shows what it can
             stream.reconfigure(errors="backslashreplace")
     from ._console import Interrupted
+    from ._launch import launch
 
     try:
-        code = _called(sys.argv[1:])
+        code = launch(sys.argv[1:])
         sys.stdout.flush()  # while an error can still be said
     except WrongWords as error:
         _fail(str(error), 2)
@@ -87,24 +81,7 @@ def _run() -> None:
         where = f"{name}: " if name else ""
         hint = advice.get(error.errno or 0)
         _fail(f"{where}{error.strerror or error}" + (f" ({hint})" if hint else ""))
-    if code == INTERRUPTED:
-        raise KeyboardInterrupt
     sys.exit(code)
-
-
-def _called(words: list[str]) -> int:
-    """Calls what the words name; its exit code."""
-    from . import _launch
-
-    if _launch.knows(words):
-        return _launch.launch(words)
-    from typer.exceptions import TyperException
-
-    command = _command(_app())
-    try:
-        return int(command(_with_home(words), standalone_mode=False) or 0)
-    except TyperException as error:
-        _usage(error, command)
 
 
 def _fail(line: str, code: int = 1) -> NoReturn:
@@ -113,97 +90,3 @@ def _fail(line: str, code: int = 1) -> NoReturn:
 
     _console.echo(f"rbtc: {line.strip()}", stderr=True)
     sys.exit(code)
-
-
-def _usage(error: "TyperException", command: "Command") -> NoReturn:
-    """Wrong words on the command line: what is wrong, and where the right ones are listed."""
-    path = ["rbtc"]
-    for word in sys.argv[1:]:
-        inner = getattr(command, "commands", {}).get(word)
-        if inner is None:
-            break
-        command, path = inner, [*path, word]
-    said = " ".join(error.format_message().split())
-    if not said:  # a group without a command: its help is printed, which is an answer
-        sys.exit(error.exit_code)
-    _fail(f"{said} (see {' '.join(path)} --help)", error.exit_code)
-
-
-def _with_home(words: list[str]) -> list[str]:
-    """`--out=~/a` with the user's home for the `~`, which shells replace only where a word begins with it.
-
-    Behind `--` are another program's words.
-    """
-    ours = words.index("--") if "--" in words else len(words)
-    return (
-        [
-            f"{option}={os.path.expanduser(value)}"  # noqa: PTH111 (a text, which a Path would tidy)
-            if option.startswith("--") and (value == "~" or value.startswith("~/"))
-            else word
-            for word in words[:ours]
-            for option, _, value in [word.partition("=")]
-        ]
-        + words[ours:]
-    )
-
-
-@cache  # whoever calls `main` again in one process waits for it once
-def _command(app: "typer.Typer") -> "Command":
-    from typer.main import get_command
-
-    return get_command(app)
-
-
-@cache  # the parts are modules' own: a second call would add their commands to them again
-def _app() -> "typer.Typer":
-    import typer
-
-    app = typer.Typer(
-        name="rbtc",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help="RobustBench-TC: does my tool-calling model survive deployment?",
-    )
-
-    def options(
-        version: Annotated[
-            bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-        ] = False,
-    ) -> None:
-        """RobustBench-TC: does my tool-calling model survive deployment?"""
-
-    app.callback()(options)
-    groups = (
-    )  # fmt: skip
-    for panel, name, group in groups:
-        app.add_typer(group, name=name, rich_help_panel=panel)
-    for panel, commands in _panels().items():
-        for name, command in commands.items():
-            app.command(name, rich_help_panel=panel)(command)
-    return app
-
-
-def _panels() -> dict[str, dict[str, Callable[..., None]]]:
-    """The commands that stand alone: one panel per stage, in the order of the pipeline."""
-    from . import (
-        runs,
-    )
-
-    return {
-        "Evaluate": {
-            "export": runs.export,
-            "import": runs.import_,
-        },
-    }
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        import typer
-
-        from .. import __version__
-        from . import _console
-
-        _console.echo(f"rbtc {__version__}")
-        raise typer.Exit()

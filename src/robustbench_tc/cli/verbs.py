@@ -5,6 +5,7 @@ from ..api.auditing import audit
 from ..api.building import build, build_live, build_training
 from ..api.comparing import compare, gate
 from ..api.evaluating import evaluate, probe
+from ..api.exchanging import export, import_predictions
 from ..api.fetching import fetch
 from ..api.listing import (
     list_defences,
@@ -86,6 +87,8 @@ BUILD = (
 
 EVALUATE = (
     Verb(name="eval", function=evaluate, panel="Evaluate", rest="extra_body", around=asking),
+    Verb(name="export", function=export, panel="Evaluate", as_json=False),
+    Verb(name="import", function=import_predictions, panel="Evaluate", as_json=False),
     Verb(
         name="score",
         function=score,

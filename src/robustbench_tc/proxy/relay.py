@@ -1,7 +1,6 @@
 """The server of a door: OpenAI-compatible, on loopback. What no plan changes passes byte by byte."""
 
 import asyncio
-import os
 import re
 import threading
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
 from .plan import Plan
-from .session import NoSession, Session
+from .session import Refused, Session
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
@@ -27,14 +26,6 @@ SILENCE_S = 600.0
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
-
-
-class Refused(Exception):
-    """A request that the door does not take; one line."""
-
-    def __init__(self, said: str, status: int = 400) -> None:
-        super().__init__(said)
-        self.status = status
 
 
 def refusal(said: str, status: int) -> web.Response:
@@ -80,10 +71,6 @@ class Relay:
             return await self.exchange(request, name, path, body)
         except Refused as error:
             return refusal(str(error), error.status)
-        except NoSession as error:
-            return refusal(str(error), 400)
-        except UpstreamError as error:
-            return refusal(str(error), error.status)
         except ConnectionError:
             return refusal("the caller has left", 499)  # which nobody gets
         except web.HTTPException as error:
@@ -119,16 +106,13 @@ class Relay:
         if kept is not None:  # what is to be read must not come compressed
             headers["Accept-Encoding"] = "identity"
         found = await self.upstream.ask(request.method, path, headers, body)
-        try:
-            return await self._sent_back(request, found, kept)
-        finally:
-            found.release() if found.content.at_eof() else found.close()
+        return await self.sent_back(request, found, kept)
 
-    async def _sent_back(
-        self, request: web.Request, found: aiohttp.ClientResponse, kept: bytearray | None
+    async def sent_back(
+        self, request: web.Request, found: aiohttp.ClientResponse, kept: bytearray | None = None
     ) -> web.StreamResponse:
-        headers = reply_headers(found.headers)
-        size = found.content_length
+        """The server's reply as it comes; what breaks off breaks off here too."""
+        headers, size = reply_headers(found.headers), found.content_length
         if size is not None and size <= AT_ONCE and request.method != "HEAD":
             whole = await self.upstream.whole(found, Budget(AT_ONCE))
             if kept is not None:
@@ -137,21 +121,22 @@ class Relay:
         reply = web.StreamResponse(status=found.status, reason=found.reason, headers=headers)
         if size is not None:
             reply.content_length = size
-        await reply.prepare(request)
         try:
-            async for piece in self.upstream.pieces(found):
+            await reply.prepare(request)
+            while piece := await self.upstream.piece(found):
                 if kept is not None and len(kept) + len(piece) <= MOST_BODY:
                     kept += piece
                 await reply.write(piece)
+            await reply.write_eof()
         except UpstreamError:
             broken_off(request)
-            return reply
-        await reply.write_eof()
+        finally:
+            found.release() if found.content.at_eof() else found.close()
         return reply
 
 
 def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
-    """The session that a request names, `-.0` where it names none. Raises NoSession, and Refused where the
+    """The session that a request names, `-.0` where it names none. Raises Refused, also where the
     plan depends on it; `place`: where else than in the header it can stand."""
     if name is not None:
         return sessions.parse(name)
@@ -196,7 +181,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     ready, ended = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
     ports: list[int] = []
-    failed: list[OSError] = []
+    failed: list[Exception] = []
 
     async def start() -> web.AppRunner:
         app = web.Application(client_max_size=MOST_BODY)
@@ -208,7 +193,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         try:
             await web.TCPSite(runner, "127.0.0.1", port).start()
             ports.append(runner.addresses[0][1])
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             failed.append(error)
         ready.set()
         return runner
@@ -221,7 +206,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
         await relay.close()
 
     def run() -> None:
-        with asyncio.Runner() as runner:  # which closes the streams that a caller has left
+        with asyncio.Runner() as runner:
             loops.append(runner.get_loop())
             try:
                 runner.run(serve())
@@ -233,7 +218,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     ready.wait()
     if not ports:
         thread.join()
-        said = os.strerror(failed[0].errno) if failed and failed[0].errno else "unknown error"
+        said = next((getattr(error, "strerror", None) or str(error) for error in failed), "unknown error")
         raise UserError(
             f"--port {port}: the door cannot listen on 127.0.0.1 there ({said}): choose another, or 0 for a "
             "free one"

@@ -4,7 +4,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 import aiohttp
@@ -15,7 +15,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
 
 from .secrets import KEY_LIKE, Secrets
-from .session import HEADER
+from .session import HEADER, Refused
 
 HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
@@ -29,12 +29,11 @@ THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 CONNECTS_WITHIN_S = 30.0
 
 
-class UpstreamError(Exception):
-    """The server gave no reply that can be passed on; one line, and the status that says it to the caller."""
+class UpstreamError(Refused):
+    """The server gave no reply that can be passed on."""
 
     def __init__(self, said: str, status: int = 502) -> None:
-        super().__init__(said)
-        self.status = status
+        super().__init__(said, status)
 
 
 class Budget:
@@ -93,11 +92,12 @@ class Upstream:
             raise UpstreamError(f"{self.url} answers with a redirect: give --upstream the address it means")
         return found
 
-    async def pieces(self, found: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The reply's body as it comes. Raises UpstreamError where it breaks off."""
+    async def piece(self, found: aiohttp.ClientResponse, budget: Budget | None = None) -> bytes:
+        """What came next of the reply's body; nothing at its end. Raises UpstreamError where it breaks off or
+        is beyond the budget."""
         try:
-            async for piece in found.content.iter_any():
-                yield piece
+            piece = await found.content.readany()
+            return piece if budget is None else budget.take(piece)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._failed(error) from None
 
@@ -105,8 +105,8 @@ class Upstream:
         """The reply's body. Raises UpstreamError where it breaks off or is beyond the budget."""
         try:
             body = bytearray()
-            async for piece in self.pieces(found):
-                body += budget.take(piece)
+            while piece := await self.piece(found, budget):
+                body += piece
             return bytes(body)
         finally:
             found.release() if found.content.at_eof() else found.close()

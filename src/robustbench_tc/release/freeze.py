@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from .. import __version__, live
+from robustbench_tc import live_types
+
+from .. import __version__, schema
 from ..audits import gate
 from ..audits.report import AuditReport
 from ..builders.sources import OWN_CASES
@@ -79,14 +81,14 @@ def kind_of(folder: Path) -> Kind:
     """What a build folder holds. UserError if it is none."""
     if any((folder / "clean").glob("test-*.parquet")):
         return "robustbench-tc"
-    if any((folder / live.TASKS).glob("test-*.parquet")):
+    if any((folder / schema.TASKS).glob("test-*.parquet")):
         return "robustbench-tc-live"
     if any(folder.glob("*/train-*.parquet")):
         return "toolrl-dr"
     if (folder / CHECKPOINT).is_file():
         return "checkpoint"
     raise UserError(
-        f"{folder} is not a build: it has neither clean/test-*.parquet, nor {live.TASKS}/test-*.parquet, "
+        f"{folder} is not a build: it has neither clean/test-*.parquet, nor {schema.TASKS}/test-*.parquet, "
         f"nor */train-*.parquet, nor {CHECKPOINT}"
     )
 
@@ -149,7 +151,7 @@ def release(
     about = _about(plain, build, kind)
     _check_profile(build, kind, about.profile, trial=trial, own_data=own_data)
     carried = _carried(build, kind, about)
-    named = live.config_of if kind == "robustbench-tc-live" else str
+    named = live_types.config_of if kind == "robustbench-tc-live" else str
     rows = {  # training data count perturbed rows besides those of their splits
         named(code): sum(counts.get(one, 0) for one in ("train", "validation"))
         if "train" in counts

@@ -50,7 +50,6 @@ def started(folder: Path, script: str, plan: str = FAULTY) -> subprocess.Popen[b
             "-c",
             DOOR,
             "proxy",
-            "mcp",
             "--plan",
             "plan.yaml",
             "--",

@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -115,7 +115,7 @@ class Stdio:
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
-        async for line in sse.parts(_pieces(reader), _LINE):
+        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > jsonrpc.MOST:  # this request fails, the session goes on
                 asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
@@ -153,7 +153,7 @@ class Stdio:
 
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
-        async for line in sse.parts(_pieces(reader), _LINE):
+        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > jsonrpc.MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
@@ -163,11 +163,6 @@ class Stdio:
                 await self._tell()
             elif not own.done():  # else the client has cancelled what it was asked for
                 own.set_result(jsonrpc.read(line))
-
-
-async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while piece := await reader.read(_CHUNK):
-        yield piece
 
 
 async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -> None:

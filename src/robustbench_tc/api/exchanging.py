@@ -1,0 +1,71 @@
+"""Predictions for other harnesses, and from them: `export` and `import`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from ..option import Option
+from . import options
+
+if TYPE_CHECKING:
+    from ..eval.exchange import Exchanged
+
+
+def export(
+    run: Annotated["str | Path", options.RUN],
+    *,
+    out: Annotated["str | Path", options.OUT],
+    layout: Annotated[
+        Literal["ours", "paper"], Option(help="ours: every column; paper: the form of the paper's release.")
+    ] = "ours",
+    dataset: Annotated[str | None, options.DATASET] = None,
+) -> "Exchanged":
+    """Write a run's predictions as JSON lines.
+
+    Example: rbtc export runs/qwen3-8b-fc --layout paper --out qwen3-8b.jsonl
+
+    Raises UserError.
+    """
+    from ..eval import exchange, predictions, record, verdicts
+    from ..io.files import check_file
+
+    check_file(Path(out))
+    folder = record.open_run(Path(run))
+    data = verdicts.dataset_of(folder, dataset)
+    found = predictions.read(folder.predictions_path)
+    if layout == "ours":
+        predictions.write_lines(Path(out), found)
+    else:
+        exchange.write_predictions(Path(out), found, data.by_id)
+    return exchange.Exchanged(predictions=len(found), path=str(out))
+
+
+def import_predictions(
+    predictions: Annotated[
+        "str | Path", Option(help="A .jsonl file, ours or the paper's, or a folder of them.", typed=Path)
+    ],
+    dataset: Annotated["str | Path", options.ASKED],
+    *,
+    model: Annotated[str, options.MODEL],
+    mode: Annotated[str | None, options.MODE] = None,
+    revision: Annotated[str | None, options.REVISION] = None,
+    out: Annotated["str | Path | None", options.OUT] = None,
+) -> "Exchanged":
+    """Make a run folder of existing predictions and score it; by default runs/MODEL-MODE-imported.
+
+    Example: rbtc import predictions/ api_eval --model o4-mini --mode fc
+
+    Raises UserError.
+    """
+    from ..eval import exchange, inputs, models, record, verdicts
+
+    if out is not None:
+        record.check_place(Path(out))
+    data = inputs.load(str(dataset), revision=revision)
+    wanted = record.mode_of(mode or models.mode_of(model))
+    place = record.default_place(model, wanted, "-imported") if out is None else Path(out)
+    folder, found = exchange.import_run(Path(predictions), data, model=model, mode=wanted, out=place)
+    notes = [*folder.notes, *(f"left out: {count} × {why}" for why, count in folder.record.left_out.items())]
+    verdicts.score_file(folder, data)
+    if absent := len(data.rows) - len({one.id for one in found}):
+        notes.append(f"{absent} rows of the dataset have none")
+    return exchange.Exchanged(predictions=len(found), path=str(folder.path), notes=tuple(notes))

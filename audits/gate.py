@@ -16,7 +16,9 @@ import msgspec
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.builders.at_hand import sources_at_hand
-from robustbench_tc.io import audit_files, marker, not_live, numbers
+from robustbench_tc.eval.inputs import refuse_dataset
+from robustbench_tc.eval.record import refuse_run
+from robustbench_tc.io import audit_files, marker, numbers
 from robustbench_tc.option import Tell, silent
 
 from . import contamination, declining, earlier, evidence, judgments, paraphrase, provenance, shortcuts
@@ -252,8 +254,8 @@ def audit_predictions(
     """Audits a predictions or scores file against the dataset that was asked."""
     from .expectations import predictions
 
-    not_live.refuse_run(path)
-    not_live.refuse_dataset(dataset)
+    refuse_run(path)
+    refuse_dataset(dataset)
     build = Folder(dataset)
     checks = apply(
         predictions.suite(path, build),

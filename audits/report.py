@@ -220,7 +220,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def json(self) -> bytes:
         """The bytes of `audit_report.json`, sealed with their own sha256."""
-        return marker.sealed_report(self)
+        return marker.sealed(self)
 
     def unjudged(self) -> dict[str, int]:
         """Type → how many of its texts have no judgment."""

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import CORE_TEXTS, Call, Json, LiveRow, dumps, state_hash
+from robustbench_tc.schema import CORE_TEXTS, Call, Json, LiveRow, dumps
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ..invariants.base import HOLDS, Verdict
 from . import asked

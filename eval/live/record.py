@@ -63,6 +63,11 @@ class LiveFolder:
         """The journal, locked for this process; a torn last line is cut off."""
         return Store(self.path / JOURNAL)
 
+    def claim(self) -> None:
+        """Makes the folder ours. UserError for a copied one that has episodes or scores already."""
+        made = self.path / EPISODES, self.path / SCORES
+        folders.claim(self.path, KIND, (RECORD, JOURNAL, EPISODES, SCORES), *made)
+
     def save(self) -> None:
         """Writes the record."""
         with atomic_file(self.path / RECORD, replace=True) as beside:
@@ -105,12 +110,10 @@ def read_episodes(folder: Path) -> list[Episode]:
 
 def check_place(path: Path) -> None:
     """UserError where no live run can be begun or gone on with at `path`."""
-    if path.is_symlink():
-        raise UserError(f"{path} is a link: name the folder itself")
-    if (path / RECORD).exists():
+    if (path / RECORD).exists() and not path.is_symlink():
         open_run(path)
-    elif not folders.new_or_empty(path) and not folders.is_begun(path, KIND):
-        raise UserError(f"{path} is there and is not a live run: take another --out")
+    else:
+        folders.check_begin(path, KIND)
 
 
 def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:
@@ -122,14 +125,9 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             raise UserError(
                 f"{path} holds a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
-        marked = folders.owner(path)
-        if marked is None or marked.kind != KIND:
-            raise UserError(f"{path} has lost its {marker.OWN}: take another --out")
-        for name in (EPISODES, SCORES):
-            folders.refuse_foreign(path / name)
+        folder.claim()
         return folder
     path.mkdir(parents=True, exist_ok=True)
-    folders.begin(path, KIND, RECORD, JOURNAL)
     folder = LiveFolder(
         path,
         LiveRecord(
@@ -140,6 +138,7 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             expected=expected,
         ),
     )
+    folder.claim()
     folder.save()
     return folder
 

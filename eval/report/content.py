@@ -10,7 +10,6 @@ import msgspec
 from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.needs_no_reading import read
 from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
@@ -215,7 +214,7 @@ def build(
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
         needs_no_reading=next(
-            (found for run in runs if (found := blind.lines(read(run.record.needs_no_reading)))), ()
+            (found for run in runs if (found := blind.lines(run.record.needs_no_reading))), ()
         ),
         note=CONVENTIONS[options.convention],
         trends={"runs": trends(models), **({} if own else {"paper": trends(papers())})},

@@ -5,7 +5,6 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from ..needs_no_reading import read
 from . import blind
 from .blind import BlindLine
 from .breakdown import Breakdown, breakdown
@@ -103,5 +102,5 @@ def overview(
         samples=len(outcomes.clean_ids),
         rows=int((outcomes.n + outcomes.missing > 0).sum()),
         flagged=flagged,
-        needs_no_reading=blind.lines(read(run.record.needs_no_reading)),
+        needs_no_reading=blind.lines(run.record.needs_no_reading),
     )

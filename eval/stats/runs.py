@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.record import RunRecord, open_run
+from robustbench_tc.eval.record import RunRecord, open_run, refuse_no_run, refuse_run
 from robustbench_tc.eval.score.category import case_of
 from robustbench_tc.io import parquet
-from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints

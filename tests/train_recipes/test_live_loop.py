@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pyarrow.parquet as pq
 
-from robustbench_tc.api.live import build_live
+from robustbench_tc.api.building import build_live
 from robustbench_tc.schema import LiveRow
 from robustbench_tc.schema import loads, record
 from robustbench_tc.train_recipes.check import Finding, readiness, score_golds

@@ -5,13 +5,12 @@ only if nobody has changed them since.
 """
 
 import os
+import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from ..errors import UserError
 from . import files, folders, manifest, marker
-from .marker import NotOurs
 
 FOLDER = "audit/"
 """Holds what an audit writes beside its report and names there; see docs/audits.md."""
@@ -20,42 +19,24 @@ JUDGMENTS = FOLDER + "judgments.jsonl"
 """What an audit rests on, to be replayed: it may lie there before there is a report to name it."""
 
 
-def check(folder: Path) -> dict[str, str]:
-    """The files of an earlier audit in `folder`, where another may write, with their sha256.
-
-    UserError for a file under a name that an audit takes which no audit wrote, and for one that was changed
-    since.
-    """
+def check(folder: Path, *, alone: bool = False) -> None:
+    """UserError where an audit may not write: over files that no audit wrote or that were changed since, in a
+    release, and, with `alone`, in a folder that holds anything else."""
     if not os.path.lexists(folder):
-        return {}
+        return
     if folder.is_symlink() or not folder.is_dir():
         raise UserError(f"{folder} is not a folder of its own: name one with --out")
     if (folder / manifest.NAME).exists():
         raise UserError(f"{folder} is a release and is never written to: name a folder with --out")
-    inside = folder / FOLDER
-    for path in (inside, *inside.rglob("*")):
-        if path.is_symlink() or (path == inside and path.exists() and not path.is_dir()):
-            raise UserError(
-                f"{path} is a link or a file, which no audit wrote: move it away or name another --out"
-            )
-    try:
-        named = marker.read(folder / marker.AUDIT).files
-    except FileNotFoundError:
-        named = {}
-    except NotOurs as error:
-        raise UserError(f"{folder / marker.AUDIT} is not replaced: {error}. Move it away") from None
-    for name in (marker.PAGE, JUDGMENTS, *named):
-        path = folder / name
-        if os.path.lexists(path) and (path.is_symlink() or not folders.is_as_written(path, named.get(name))):
-            raise UserError(f"{path} was not written by rbtc or changed since: move it away")
-    return named
-
-
-def check_own(folder: Path) -> None:
-    """`check` for a folder other than the audited build: new, empty, or with an audit's files only."""
-    named = check(folder)
-    if folder.is_dir() and folders.is_more_than(folder, marker.AUDIT, marker.PAGE, *named):
-        raise UserError(f"{folder} holds other files: name a new folder with --out")
+    earlier = folders.audited(folder)
+    others = folders.strangers(folder, earlier)
+    ours = tuple(f"{name}/" for name in (marker.PAGE, FOLDER.rstrip("/")))
+    taken = [name for name in others if alone or (f"{name}/".startswith(ours) and name != FOLDER)]
+    taken += [name for name, sha256 in earlier.items() if not folders.is_as_written(folder / name, sha256)]
+    if taken:
+        raise UserError(
+            f"{folder / taken[0]} was not written by rbtc or changed since: move it away, or name an --out"
+        )
 
 
 def check_place(audited: Path, out: Path | None) -> Path:
@@ -63,7 +44,7 @@ def check_place(audited: Path, out: Path | None) -> Path:
     if out is None or (out.exists() and audited.exists() and out.samefile(audited)):
         check(audited)
         return audited
-    check_own(out)
+    check(out, alone=True)
     return out
 
 
@@ -72,24 +53,9 @@ def replace(folder: Path, report: bytes, page: bytes, written: Mapping[str, byte
 
     The earlier files go first and the new ones come last: a killed run leaves none that a report misnames.
     """
-    earlier = check(folder)
-    for name in written:
-        if name not in earlier:
-            files.check_file(folder / name)
-        for parent in (folder / name).parents:
-            if parent.exists() and not parent.is_dir():
-                raise UserError(f"{parent} is not a folder of an audit: move it away or name another --out")
-    inside = folder / FOLDER
-    for path in (*sorted(inside.rglob("*"), reverse=True), inside):
-        if path.relative_to(folder).as_posix() in earlier:
-            path.unlink()
-        elif path.is_dir():
-            with suppress(OSError):  # it holds other files
-                path.rmdir()
-    for name, data in {marker.AUDIT: report, marker.PAGE: page}.items():
+    check(folder)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    for name, data in {marker.AUDIT: report, marker.PAGE: page, **written}.items():
         with files.atomic_file(folder / name, replace=True) as beside:
-            beside.write_bytes(data)
-    for name, data in written.items():
-        with files.atomic_file(folder / name) as beside:
             beside.write_bytes(data)
     return folder / marker.AUDIT, folder / marker.PAGE

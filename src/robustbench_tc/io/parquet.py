@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import UserError
-from .folders import own_file
+from .files import atomic_file
 
 BATCH_ROWS = 2_000
 """Rows of a row group: what a reader or a writer has to hold at once."""
@@ -96,13 +96,10 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
     return total
 
 
-def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> None:
-    """Writes one file of a folder from tables of any size, wholly or not at all, as `own_file` does.
-
-    A row group is in memory at a time.
-    """
+def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema, *, replace: bool = False) -> None:
+    """Writes one file as `atomic_file` does, from tables of any size, a row group in memory at a time."""
     with (
-        own_file(path) as beside,
+        atomic_file(path, replace=replace) as beside,
         pq.ParquetWriter(beside, schema, compression="zstd") as writer,
     ):
         for group in row_groups(tables, schema):

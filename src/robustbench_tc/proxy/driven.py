@@ -15,7 +15,6 @@ from robustbench_tc.eval import wire
 from robustbench_tc.eval.callables.backend import task_of
 from robustbench_tc.eval.callables.command import Commands, Failed
 from robustbench_tc.eval.callables.invocation import Invocation
-from robustbench_tc.eval.callables.task import Task
 from robustbench_tc.schema import Sample
 from robustbench_tc.shown import Line, Part
 
@@ -78,7 +77,15 @@ async def drive(
         async with slots:
             base = f"{url.removesuffix('/v1')}/s/{quote(str(session), safe='')}/v1"
             try:
-                await Commands(words, {"OPENAI_BASE_URL": base}).run(_task(clean, session), timeout_s)
+                # The clean request: the program has tools of its own, no call comes back to the harness.
+                task = task_of(
+                    clean,
+                    wire.first(clean, "fc"),
+                    Invocation(clean, 1, {}),
+                    session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
+                    seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
+                )
+                await Commands(words, {"OPENAI_BASE_URL": base}).run(task, timeout_s)
             except TimeoutError:
                 failures[f"it took longer than {timeout_s:g} s"] += 1
             except Failed as failed:
@@ -91,14 +98,3 @@ async def drive(
         for session, clean in left:
             group.create_task(one(session, clean))
     return Driven(len(left), len(wanted) - len(left), dict(failures.most_common()))
-
-
-def _task(clean: Sample, session: Session) -> Task:
-    """The clean request: no call of a program comes back to the harness, it has tools of its own."""
-    return task_of(
-        clean,
-        wire.first(clean, "fc"),
-        Invocation(clean, 1, {}),
-        session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
-        seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
-    )

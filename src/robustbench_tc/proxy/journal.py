@@ -7,9 +7,10 @@ under a lock, and after that only appends.
 
 import fcntl
 import hashlib
+import mmap
 import os
-import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -130,16 +131,12 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal:
-    """Writes lines, from one thread or several, beside other doors' journals of the same file."""
+    """Writes lines, beside other doors' journals of the same file."""
 
     def __init__(self, path: Path | None, opened: Opened | None = None, *, by: str = "") -> None:
         """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
-        self._lock = threading.Lock()
         self._opened, self._by = opened, by
-        self._numbers: dict[str, int] = {}
-        self.lines = 0
-        self.lost = 0
-        """Lines that no longer fitted."""
+        self._numbers = Counter[str]()
         self._file: int | None = None
         if path is None:
             return
@@ -157,18 +154,14 @@ class Journal:
 
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
-        with self._lock:
-            if len(self._numbers) >= 1_000_000:
-                self._numbers.clear()
-            self._numbers[session] = self._numbers.get(session, 0) + 1
-            return self._numbers[session]
+        self._numbers[session] += 1
+        return self._numbers[session]
 
     def write(self, exchange: Exchange, secrets: Secrets) -> None:
         """One line, whole or not at all, with `***` for what is secret."""
         if self._file is None:
             return
-        with self._lock:
-            opened, self._opened = self._opened, None
+        opened, self._opened = self._opened, None
         exchange = msgspec.structs.replace(
             exchange,
             by=self._by,
@@ -179,7 +172,7 @@ class Journal:
         line = encoded(exchange)
         for secret in secrets.keys:
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
-        with self._lock, _locked(self._file):
+        with _locked(self._file):
             before = os.fstat(self._file).st_size
             written = 0
             if before + len(line) <= MOST_BYTES:
@@ -187,9 +180,6 @@ class Journal:
                     written = os.write(self._file, line)
             if written < len(line):
                 os.ftruncate(self._file, before)
-                self.lost += 1
-            else:
-                self.lines += 1
 
     def close(self) -> None:
         """No line can be written any more."""
@@ -199,7 +189,6 @@ class Journal:
 
 
 _NOT_OURS = "{} is there already and not a journal of a door: choose another --journal"
-_TAIL = 2**16
 
 
 @contextmanager
@@ -214,23 +203,15 @@ def _locked(file: int) -> Iterator[None]:
 
 def _cut_the_last_line(path: Path, file: int) -> None:
     """Takes away a last line that was not finished. Raises UserError for a file that is no journal."""
-    end = os.fstat(file).st_size
-    if end == 0:
+    if os.fstat(file).st_size == 0:
         return
-    with path.open("rb") as there:
-        first = there.readline(MOST_BYTES)
-        try:
-            msgspec.json.decode(first if first.endswith(b"\n") else b"", type=Exchange)
-        except (ValueError, RecursionError):
-            raise UserError(_NOT_OURS.format(path)) from None
-        while end > 0:
-            start = max(0, end - _TAIL)
-            there.seek(start)
-            newline = there.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                os.ftruncate(file, start + newline + 1)
-                return
-            end = start
+    with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as whole:
+        first, end = whole[: whole.find(b"\n") + 1], whole.rfind(b"\n") + 1
+    try:
+        msgspec.json.decode(first, type=Exchange)
+    except (ValueError, RecursionError):
+        raise UserError(_NOT_OURS.format(path)) from None
+    os.ftruncate(file, end)
 
 
 def encoded(exchange: Exchange) -> bytes:

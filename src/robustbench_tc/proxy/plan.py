@@ -78,7 +78,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def at_run_time(self) -> bool:
         """Whether something depends on the session: what a request without one cannot be given."""
         several = len(self.types) > 1 or self.types_after > 0
-        return bool(self.faults or self.bench) or several or any(map(_answers, self.types))
+        kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
+        return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
 
     @property
     def idle(self) -> bool:
@@ -102,10 +103,6 @@ def check_for_tools(plan: Plan) -> None:
             f"the type {first[0]} answers a session's first calls, which are over when 'types_after' begins: "
             "leave 'types_after' out, or write it as a fault with 'at'"
         )
-
-
-def _answers(code: str) -> bool:
-    return code != taxonomy.CLEAN and taxonomy.get(code).answered_calls > 0
 
 
 FAULT_KINDS = tuple(

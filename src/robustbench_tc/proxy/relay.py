@@ -14,7 +14,7 @@ from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
 from .plan import Plan
-from .session import NoSession, Session
+from .session import Refused, Session
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
@@ -26,14 +26,6 @@ SILENCE_S = 600.0
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
-
-
-class Refused(Exception):
-    """A request that the door does not take; one line."""
-
-    def __init__(self, said: str, status: int = 400) -> None:
-        super().__init__(said)
-        self.status = status
 
 
 def refusal(said: str, status: int) -> web.Response:
@@ -78,10 +70,6 @@ class Relay:
             body = await _body(request)
             return await self.exchange(request, name, path, body)
         except Refused as error:
-            return refusal(str(error), error.status)
-        except NoSession as error:
-            return refusal(str(error), 400)
-        except UpstreamError as error:
             return refusal(str(error), error.status)
         except ConnectionError:
             return refusal("the caller has left", 499)  # which nobody gets
@@ -148,7 +136,7 @@ class Relay:
 
 
 def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
-    """The session that a request names, `-.0` where it names none. Raises NoSession, and Refused where the
+    """The session that a request names, `-.0` where it names none. Raises Refused, also where the
     plan depends on it; `place`: where else than in the header it can stand."""
     if name is not None:
         return sessions.parse(name)

@@ -84,8 +84,10 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
     for one in ours:
         spared.update(fault.kind for fault in one.spared)
         for fault in one.replaced:
+            names = {name for reply in one.replies for name in _called(reply)}
+            did = CALLED_AGAIN if fault.tool in names else CALLED_OTHERS if names else ANSWERED
             met[fault.kind] += 1
-            then[fault.kind, _then(fault.tool, one.replies)] += 1
+            then[fault.kind, did if one.replies else STOPPED] += 1
     types = {one.session: one.type for one in ours}
     return Summary(
         sessions=len(types),
@@ -109,14 +111,6 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
         ),
         others=_counted(one.door for one in exchanges if one.door not in (LLM, MCP)),
     )
-
-
-def _then(tool: str, replies: Json) -> str:
-    """What the model did with a result that was replaced."""
-    if not replies:
-        return STOPPED
-    names = {name for reply in replies for name in _called(reply)}
-    return CALLED_AGAIN if tool in names else CALLED_OTHERS if names else ANSWERED
 
 
 def _called(reply: Json) -> list[str]:

@@ -15,7 +15,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
 
 from .secrets import KEY_LIKE, Secrets
-from .session import HEADER
+from .session import HEADER, Refused
 
 HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
@@ -29,12 +29,11 @@ THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 CONNECTS_WITHIN_S = 30.0
 
 
-class UpstreamError(Exception):
-    """The server gave no reply that can be passed on; one line, and the status that says it to the caller."""
+class UpstreamError(Refused):
+    """The server gave no reply that can be passed on."""
 
     def __init__(self, said: str, status: int = 502) -> None:
-        super().__init__(said)
-        self.status = status
+        super().__init__(said, status)
 
 
 class Budget:

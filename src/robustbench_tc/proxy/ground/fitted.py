@@ -130,7 +130,8 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
         logs=tuple(path.name for path in paths),
         conversations=len(conversations),
         calls=sum(map(len, clusters)),
-        unanswered=sum(_unanswered(one) for one in conversations),
+        unanswered=sum(len(message.calls) for one in conversations for message in one.messages)
+        - sum(len(kinds) for kinds, _ in met),
         refused=refused,
         faults=tuple(
             fault(kind, clusters, [str(hide.apply(text)) for text, _ in texts[kind.name].most_common(TEXTS)])
@@ -184,8 +185,3 @@ def _met(conversation: Conversation) -> tuple[list[str | None], list[tuple[str, 
             if kind is not None:
                 said.append((kind.name, text.strip()))
     return kinds, said
-
-
-def _unanswered(conversation: Conversation) -> int:
-    answered = {message.call_id for message in conversation.messages if message.role == "tool"}
-    return sum(call.id not in answered for message in conversation.messages for call in message.calls)

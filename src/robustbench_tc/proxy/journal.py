@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Json
 
 from .held import Held, Kept
@@ -276,43 +277,28 @@ class _Reply(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class Lines(NamedTuple):
-    """What a journal holds."""
+def read(path: Path, say: Tell = silent) -> list[Exchange]:
+    """The exchanges of a journal, in order; `say` is told where the door was killed while it wrote.
 
-    exchanges: list[Exchange]
-    cut: bool = False
-    """Whether its last line was left out: it has no end, so the door was killed while it wrote."""
-
-
-def read(path: Path) -> list[Exchange]:
-    """The exchanges of a journal, in order. Raises UserError naming the line that is none."""
-    return read_lines(path).exchanges
-
-
-def read_lines(path: Path) -> Lines:
-    """As `read`, and whether the last line was cut."""
+    Raises UserError naming the line that is none.
+    """
     if not path.is_file():
         raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
+    if path.stat().st_size > MOST_READ:
+        raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
     found: list[Exchange] = []
-    cut = False
-    try:
-        if path.stat().st_size > MOST_READ:
-            raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                whole = line.endswith(b"\n")
-                try:
-                    if line.strip():
-                        found.append(_exchange(path, number, line))
-                except UserError:
-                    if whole or number == 1:
-                        raise
-                    cut = True
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                if line.strip():
+                    found.append(_exchange(path, number, line))
+            except UserError:
+                if line.endswith(b"\n") or number == 1:
+                    raise
+                say(f"{path}: its last line is cut, the door was killed: read without it")
     if not found:
         raise UserError(f"{path}: this journal holds no exchange yet: run your agent through the door first")
-    return Lines(found, cut)
+    return found
 
 
 def _exchange(path: Path, number: int, line: bytes) -> Exchange:

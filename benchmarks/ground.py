@@ -30,7 +30,7 @@ def of_a_plan(plan: Plan, log: int, sizes: list[int]) -> dict[str, list[tuple[in
         session = Session(f"{log}-{number}", 0)
         met = [decide_one(plan, session, call, "tool") for call in range(1, size + 1)]
         for kind, clusters in found.items():
-            clusters.append((sum(one is not None and one.fault.kind == kind for one in met), size))
+            clusters.append((sum(one is not None and one.kind == kind for one in met), size))
     return found
 
 

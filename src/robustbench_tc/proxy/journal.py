@@ -116,7 +116,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replies: Json = ()
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""
-    held: Json = ()
+    held: tuple[dict[str, Json], ...] = ()
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
@@ -141,17 +141,12 @@ class Journal:
         self._file: int | None = None
         if path is None:
             return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-                raise UserError(_NOT_OURS.format(path))
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            with _locked(self._file):
-                _cut_the_last_line(path, self._file)
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be written: {error.strerror}; choose another --journal"
-            ) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            raise UserError(_NOT_OURS.format(path))
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with _locked(self._file):
+            _cut_the_last_line(path, self._file)
 
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
@@ -305,7 +300,6 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     try:
         found = msgspec.json.decode(line, type=Exchange)
         msgspec.convert(found.replies, list[_Reply])
-        msgspec.convert(found.held, list[dict[str, Json]])
     except (ValueError, RecursionError):
         hint = "it was edited or damaged"
         if number == 1 and path.with_name("run.json").is_file():

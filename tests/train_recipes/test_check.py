@@ -66,7 +66,9 @@ def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Pa
     ],
 )
 def test_a_moved_or_misspelt_key_is_named(training_data: Path, tiny: Path, override: str, line: str) -> None:
-    ((what, detail),) = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=[override]).findings)
+    ((what, detail),) = failures(
+        readiness("toolrl_dr", str(training_data), tiny, overrides=[override]).findings
+    )
     assert what == "config" and detail.startswith(line)
 
 

@@ -148,7 +148,9 @@ def test_a_mixture_keeps_its_share(config: Any, dataset: Any, mixed: Path, tiny:
     config = config.data.copy()
     config.sampling = "adaptive"
     refuses("a mixture keeps its share of retry rows", wrap(None), config, dataset)
-    ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]).findings)
+    ((what, detail),) = failures(
+        readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]).findings
+    )
     assert what == "mixture" and "data.sampling=minimax: a mixture keeps its share" in detail
 
 

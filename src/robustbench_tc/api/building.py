@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..builders.toolrl_report import TrainingReport
 
 STORE = Path(".rbtc/generations.jsonl")
-HALF = Fraction(1, 2)
 
 
 def _share(words: Sequence[str]) -> Fraction:
@@ -244,7 +243,9 @@ def build_training(
         Sequence[str],
         Option(help="full, mixed, retry, paft (default: all); comma-separated, repeatable.", read=listed),
     ] = (),
-    ratio: Annotated[Fraction, Option(help="Perturbed share of mixed (default: 0.5).", read=_share)] = HALF,
+    ratio: Annotated[
+        Fraction, Option(help="Perturbed share of mixed (default: 0.5).", read=_share)
+    ] = Fraction(1, 2),
     alpha: Annotated[
         Fraction, Option(help="Perturbed share of paft (default 0.3); 0 is plain fine-tuning.", read=_share)
     ] = Fraction(3, 10),

@@ -28,6 +28,7 @@ from .toolrl_report import TrainingReport
 from .toolrl_versions import Checks
 
 R = TypeVar("R", bound=Report)
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def report_in(folder: Path, kind: type[R]) -> R:
@@ -85,15 +86,19 @@ def rebuild(
 
 def own_pool(folder: Path) -> Pool:
     """The clean rows and known issues of a build, read from its own Parquet files. Raises UserError."""
+    issues: list[KnownIssue] = []
+    if (folder / "known_issues").is_dir():
+        rows = parquet.read_rows(parquet.shards(folder / "known_issues"))
+        issues = [msgspec.convert(row, KnownIssue) for row in rows]
+    return Pool(tuple(own_rows(folder / taxonomy.CLEAN, Sample)), tuple(issues))
+
+
+def own_rows(config: Path, kind: type[Row]) -> list[Row]:
+    """The rows of a build's own config. Raises UserError."""
     try:
-        samples = [record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / taxonomy.CLEAN))]
-        issues = []
-        if (folder / "known_issues").is_dir():
-            rows = parquet.read_rows(parquet.shards(folder / "known_issues"))
-            issues = [msgspec.convert(row, KnownIssue) for row in rows]
+        return [record(row, kind) for row in parquet.read_rows(parquet.shards(config))]
     except (ValueError, RecursionError) as error:
         raise UserError(f"its own clean rows cannot be read: {error}") from None
-    return Pool(tuple(samples), tuple(issues))
 
 
 def has_rlla(folder: Path, root: Path) -> bool:

@@ -4,22 +4,20 @@ The table below says of every parameter that could name a file or a folder wheth
 parameter that is missing from it fails a test by its name.
 """
 
-import inspect
 import json
 import pwd
 import shutil
 import socket
 import sys
-import typing
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from robustbench_tc.cli import _app, _derive, _launch
+from robustbench_tc.cli import _derive
 from robustbench_tc.cli.verbs import VERBS
 from robustbench_tc.io import marker
 from robustbench_tc.proxy import journal
@@ -213,32 +211,6 @@ def places() -> Iterator[str]:
             parts = one.shown.strip("-").lower().split("-")
             if "Path" in str(one.hint) or any(part in TEXTS for part in parts):
                 yield f"{verb.name} {one.shown if not one.is_argument else one.name}"
-    yield from _typers()
-
-
-def _typers() -> Iterator[str]:
-    """The same of the commands that are not verbs yet: goes with the last of them."""
-    import typer
-
-    def commands(made: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-        for name, inner in getattr(made, "commands", {}).items():
-            yield from commands(inner, (*words, name))
-        if not hasattr(made, "commands") or made.invoke_without_command:
-            yield " ".join(words), made
-
-    for words, command in commands(typer.main.get_command(_app())):
-        if not words or _launch.knows(words.split()):
-            continue
-        kinds = typing.get_type_hints(inspect.unwrap(command.callback))
-        for parameter in command.params:
-            if parameter.name not in kinds:
-                continue
-            is_path = "Path" in str(kinds[parameter.name]) or "DIR" in (parameter.metavar or "")
-            if is_path or any(part in TEXTS for part in parameter.name.split("_")):
-                option = next(
-                    (name for name in getattr(parameter, "opts", ()) if name.startswith("--")), None
-                )
-                yield f"{words} {option or parameter.name}"
 
 
 def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
@@ -758,7 +730,6 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
-        "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

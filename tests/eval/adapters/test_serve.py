@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from robustbench_tc.api.live import build_live
 
+from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.adapters.serve import LINE, Service
 from tests.eval import small
 

@@ -170,7 +170,13 @@ def test_a_folder_that_is_no_gated_release_is_refused(
 def test_an_offline_machine_says_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from robustbench_tc.release.publish import publish
 
-    refuses(r"who the token belongs to: OfflineModeIsEnabled.*HF_HUB_OFFLINE", publish, v1, "acme/offline", token=WRITER)
+    refuses(
+        r"who the token belongs to: OfflineModeIsEnabled.*HF_HUB_OFFLINE",
+        publish,
+        v1,
+        "acme/offline",
+        token=WRITER,
+    )
 
 
 @pytest.mark.parametrize("repo", ["robustbench-tc", "a/b/c", "acme/", "acme/a b", "https://x/y"])

@@ -198,13 +198,12 @@ def is_tolerated(path: str) -> bool:
 
 
 def _is_cached_blob(folder: Path, path: Path) -> bool:
-    """Whether a link is the Hub client's own, out of `snapshots/COMMIT` into what its cache holds."""
-    cache = folder.absolute().parent.parent.parent.resolve()
-    return (
-        folder.absolute().parent.name == "snapshots"
-        and path.is_file()
-        and path.resolve().is_relative_to(cache)
-    )
+    """Whether a link is the Hub client's own: `snapshots/COMMIT/… -> blobs/HASH` of a cached repository."""
+    commits = folder.absolute().parent
+    if commits.name != "snapshots" or not path.is_symlink():
+        return False
+    target = Path(os.path.normpath(path.absolute().parent / path.readlink()))
+    return target.parent == commits.parent / "blobs" and target.is_file()
 
 
 def files_of(folder: Path) -> list[str]:

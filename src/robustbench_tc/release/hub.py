@@ -57,12 +57,9 @@ class Hub:
         progress: Callable[[str], None] = lambda line: None,
     ) -> None:
         from huggingface_hub import HfApi, get_token
-        from huggingface_hub.utils import disable_progress_bars, logging
 
         if not HUB_ID.fullmatch(repo):
             raise UserError(f"{printable(repo)!r} is not a name on the Hub: give org/name")
-        disable_progress_bars()  # our own lines name the step
-        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         self.repo = repo
         self.repo_type = repo_type
         self.timeout_s = timeout_s

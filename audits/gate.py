@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from robustbench_tc import __version__, taxonomy
+from robustbench_tc.audits import audit_files
 from robustbench_tc.builders.at_hand import sources_at_hand
 from robustbench_tc.eval.inputs import refuse_dataset
 from robustbench_tc.eval.record import refuse_run
-from robustbench_tc.io import audit_files, marker, numbers
+from robustbench_tc.io import marker, numbers
 from robustbench_tc.option import Tell, silent
 
 from . import contamination, declining, earlier, evidence, judgments, paraphrase, provenance, shortcuts

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.io import errata, parquet
-from robustbench_tc.io.errata import Erratum
+from robustbench_tc.builders import errata_files
+from robustbench_tc.builders.errata_files import Erratum
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Change, Sample
 
 from .croissant import configs
@@ -109,7 +110,7 @@ def release_facts(
         repo=repo,
         previous=previous,
         step=step,
-        errata=errata.read(folder / errata.NAME),
+        errata=errata_files.read(folder / errata_files.NAME),
         sizes=sizes,
         checksums=checksums,
         audit=audit,

@@ -15,8 +15,9 @@ from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.builders.sources.pins import pins
 from robustbench_tc.builders.toolrl_report import TrainingReport
+from robustbench_tc.dataset_cards import citation
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import citation, manifest, marker
+from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.manifest import Manifest
 from robustbench_tc.taxonomy import CLEAN
 

@@ -99,9 +99,10 @@ def gate(
 
 
 def compare(
-    a: Annotated["str | Path | Run", Option(help="The baseline: a scored run folder or a log.", typed=str)],
+    a: Annotated["str | Path | Run", Option(name="base", help="A: a scored run folder or a log.", typed=str)],
     b: Annotated[
-        "str | Path | Run", Option(help="The run or log to compare with it, or paper:MODEL.", typed=str)
+        "str | Path | Run",
+        Option(name="other", help="B: the run or log to compare with it, or paper:MODEL.", typed=str),
     ],
     more: Annotated[
         "Sequence[str | Path | Run]",

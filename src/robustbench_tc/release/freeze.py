@@ -11,13 +11,13 @@ import msgspec
 from robustbench_tc import live_types
 
 from .. import __version__, schema
-from ..audits import gate
+from ..audits import audit_files, gate
 from ..audits.report import AuditReport
 from ..builders.sources import OWN_CASES
 from ..dataset_cards.checkpoint import NAME as CHECKPOINT
 from ..dataset_cards.released import Facts, load, render
 from ..errors import UserError
-from ..io import audit_files, folders, manifest, marker
+from ..io import folders, manifest, marker
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
 from ..io.resolve import HUB_ID, dataset_folder
 from ..shown import Part

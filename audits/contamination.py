@@ -13,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.builders.sources import Profile, read
 from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Message, Sample, record
 from robustbench_tc.taxonomy import CLEAN
-from robustbench_tc.transcript import CLOSING_TURN
 
 from .folder import Folder
 from .report import Overlap

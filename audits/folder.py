@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.live import DATASET
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import DATASET, Json
 
 from . import inventory
 from .report import Check, Failure, check

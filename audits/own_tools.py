@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from robustbench_tc import sources
-from robustbench_tc.own.cases import read_category
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import NoCall
 

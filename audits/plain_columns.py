@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.schema import ANY, Call, Json, Sample, dumps
-from robustbench_tc.transcript import CLOSING_TURN
 
 from .invariants.base import HOLDS, Verdict
 

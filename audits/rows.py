@@ -13,9 +13,9 @@ import msgspec
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY
+from robustbench_tc.builders.steps import steps
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import GOLD_NOT_STATED, Sample, Tool, dumps, loads, tool_hash
-from robustbench_tc.steps import steps
 
 from .hygiene.rows import HYGIENE, RowTexts
 from .invariants import INVARIANTS, Verdict

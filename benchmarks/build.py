@@ -23,11 +23,11 @@ from typing import Any
 import datasets
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.builders.plain import published
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import read
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import Sample, arrow_schema
 
 RUNS = 3
 
@@ -120,8 +120,10 @@ def _rate(work: Callable[[], int]) -> float:
 
 
 def _write(rows: Iterator[Sample], folder: Path) -> int:
-    arrow = arrow_schema(schema.sample_columns())
-    tables = (parquet.table(schema.columns(batch, Sample), arrow) for batch in parquet.batches(rows))
+    arrow = arrow_schema(schema.PublishedSample)
+    tables = (
+        schema.arrow_table(map(published, batch), schema.PublishedSample) for batch in parquet.batches(rows)
+    )
     return parquet.write_shards(tables, folder, "test", arrow)
 
 

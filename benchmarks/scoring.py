@@ -25,9 +25,9 @@ import msgspec
 from tests.eval.texts import TOOLS, hostile
 
 from robustbench_tc.eval.parse import ORDERS, parse
+from robustbench_tc.eval.prompts.json_schema import normalise
 from robustbench_tc.eval.render import python_calls
 from robustbench_tc.eval.score import score
-from robustbench_tc.json_schema import normalise
 from robustbench_tc.schema import Call, Json, Tool
 
 FILES = ("bfcl_nonlive.jsonl", "bfcl_live.jsonl")

@@ -49,7 +49,7 @@ def make(folder: Path, rows: int) -> list[Path]:
         "correct": "right_answer::boolean",
         "error_mode": "case when right_answer = 0 then 'wrong_parameters' end",
     }
-    fields = schema.prediction_columns(scored=True)
+    fields = (*schema.Prediction.__struct_fields__, *schema.Verdict.__struct_fields__)
     made = []
     for number in range(RUNS):
         run = folder / f"run{number}"

@@ -25,11 +25,11 @@ import msgspec
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
+from robustbench_tc.builders.plain import published
 from robustbench_tc.builders.plan import Plan, Skip, text_requests
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Sample, Tool, dumps
+from robustbench_tc.schema import Sample, Tool, arrow_schema, dumps
 
 BYTES = 3_000
 
@@ -122,10 +122,10 @@ def write(folder: Path, wanted: int) -> dict[str, Any]:
             counts.setdefault(code, {}).setdefault(row.source, 0)
             counts[code][row.source] += 1
         tables = (
-            parquet.table(schema.columns(batch, Sample), arrow_schema(schema.sample_columns()))
+            schema.arrow_table(map(published, batch), schema.PublishedSample)
             for batch in parquet.batches(rows)
         )
-        parquet.write_shards(tables, folder / code, "test", arrow_schema(schema.sample_columns()))
+        parquet.write_shards(tables, folder / code, "test", arrow_schema(schema.PublishedSample))
     report = {"profile": "bench", "seed": 0, "rows": counts, "skipped": skipped}
     (folder / "build_report.json").write_bytes(msgspec.json.encode(report))
     total = sum(sum(by_source.values()) for by_source in counts.values())

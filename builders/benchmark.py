@@ -19,11 +19,12 @@ from typing import Any
 
 import datasets
 
-from robustbench_tc import column_types, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.schema import Sample
 
-from .configs import CONFIGS, EXTENSIONS, LICENSE, TABLES, VERSION, columns_of, table_rows
-from .plan import Plan, row_dict
+from .configs import CONFIGS, EXTENSIONS, LICENSE, TABLES, VERSION, row_type, table_rows
+from .plain import row_dict
+from .plan import Plan
 from .sources import Profile
 
 
@@ -55,7 +56,7 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description="Tool calling under deployment noise: 22 perturbation types over five benchmarks.",
-            features=column_types.features(columns_of(self.config.name)),
+            features=schema.features(row_type(self.config.name)),
             license=LICENSE,
             version=self.config.version,
         )
@@ -80,6 +81,5 @@ class RobustBenchTC(datasets.GeneratorBasedBuilder):
 def examples(config: str, plan: Plan, issues: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """The rows of a config as `datasets` takes them."""
     if config in TABLES:
-        yield from table_rows(config, issues)
-    else:
-        yield from (row_dict(row) for row in plan.rows(config) if isinstance(row, Sample))
+        return map(schema.plain_row, table_rows(config, issues))
+    return (row_dict(row) for row in plan.rows(config) if isinstance(row, Sample))

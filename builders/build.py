@@ -19,17 +19,16 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import mixtures, schema, taxonomy
-from robustbench_tc.column_types import ColumnTypes, arrow_schema
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.builders.errata_files import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, parquet
-from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_errata
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import PublishedSample, Sample, arrow_schema
 
 from . import generations
-from .configs import TABLES, columns_of, table_rows
+from .configs import TABLES, row_type, table_rows
 from .counts import add
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
@@ -37,8 +36,9 @@ from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
 from .marked import finished
-from .perturb import REGISTRY, Text, refuse_answer
+from .perturb import REGISTRY, Text, mixtures, refuse_answer
 from .perturb.mixed import DESIGN
+from .plain import published
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
 from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, read
@@ -80,6 +80,8 @@ def select_types(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name.startswith("mix:"):
             wanted.add(mixtures.code_of(name.removeprefix("mix:").split("+")))
+        elif taxonomy.parts(name):
+            wanted.add(taxonomy.MIX + "__".join(mixtures.checked(name)))
         else:
             wanted.update(taxonomy.codes_of(name))
     return tuple(t.code for t in taxonomy.among(wanted))
@@ -181,14 +183,12 @@ def build(
         checksums: dict[str, str] = {}
         for code, tables in _configs(plan, spec, tally):
             progress(f"writing {code}")
-            write_config(tables, folder, code, columns_of(code), checksums)
+            write_config(tables, folder, code, row_type(code), checksums)
         if spec.profile == OWN_CASES:
             _refuse_clean_only(spec, tally)
         for name in TABLES:
-            table = table_rows(name, issues, spec.codes)
-            columns = {column: [row[column] for row in table] for column in columns_of(name)}
-            written = iter([parquet.table(columns, arrow_schema(columns_of(name)))])
-            write_config(written, folder, name, columns_of(name), checksums)
+            table = schema.arrow_table(table_rows(name, issues, spec.codes), row_type(name))
+            write_config(iter([table]), folder, name, row_type(name), checksums)
         report = BuildReport(
             fingerprint=schema.fingerprint(sorted(tally.hashes.items())),
             profile=spec.profile,
@@ -264,7 +264,7 @@ def _part(code: str, clean: Sequence[Sample], rows: Iterator[Sample | Skip]) -> 
         if code != taxonomy.CLEAN and (wrong := REGISTRY[code].problems(sample, row)):
             raise UserError(f"{row.id}: {wrong[0]} (a defect of this package: please report it)")
         made.append(row)
-    table = parquet.table(schema.columns(made, Sample), arrow_schema(schema.sample_columns()))
+    table = schema.arrow_table(map(published, made), PublishedSample)
     return parquet.noted(table, msgspec.json.encode(tally))
 
 
@@ -272,11 +272,11 @@ def write_config(
     tables: Iterator[pa.Table],
     folder: Path,
     config: str,
-    columns: ColumnTypes,
+    kind: type[msgspec.Struct],
     checksums: dict[str, str],
 ) -> None:
     """Writes a config and notes its checksum; one without a row is left out: it could not be loaded."""
-    if parquet.write_shards(tables, folder / config, "test", arrow_schema(columns)):
+    if parquet.write_shards(tables, folder / config, "test", arrow_schema(kind)):
         digest = hashlib.sha256()
         for shard in parquet.shards(folder / config):
             digest.update(shard.read_bytes())

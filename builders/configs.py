@@ -1,10 +1,15 @@
 """The configs of the benchmark: their names, their columns, and the rows of those that hold no samples."""
 
 from collections.abc import Sequence
-from typing import Any
+from importlib.resources import files
 
-from robustbench_tc import schema, taxonomy
-from robustbench_tc.column_types import ColumnType, ColumnTypes
+import msgspec
+
+from robustbench_tc import taxonomy
+from robustbench_tc.schema import Int32, PublishedSample
+from robustbench_tc.taxonomy import PerturbationType
+
+from .sources.base import KnownIssue
 
 VERSION = "1.3.0"
 """Of the rows that this code builds: `datasets` caches them, and clean rows have their digests, under it. A
@@ -21,63 +26,69 @@ TABLES = ("taxonomy", "evidence", "known_issues")
 
 LICENSE = "apache-2.0"
 
-_TABLE_COLUMNS: dict[str, dict[str, ColumnType]] = {
-    "taxonomy": {
-        "order": "int32",
-        "code": "string",
-        "display_name": "string",
-        "component": "string",
-        "what_is_modified": "string",
-        "method": "string",
-        "status": "string",
-        "static": "bool",
-        "train_augmentable": "bool",
-        "sources": ["string"],
-        "ground_truth_changes": "bool",
-    },
-    "evidence": {
-        "type_code": "string",
-        "display_name": "string",
-        "component": "string",
-        "repo": "string",
-        "number": "int64",
-        "kind": "string",
-        "url": "string",
-        "title": "string",
-        "claim": "string",
-        "verdict": "string",
-        "note": "string",
-        "checked_on": "string",
-        "method": "string",
-        "role": "string",
-        "state": "string",
-        "construct_fit": "string",
-    },
-    "known_issues": {
-        "source": "string",
-        "file": "string",
-        "record": "string",
-        "clean_id": "string",
-        "reason": "string",
-        "detail": "string",
-        "status": "string",
-    },
+
+class PublishedType(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table `taxonomy`."""
+
+    order: Int32
+    code: str
+    display_name: str
+    component: str
+    what_is_modified: str
+    method: str
+    status: str
+    static: bool
+    train_augmentable: bool
+    sources: tuple[str, ...]
+    ground_truth_changes: bool
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table `evidence`: an audited production report behind a type."""
+
+    type_code: str
+    display_name: str
+    component: str
+    repo: str | None
+    number: int | None
+    kind: str
+    url: str | None
+    title: str | None
+    claim: str
+    verdict: str
+    note: str
+    checked_on: str
+    method: str
+    role: str
+    state: str | None
+    construct_fit: str
+
+
+_TABLES: dict[str, type[msgspec.Struct]] = {
+    "taxonomy": PublishedType,
+    "evidence": Evidence,
+    "known_issues": KnownIssue,
 }
 
 
-def columns_of(config: str) -> ColumnTypes:
-    """The columns of a config: the same for all 23 sample configs, its own for each table."""
-    return _TABLE_COLUMNS.get(config) or schema.sample_columns()
+def row_type(config: str) -> type[msgspec.Struct]:
+    """What the rows of a config are: the same for all 23 sample configs, its own for each table."""
+    return _TABLES.get(config, PublishedSample)
 
 
-def table_rows(config: str, issues: tuple[Any, ...] = (), codes: Sequence[str] = ()) -> list[dict[str, Any]]:
+def published(kind: PerturbationType) -> PublishedType:
+    """The type's row of the table `taxonomy`."""
+    return msgspec.convert(kind, PublishedType, from_attributes=True)
+
+
+def table_rows(
+    config: str, issues: Sequence[KnownIssue] = (), codes: Sequence[str] = ()
+) -> Sequence[msgspec.Struct]:
     """The rows of a table config; `issues` are the readers' known issues, `codes` types beside the stated."""
     if config == "taxonomy":
         stated = (kind.code for kind in taxonomy.types("all"))
-        return [taxonomy.published(kind) for kind in taxonomy.among((*stated, *codes))]
+        return list(map(published, taxonomy.among((*stated, *codes))))
     if config == "evidence":
-        return [{name: row.get(name) for name in _TABLE_COLUMNS[config]} for row in taxonomy.evidence()]
-    return [
-        {n: None if getattr(i, n) is None else str(getattr(i, n)) for n in _TABLE_COLUMNS[config]}
-        for i in issues
-    ]
+        lines = files("robustbench_tc").joinpath("data/evidence.jsonl").read_bytes()
+        return msgspec.json.Decoder(Evidence).decode_lines(lines)
+    return issues

@@ -12,7 +12,7 @@ import msgspec
 
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.rlla_form import Originals, system_text
+from robustbench_tc.eval.prompts.rlla_form import Originals, system_text
 from robustbench_tc.schema import Change, Sample, Tool, dumps
 
 from .generators.base import Generator

@@ -1,7 +1,6 @@
 """From clean samples to rows: which (sample, type) pairs become rows, and why the others do not."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -84,10 +83,3 @@ def text_requests(samples: Iterable[Sample], codes: Sequence[str]) -> dict[str, 
                     continue
                 found[unit.code][request.key] = request
     return {kind: list(requests.values()) for kind, requests in found.items()}
-
-
-def row_dict(row: Sample) -> dict[str, Any]:
-    """One row as `datasets` takes it: JSON-valued columns as text."""
-    from robustbench_tc.schema import columns
-
-    return {name: values[0] for name, values in columns([row], Sample).items()}

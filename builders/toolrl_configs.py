@@ -13,18 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustbench_tc import schema, seeding, taxonomy
-from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import (
-    FineTuningRow,
-    Json,
-    Message,
-    TrainingRow,
-    fine_tuning_columns,
-    training_columns,
-)
+from robustbench_tc.schema import Json, Message, arrow_schema
 
 from .toolrl_versions import PERTURBED, Versions
 
@@ -58,7 +51,7 @@ class ConfigWriter:
     def write(self, config: str, folder: Path) -> dict[str, int]:
         """Writes both splits; returns the numbers of train, perturbed train and validation rows, and of the
         perturbed among these: `full` and `mixed` have each validation row clean and under a type."""
-        arrow = arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
+        arrow = arrow_schema(FineTuningRow if config == "paft" else TrainingRow)
         held, more = self._versions.validation, self._versions.validation_perturbed
         more = more if config in ("full", "mixed") else []
         counts = Counter(
@@ -123,15 +116,13 @@ class ConfigWriter:
         met: Counter[str] = Counter()
         if config == "paft":
             conversations = [conversation(row) for row in rows]
-            table = parquet.table(
-                schema.columns(conversations, FineTuningRow), arrow_schema(fine_tuning_columns())
-            )
+            table = schema.arrow_table(conversations, FineTuningRow)
         else:
             if config == "retry":
                 rows = [self._with_error(row) for row in rows]
                 errors = (row.extra_info["retry"] for row in rows)
                 met.update(error["type_code"] for error in errors if error)
-            table = parquet.table(schema.columns(rows, TrainingRow), arrow_schema(training_columns()))
+            table = schema.arrow_table(rows, TrainingRow)
         return parquet.noted(table, msgspec.json.encode(met))
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:

@@ -15,21 +15,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.builders.training_rows import TrainingRow
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.prompts.rlla_form import Originals
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.io import parquet
-from robustbench_tc.rlla_form import Originals
 from robustbench_tc.schema import (
     GOLD_NOT_STATED,
     Json,
     Message,
     Sample,
     Tool,
-    TrainingRow,
+    arrow_schema,
     dumps,
-    training_columns,
 )
 
 from . import answerable
@@ -51,9 +51,9 @@ PERTURBED = pa.field("perturbed", pa.bool_())
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """What rows are judged by, handed in: the reward, the benchmark's queries, a tokenizer."""
+    """What rows are judged by: the reward, the benchmark's queries, a tokenizer."""
 
-    earns_maximum: Callable[[str], bool]
+    earns_maximum: Callable[[str], bool] = earns_maximum
     """Whether a gold text, as an answer to itself, earns the maximum."""
     leaks: Callable[[str, Sequence[Message]], bool] | None = None
     """Whether the conversation of a row (clean id, messages) holds a benchmark query."""
@@ -171,7 +171,7 @@ class VersionMaker:
     def make(self, scratch: Path, progress: Callable[[str], None], workers: Workers = SERIAL) -> Versions:
         """Writes every version of the train rows to `scratch`. Raises UserError if no row can serve."""
         made = array("B")
-        wire = arrow_schema(training_columns()).append(PERTURBED)
+        wire = arrow_schema(TrainingRow).append(PERTURBED)
         with pq.ParquetWriter(scratch, wire, compression="zstd", compression_level=1) as writer:
             for split, texts in groupby(rlla.raw(self._source), lambda one: one[1]):
                 if split == "validation":
@@ -222,7 +222,7 @@ class VersionMaker:
                 self._must_earn_maximum(version, clean.gold)
                 add(part.tally.lengths, self._length(version))
                 rows.append(self._training_row(version, first + copy, "train", copy))
-        table = parquet.table(schema.columns(rows, TrainingRow), arrow_schema(training_columns()))
+        table = schema.arrow_table(rows, TrainingRow)
         perturbed = [row.extra_info["copy"] > 0 for row in rows]
         table = table.append_column(PERTURBED, pa.array(perturbed, pa.bool_()))
         return parquet.noted(table, msgspec.json.encode(part))

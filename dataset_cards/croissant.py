@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc import live
+from robustbench_tc import schema
 from robustbench_tc.errors import need_extra
 
 LICENCE_URL = "https://www.apache.org/licenses/LICENSE-2.0"
@@ -126,7 +126,7 @@ def configs(paths: Iterable[str]) -> list[Config]:
         config, _, file = path.partition("/")
         if file.endswith(".parquet"):
             found.setdefault(config, {}).setdefault(file.split("-")[0], []).append(path)
-    clean = ("clean", live.TASKS)
+    clean = ("clean", schema.TASKS)
     return [Config(name, found[name]) for name in sorted(found, key=lambda name: (name not in clean, name))]
 
 

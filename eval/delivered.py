@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from robustbench_tc.own.wire_names import safe_name
+from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.schema import Call, Json, Tool, dumps
 
 Reason = Literal[

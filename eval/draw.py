@@ -7,9 +7,12 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from typing import TypeVar
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import LiveRow, Sample
+
+Row = TypeVar("Row", Sample, LiveRow)
 
 SEED = 0
 """Of the order of the clean ids within a source (`order`)."""
@@ -40,23 +43,23 @@ def _drawn(clean_id: str) -> bytes:
     return hashlib.sha256(f"{SEED}|{clean_id}".encode("utf-8", "surrogatepass")).digest()
 
 
-def turns(rows: Sequence[Sample]) -> list[Sample]:
+def turns(rows: Sequence[Row], by: str = "source") -> list[Row]:
     """The rows in turns, one of each type, a perturbed row never before its clean row (if that is there).
 
     Each type begins with another source, so that a short run sees all; within a source all types begin with
     the samples that the most types have, so that few clean rows anchor many perturbed ones. The type clean
-    is the last of a turn: clean rows come before by anchoring.
+    is the last of a turn: clean rows come before by anchoring. `by`: what rows have in a source's place.
     """
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
     types = Counter(row.clean_id for row in rows)
     ranked = sorted(rows, key=lambda row: -types[row.clean_id])
-    by_type: dict[str, dict[str, list[Sample]]] = {row.type_code: {} for row in rows}
+    by_type: dict[str, dict[str, list[Row]]] = {row.type_code: {} for row in rows}
     for row in ranked:
-        by_type[row.type_code].setdefault(row.source, []).append(row)
+        by_type[row.type_code].setdefault(getattr(row, by), []).append(row)
     if taxonomy.CLEAN in by_type:
         by_type[taxonomy.CLEAN] = by_type.pop(taxonomy.CLEAN)
-    places = {source: at for at, source in enumerate(sorted({row.source for row in rows}))}
-    found: dict[str, Sample] = {}
+    places = {source: at for at, source in enumerate(sorted({getattr(row, by) for row in rows}))}
+    found: dict[str, Row] = {}
     for row in _in_turns([_by_source(by_type[code], at, places) for at, code in enumerate(by_type)]):
         anchor = clean.get(row.clean_id)
         if anchor is not None:
@@ -65,11 +68,11 @@ def turns(rows: Sequence[Sample]) -> list[Sample]:
     return list(found.values())
 
 
-def _by_source(by_source: dict[str, list[Sample]], number: int, places: dict[str, int]) -> list[Sample]:
+def _by_source(by_source: dict[str, list[Row]], number: int, places: dict[str, int]) -> list[Row]:
     """One type's rows, a source at a time in turns; the type with this number begins with this source."""
     sources = sorted(by_source, key=lambda source: (places[source] - number) % len(places))
     return _in_turns([by_source[source] for source in sources])
 
 
-def _in_turns(lists: Sequence[Sequence[Sample]]) -> list[Sample]:
+def _in_turns(lists: Sequence[Sequence[Row]]) -> list[Row]:
     return [row for turn in zip_longest(*lists) for row in turn if row is not None]

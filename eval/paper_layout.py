@@ -18,9 +18,10 @@ from typing import cast
 
 import msgspec
 
-from robustbench_tc import json_schema, schema, taxonomy
+from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, OUTPUT_FORMATS, Call, Json, Message, Sample, Tool
+from robustbench_tc.eval.prompts import json_schema
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool
 
 THINK = "**Think"
 """A step of API-Bank's prompt that the release lists among the tools. It is none (benchmark.md §2)."""
@@ -125,9 +126,9 @@ def _sample(record: dict[str, Json], stem: str, where: str, left_out: Counter[st
             messages=tuple(_messages(messages, source)),
             tools=listed,
             golden_answers=_lifted(golds, source, listed),
-            output_format=OUTPUT_FORMATS[source],
+            output_format=sources.get(source).output_format,
             generator="paper release",
-            injected_error=taxonomy.INJECTED_ERRORS.get(code),
+            injected_error=taxonomy.injected_error(code),
         )
     except (msgspec.ValidationError, AttributeError, TypeError, KeyError) as error:
         raise UserError(f"{where}: not a row of the paper's layout ({error})") from None
@@ -143,7 +144,7 @@ def identity(record: dict[str, Json], stem: str, where: str) -> tuple[str, str, 
         raise UserError(f"{where}: no id, so not a row of the paper's layout")
     source = str(record.get("benchmark") or clean_id.partition("__")[0])
     source = {"bfcl": "bfcl_v3"}.get(source, source)
-    if source not in OUTPUT_FORMATS:
+    if source not in sources.names():
         raise UserError(f"{where}: unknown benchmark {source!r}")
     try:
         kind = msgspec.convert(decoded(record.get("perturbation")) or {}, _Perturbation)

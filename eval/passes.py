@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from robustbench_tc import sources
-from robustbench_tc.own.cases import NO_RESULT, read_category
+from robustbench_tc.eval.score.category import read_category
+from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Call, Json, Sample, dumps
 
 from . import wire

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Prediction, Sample, asked_hash
+from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, asked_hash
 
 from . import defend, delivered, wire
 from .defend import chain
@@ -162,12 +161,12 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
         write_lines(path, found)
         return
     tables = map(table, parquet.batches(found))
-    parquet.write_file(tables, path, arrow_schema(schema.prediction_columns()))
+    parquet.write_file(tables, path, arrow_schema(Prediction), replace=True)
 
 
 def table(found: Iterable[Prediction]) -> "pa.Table":
     """Predictions as an Arrow table."""
-    return parquet.table(schema.columns(found, Prediction), arrow_schema(schema.prediction_columns()))
+    return schema.arrow_table(found, Prediction)
 
 
 def write_lines(path: Path, found: Iterable[Prediction]) -> None:
@@ -180,9 +179,25 @@ def write_lines(path: Path, found: Iterable[Prediction]) -> None:
 def read(path: Path) -> list[Prediction]:
     """Predictions of a parquet file. Raises UserError when it is damaged."""
     try:
-        return [schema.record(row, Prediction) for row in parquet.read_rows([path])]
+        return [schema.record(row, Prediction) for batch in read_batches(path) for row in batch.to_pylist()]
     except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}") from None
+        raise damaged(path, error) from None
+
+
+def read_batches(path: Path) -> "Iterator[pa.RecordBatch]":
+    """The file's row groups. Raises UserError for a file that is missing, damaged or of something else."""
+    try:
+        for batch in parquet.read_batches([path]):
+            if missing := {"id", "sample_hash"} - set(batch.schema.names):
+                raise UserError(f"{path} is damaged: it has no column {', '.join(sorted(missing))}")
+            yield batch
+    except UserError as error:
+        raise UserError(f"{error}; the same rbtc eval makes it again from the journal") from None
+
+
+def damaged(path: Path, error: Exception) -> UserError:
+    """For a file whose rows are no predictions."""
+    return UserError(f"{path} is damaged: {error}; the same rbtc eval makes it again from the journal")
 
 
 def totals(found: Sequence[Prediction]) -> dict[str, Json]:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.errors import unknown
-from robustbench_tc.own import matchers, subschemas
+from robustbench_tc.eval import matchers
+from robustbench_tc.eval.matchers import subschemas
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
 
 DECLINED = "None of the listed tools fits this request, so I make no call."

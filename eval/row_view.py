@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io.parquet import read_rows, shards
-from robustbench_tc.schema import SOURCES, Json, Sample, Tool, dumps, record
+from robustbench_tc.schema import Json, Sample, Tool, dumps, record
 from robustbench_tc.shown import Line, Part
 
 from .changed import pieces
@@ -43,7 +43,9 @@ def one_of(wanted: str, ids: Iterable[str], place: object) -> str:
     found = [one for one in known if one == wanted] or [one for one in known if one.startswith(wanted)]
     if not found:
         near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"try a prefix such as {SOURCES[0]}__"
+        hint = (
+            f"did you mean {' or '.join(near)}?" if near else f"try a prefix such as {sources.names()[0]}__"
+        )
         raise UserError(f"{place} has no {wanted!r}: {hint}")
     if len(found) > 1:
         raise UserError(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from robustbench_tc import sources
-from robustbench_tc.own import matchers
-from robustbench_tc.own.cases import read_category
+from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, Verdict, dumps
 
 from .score.own import first_wrong

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.llm import call_id
-from robustbench_tc.own.history import earlier_calls
-from robustbench_tc.own.wire_names import MAX_NAME, safe_name
+from robustbench_tc.llm.wire_names import MAX_NAME, safe_name
 from robustbench_tc.schema import Json, Sample, Tool
 
 from . import prompts

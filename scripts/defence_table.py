@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from robustbench_tc import api, live
+from robustbench_tc import api, schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.defend import reference
-from robustbench_tc.live import KINDS, type_code
+from robustbench_tc.live_types import type_code
+from robustbench_tc.schema import KINDS
 
 REFUSED, LOST = "transient_auth_error", "timeout_after_effect"
 PASSING = tuple(kind for kind in KINDS if kind.startswith("transient_") and kind != REFUSED)
@@ -46,7 +47,7 @@ if len(sys.argv) != 2:
     sys.exit("usage: scripts/defence_table.py DATASET")
 name = sys.argv[1]
 try:
-    if (Path(name) / live.TASKS).is_dir():
+    if (Path(name) / schema.TASKS).is_dir():
         print(*live_table(name), sep="\n")  # noqa: T201
     else:
         print(reference.table(inputs.load(name)))  # noqa: T201

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.eval.texts import TOOLS, replies
 
+from robustbench_tc import sources
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.schema import SOURCES, dumps
+from robustbench_tc.schema import dumps
 
 LIMIT_S = 0.05
 
@@ -38,7 +39,7 @@ def main() -> None:
     @given(replies | st.text())
     def fuzz(text: str) -> None:
         nonlocal slowest
-        for source in SOURCES:
+        for source in sources.names():
             seconds = LIMIT_S
             for _ in range(3):  # a pause of the machine is not the parser's
                 started = time.thread_time()

@@ -19,11 +19,9 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.configs import VERSION
 from robustbench_tc.builders.live import build as live
 from robustbench_tc.builders.sources import Profile
-from robustbench_tc.builders.toolrl_dr import TrainingSpec
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import LiveRow, arrow_schema
 from robustbench_tc.sources import names
 
 
@@ -58,12 +56,12 @@ def benchmark(sources: Path, scratch: Path) -> dict[str, dict[str, str]]:
 def tasks(sources: Path, python: str) -> dict[str, dict[str, str]]:
     """Profile → world → digest."""
     found = {}
-    wanted = arrow_schema(in_struct(LiveRow))
+    wanted = arrow_schema(LiveRow)
     columns = [(field.name, type_name(field.type)) for field in wanted]
     for profile in get_args(live.Profile):
         spec = live.LiveSpec(profile=profile, sources=sources, python=python)
         parts = parquet.batches(live.prepared(spec, probe=False).clean, live.TABLE_ROWS)
-        tables = (parquet.table(schema.columns(part, LiveRow), wanted) for part in parts)
+        tables = (schema.arrow_table(part, LiveRow) for part in parts)
         found[profile] = task_digests(columns, (row for table in tables for row in table.to_pylist()))
     return found
 
@@ -71,7 +69,7 @@ def tasks(sources: Path, python: str) -> dict[str, dict[str, str]]:
 def training(sources: Path, scratch: Path) -> dict[str, dict[str, str]]:
     """Settings → split or file → digest, of the build that `rbtc build toolrl-dr` makes of these sources."""
     folder = scratch / "toolrl-dr"
-    build_training(TrainingSpec(rlla=sources), folder, sources=sources)
+    build_training(folder, rlla=sources, sources=sources)
     return {build_of(Folder(folder)): found_digests(Folder(folder))}
 
 

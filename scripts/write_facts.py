@@ -226,7 +226,7 @@ def _packs(kinds: tuple[taxonomy.PerturbationType, ...]) -> Iterator[str]:
         )
         for kind in kinds:
             if kind.pack == pack:
-                rows = (kind.rows.of(profile) for profile in ("paper", "bundled", "full"))
+                rows = (kind.rows.paper, kind.rows.bundled, kind.rows.full)
                 counts = " | ".join("–" if one is None else str(one) for one in rows)
                 asks = kind.what_is_modified.replace("|", "\\|")
                 prior = kind.prior_art.replace("|", "\\|")

@@ -71,7 +71,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (packages / "vllm.py").write_text(stand_in)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", f"{packages}{os.pathsep}{ROOT}")
-        with cluster.session(RAY):
+        with cluster.session(RAY.num_proc, RAY.address):
             assert ray.is_initialized()
             yield
 

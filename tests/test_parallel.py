@@ -21,14 +21,14 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build as build_training
 from robustbench_tc.builders.toolrl_versions import Checks
-from robustbench_tc.column_types import features
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.eval.score.toolrl import earns_maximum
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.io import parquet
+from robustbench_tc.schema import features
 
 from .builders import rlla_rows
 from .conftest import Rbtc
@@ -178,7 +178,7 @@ def test_a_release_in_many_shards_streams_and_loads(
         assert len(files) > 2
         published = list(parquet.read_rows(files))
         loaded = datasets.load_dataset(str(out), config, split="test", cache_dir=str(tmp_path / "cache"))
-        assert loaded.features == features(schema.sample_columns())
+        assert loaded.features == features(schema.PublishedSample)
         assert loaded.to_list() == published
         streamed = datasets.load_dataset(str(out), config, split="test", streaming=True)
         assert streamed.num_shards == len(files)

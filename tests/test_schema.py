@@ -11,28 +11,30 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import live, schema, sources, taxonomy
+from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.audits.plain_columns import plain_columns
-from robustbench_tc.builders.configs import CONFIGS, TABLES, columns_of
-from robustbench_tc.column_types import ColumnTypes, arrow_schema, features, in_struct
+from robustbench_tc.builders.configs import CONFIGS, TABLES, published, row_type
+from robustbench_tc.builders.plain import gold_call, published as published_row, query
+from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
 from robustbench_tc.eval.live.score import LiveScore
-from robustbench_tc.plain import gold_call, query
 from robustbench_tc.schema import (
     ANY,
     OMIT,
     Call,
     Change,
+    Int32,
     Json,
+    JsonObject,
     Message,
     Sample,
     Tool,
+    arrow_schema,
     columns,
     dumps,
-    fine_tuning_columns,
-    prediction_columns,
-    training_columns,
+    features,
 )
 
+from .known import OUTPUT_FORMATS, SOURCES
 from .refusals import refuses
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -54,7 +56,7 @@ samples = st.builds(
     id=text,
     clean_id=text,
     type_code=st.just("clean"),
-    source=st.sampled_from(schema.SOURCES),
+    source=st.sampled_from(SOURCES),
     category=text,
     messages=st.lists(st.builds(Message, st.sampled_from(["user", "system"]), text)).map(tuple),
     tools=st.lists(tools, max_size=4).map(tuple),
@@ -78,7 +80,7 @@ def test_canonical_json_keeps_every_value(value: Any) -> None:
 @given(st.lists(samples, max_size=3))
 def test_a_parquet_round_trip_is_exact(rows: list[Sample]) -> None:
     buffer = io.BytesIO()
-    pq.write_table(schema.arrow_table(rows), buffer)
+    pq.write_table(schema.arrow_table(rows, Sample), buffer)
     table = pq.read_table(io.BytesIO(buffer.getvalue()))
     assert [repr(schema.record(row, Sample)) for row in table.to_pylist()] == [repr(row) for row in rows]
 
@@ -96,35 +98,42 @@ def test_a_null_is_not_mistaken_for_a_nan() -> None:
 # --- Columns stated once are the same for Arrow and for `datasets`, and Arrow's need no `datasets`
 
 
-EVERY: dict[str, ColumnTypes] = {
-    **{config: columns_of(config) for config in (CONFIGS[0], *TABLES)},
-    "live": in_struct(live.LiveRow),
-    "live scores": in_struct(LiveScore),
-    "predictions": prediction_columns(scored=True),
-    "training": training_columns(),
-    "conversations": fine_tuning_columns(),
-    "nested": {
-        "turns": [{"role": "string", "content": "string"}],
-        "facts": {"right": "bool", "score": "float64", "places": ["int32"]},
-        "anything": "json",
-        "n": "int64",
-    },
+class Nested(msgspec.Struct):
+    """What no row has."""
+
+    turns: tuple[Message, ...]
+    names: dict[str, str]
+    places: tuple[Int32, ...]
+    anything: JsonObject
+    share: float
+    n: int | None
+
+
+EVERY: dict[str, type[msgspec.Struct]] = {
+    **{config: row_type(config) for config in (CONFIGS[0], *TABLES)},
+    "live": schema.LiveRow,
+    "live scores": LiveScore,
+    "predictions": schema.Prediction,
+    "verdicts": schema.Verdict,
+    "training": TrainingRow,
+    "conversations": FineTuningRow,
+    "nested": Nested,
 }
 
 
-@pytest.mark.parametrize("columns", EVERY.values(), ids=EVERY)
-def test_both_say_the_same_to_the_byte(columns: ColumnTypes) -> None:
-    assert arrow_schema(columns).equals(features(columns).arrow_schema, check_metadata=True)
-    assert arrow_schema(columns).metadata == features(columns).arrow_schema.metadata
+@pytest.mark.parametrize("kind", EVERY.values(), ids=EVERY)
+def test_both_say_the_same_to_the_byte(kind: type[msgspec.Struct]) -> None:
+    assert arrow_schema(kind).equals(features(kind).arrow_schema, check_metadata=True)
+    assert arrow_schema(kind).metadata == features(kind).arrow_schema.metadata
 
 
 def test_a_build_and_the_reading_of_a_run_import_no_datasets() -> None:
     """A second at every start, for a schema; who reads a run does without pandas too."""
     code = (
-        "import sys; from robustbench_tc import api, column_types, schema; "
+        "import sys; from robustbench_tc import api, schema; "
         "from robustbench_tc.builders import build; from robustbench_tc.builders.live import build as live; "
         "from robustbench_tc.eval.stats import runs; from robustbench_tc.eval.live import score; "
-        "column_types.arrow_schema(schema.sample_columns()); "
+        "schema.arrow_schema(schema.PublishedSample); "
         "print([m for m in ('datasets', 'pandas', 'duckdb') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -135,10 +144,9 @@ def test_a_build_and_the_reading_of_a_run_import_no_datasets() -> None:
 
 
 def test_the_published_row_has_the_columns_that_a_release_has() -> None:
-    row = taxonomy.published(taxonomy.get("CD_AB_pref"))
-    assert list(row) == taxonomy.PUBLISHED
-    assert (row["status"], row["static"], row["order"]) == ("extension", True, 23)
-    assert taxonomy.published(taxonomy.get("transient_timeout"))["static"] is False
+    row = published(taxonomy.get("CD_AB_pref"))
+    assert (row.status, row.static, row.order) == ("extension", True, 23)
+    assert published(taxonomy.get("transient_timeout")).static is False
 
 
 def test_levels_and_packs_are_those_of_the_axes() -> None:
@@ -165,27 +173,16 @@ def test_data_without_a_fact_name_it_and_say_what_to_do(
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "taxonomy.json").write_text(schema.dumps(content))
     monkeypatch.setattr("robustbench_tc.taxonomy.files", lambda package: tmp_path)
-    refuses(f"`{fact}`.*make facts", taxonomy._all.__wrapped__)
+    refuses(f"`{fact}`.*make facts", taxonomy._facts.__wrapped__)
 
 
 def test_the_five_sources_stand_in_the_order_of_every_table() -> None:
-    assert schema.SOURCES == ("bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes")
-    assert schema.OUTPUT_FORMATS["apibank"] == "tool_call_tags"
+    assert SOURCES == ("bfcl_v3", "apibank", "rotbench", "toolalpaca", "tooleyes")
+    assert OUTPUT_FORMATS["apibank"] == "tool_call_tags"
     assert sum(source.rows.paper for source in sources.sources()) == 199
     assert [source.name for source in sources.sources() if not source.single_gold_tool] == ["tooleyes"]
     assert sources.find("rlla") is None
     refuses("unknown source 'rotbensh': did you mean rotbench", sources.get, "rotbensh")
-
-
-def test_a_word_that_the_contract_does_not_have_is_an_attribute_error() -> None:
-    for module in (schema, taxonomy):
-        with pytest.raises(AttributeError, match="NO_SUCH"):
-            module.NO_SUCH  # noqa: B018
-
-
-def test_rows_of_a_profile() -> None:
-    rows = taxonomy.get("same_name_B").rows
-    assert (rows.of("paper"), rows.of("bundled"), rows.of("full")) == (138, 57, None)
 
 
 # --- The plain columns: what they say of a row, and that the gate reads them back
@@ -272,7 +269,7 @@ def test_the_query_is_the_last_substantive_turn() -> None:
     text = f"<user>Could you put this on my list?</user><user>Rye bread</user>{CLOSING}"
     row = sample(text, golden_calls(item=["Rye bread"]))
     assert query(row.messages, row.golden_answers) == "Could you put this on my list?"
-    (said,) = columns([row], Sample)["query"]
+    said = published_row(row).query
     assert said == "Could you put this on my list?"
     good = {"query": said, "gold_call": "f(item='Rye bread')"}
     assert plain_columns(good, row) == ""
@@ -293,7 +290,7 @@ def test_columns_hold_what_each_row_says_also_where_rows_share_their_parts() -> 
         msgspec.structs.replace(clean, tools=(Tool("g", "new", clean.tools[0].parameters), *clean.tools)),
         sample("<user>Milk</user>", clean.golden_answers),
     ]
-    made = columns(rows, Sample)
+    made = columns(map(published_row, rows), schema.PublishedSample)
     assert made["tools"] == [dumps(row.tools) for row in rows]
     assert made["golden_answers"] == [dumps(row.golden_answers) for row in rows]
     assert made["gold_call"][1] == "g(item='Rye')"

@@ -268,8 +268,7 @@ async def score_golds(
 async def in_world(row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """A perfect trajectory through the row's world, without its fault: its text, and the row with what the
     agent loop leaves for the reward."""
-    from robustbench_tc.live import LiveRow
-    from robustbench_tc.schema import loads, record
+    from robustbench_tc.schema import LiveRow, loads, record
 
     from .retry_live.rollout import play_gold
 

@@ -5,8 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.column_types import arrow_schema
-from robustbench_tc.schema import sample_columns
+from robustbench_tc.schema import PublishedSample, arrow_schema
 
 from ..folder import TABLES, Folder, type_name
 from ..hygiene.rows import HYGIENE
@@ -25,7 +24,7 @@ SUITES = Suites("benchmark")
 
 def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
-    wanted = [(field.name, type_name(field.type)) for field in arrow_schema(sample_columns())]
+    wanted = [(field.name, type_name(field.type)) for field in arrow_schema(PublishedSample)]
     data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
     for config in folder.configs():
         if config in TABLES:

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import sources, taxonomy
+from robustbench_tc.builders.configs import PublishedType, published
+from robustbench_tc.schema import dumps, loads
 
 from ..folder import TABLES, Folder
 from ..own_tools import is_own
@@ -18,7 +20,7 @@ SUITES = Suites("benchmark")
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
 TABLE_COLUMNS = {
-    "taxonomy": set(taxonomy.PUBLISHED),
+    "taxonomy": set(PublishedType.__struct_fields__),
     "evidence": {"type_code", "repo", "number", "url", "claim", "verdict", "role", "note", "checked_on"},
     "known_issues": {"source", "file", "record", "clean_id", "reason", "detail", "status"},
 }
@@ -30,14 +32,20 @@ def configs_suite(scan: Scan) -> list[Check]:
     there = set(folder.configs())
     profile, own = str(report.get("profile")), is_own(folder)
     exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
-    papers = _papers_rows(scan)
+    # All clean rows; per type those from the paper's sources, of which the types' counts speak.
+    five = {source.name for source in sources.sources() if source.paper}
+    columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
+    papers = Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
     extensions = {t.code for t in taxonomy.known_with(there) if t.status == "extension"}
     further = extensions - {t.code for t in taxonomy.types("all")}
     data: dict[str, list[Any]] = {
         n: [] for n in "id complete known rows built stated floor reported splits accounted".split()
     }
-    skips = _skips(report)
+    skips: dict[str, dict[str, str]] = {}
+    for skip in report.get("skipped") or ():
+        reasons = skips.setdefault(str(skip.get("type_code")), {})
+        reasons[str(skip.get("clean_id"))] = str(skip.get("reason") or "")
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
         sample_config = config not in TABLES
         data["id"].append(config)
@@ -118,15 +126,6 @@ def _splits(folder: Folder, config: str) -> str:
     return "" if folder.shards(config, "test") else "a shard is missing"
 
 
-def _skips(report: dict[str, Any]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for skip in report.get("skipped") or ():
-        found.setdefault(str(skip.get("type_code")), {})[str(skip.get("clean_id"))] = str(
-            skip.get("reason") or ""
-        )
-    return found
-
-
 def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str:
     if config == taxonomy.CLEAN:
         return ""
@@ -182,25 +181,18 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
     if found != Counter(list(types)):
         return "its codes are not the package's"
     for row in rows:
-        mine = taxonomy.published(types[row["code"]])
+        mine = loads(dumps(published(types[row["code"]])))
         if any(row.get(name) != value for name, value in mine.items()):
             return f"{row['code']} is described otherwise"
     return ""
 
 
-def _papers_rows(scan: Scan) -> Counter[str]:
-    """All clean rows; per type those from the paper's sources, of which the types' counts speak."""
-    five = {source.name for source in sources.sources() if source.paper}
-    columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
-    return Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)
-
-
 def pinned(profile: str) -> dict[str, int]:
     """Config → rows that a build of the profile has; {} where that is not known beforehand."""
-    clean = [source.rows.of(profile) for source in sources.sources()]
+    clean = [getattr(source.rows, profile, None) for source in sources.sources()]
     if any(rows is None for rows in clean):
         return {}
-    rows = {kind.code: kind.rows.of(profile) for kind in taxonomy.types("all")}
+    rows = {kind.code: getattr(kind.rows, profile, None) for kind in taxonomy.types("all")}
     return {
         taxonomy.CLEAN: sum(found for found in clean if found is not None),
         **{code: found for code, found in rows.items() if found is not None},
@@ -208,9 +200,9 @@ def pinned(profile: str) -> dict[str, int]:
 
 
 def papers_floor() -> dict[str, int]:
-    """Config → rows that profile `paper` has at least."""
-    floors = {kind.code: kind.floor for kind in taxonomy.types()}
+    """Config → rows that profile `paper` has at least: the paper's, less those with nothing to rewrite."""
+    core = ((kind.code, kind.paper_rows, kind.paper_unchanged) for kind in taxonomy.types())
     return {
         taxonomy.CLEAN: pinned("paper")[taxonomy.CLEAN],
-        **{code: floor for code, floor in floors.items() if floor is not None},
+        **{code: rows - unchanged for code, rows, unchanged in core if rows is not None},
     }

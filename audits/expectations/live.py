@@ -5,17 +5,8 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.column_types import arrow_schema, in_struct
-from robustbench_tc.live import (
-    KINDS,
-    TASKS,
-    LiveRow,
-    config_of,
-    registry_codes,
-    registry_types,
-    type_code,
-    type_codes,
-)
+from robustbench_tc.live_types import config_of, registry_codes, registry_types, type_code, type_codes
+from robustbench_tc.schema import KINDS, TASKS, LiveRow, arrow_schema
 
 from ..folder import Folder, type_name
 from ..live import faults, registry, texts
@@ -52,7 +43,7 @@ def pinned(profile: str, seed: object = 0) -> dict[str, int]:
 
 
 def _columns_suite(folder: Folder) -> list[Check]:
-    wanted = [f"{field.name} {type_name(field.type)}" for field in arrow_schema(in_struct(LiveRow))]
+    wanted = [f"{field.name} {type_name(field.type)}" for field in arrow_schema(LiveRow)]
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
     for config in folder.configs():
         for shard, found in folder.columns(config, "test").items():

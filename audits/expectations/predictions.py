@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import (
     STAGES,
     Prediction,
     Sample,
+    Verdict,
+    arrow_schema,
     content_hash,
     dumps,
     loads,
-    prediction_columns,
     record,
 )
 
@@ -94,8 +94,8 @@ def _columns(path: Path) -> dict[str, list[Any]]:
     import pyarrow.parquet as pq
 
     found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
-    scored = any(name.startswith("score ") for name in found)
-    wanted = [f"{f.name} {type_name(f.type)}" for f in arrow_schema(prediction_columns(scored))]
+    verdict = [Verdict] if any(name.startswith("score ") for name in found) else []
+    wanted = [f"{f.name} {type_name(f.type)}" for f in arrow_schema(Prediction, *verdict)]
     size = max(len(found), len(wanted))
     pad = ["(none)"] * size
     return {

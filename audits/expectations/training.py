@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.score.toolrl import earns_maximum
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.schema import Json, loads
 
 from ..contamination import messages
@@ -221,7 +221,7 @@ def _retry(info: dict[str, Json]) -> str:
     error = info.get("retry")
     if error is None:
         return ""
-    text = taxonomy.INJECTED_ERRORS.get(str(error.get("type_code"))) if isinstance(error, dict) else None
+    text = taxonomy.injected_error(str(error.get("type_code"))) if isinstance(error, dict) else None
     return (
         ""
         if text is not None and error.get("error") == text

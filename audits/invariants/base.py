@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders.steps import steps
 from robustbench_tc.schema import Sample
-from robustbench_tc.steps import steps
 from robustbench_tc.taxonomy import Channel, NoCall, PerturbationType
 
 from ..own_tools import no_call_of_the_case

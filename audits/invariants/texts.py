@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.languages import value_map
 from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
 from robustbench_tc.taxonomy import PerturbationType
-from robustbench_tc.transcript import CLOSING_TURN
 
 from .allowed import rewritten_texts
 from .base import (

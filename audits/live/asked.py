@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 
-from robustbench_tc.live import LiveTool
-from robustbench_tc.schema import Json, dumps, loads
+from robustbench_tc.schema import Json, LiveTool, dumps, loads
 
 VALUES = 32
 """Values that a parameter is tried with."""

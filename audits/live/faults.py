@@ -1,7 +1,7 @@
 """What must hold of a fault, given the tools and gold: nobody could meet, or repair, another one."""
 
-from robustbench_tc.live import AFTER_EFFECT, Fault, LiveRow, type_code
-from robustbench_tc.schema import dumps
+from robustbench_tc.live_types import type_code
+from robustbench_tc.schema import AFTER_EFFECT, Fault, LiveRow, dumps
 
 from ..invariants.base import HOLDS, Verdict
 from .met import gold_calls, met

@@ -3,8 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from robustbench_tc.live import At, LiveRow, LiveTool
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import At, Call, LiveRow, LiveTool
 
 
 class GoldCall(NamedTuple):

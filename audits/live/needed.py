@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Json, dumps, loads
+from robustbench_tc.schema import Json, LiveRow, dumps, loads
 
 from ..invariants.base import HOLDS, Verdict
 from . import asked

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import cache
 
 from robustbench_tc import taxonomy
-from robustbench_tc.live import LiveRow, LiveTool, registry_types, type_code
+from robustbench_tc.live_types import registry_types, type_code
+from robustbench_tc.schema import LiveRow, LiveTool
 from robustbench_tc.taxonomy import PerturbationType
 
 from ..invariants.base import HOLDS, Verdict

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from robustbench_tc.live import KINDS, TASKS, LiveRow, LiveTool, config_of, registry_codes, type_codes
-from robustbench_tc.schema import dumps
+from robustbench_tc.live_types import config_of, registry_codes, type_codes
+from robustbench_tc.schema import KINDS, TASKS, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import Start
 
 from ..invariants.base import HOLDS, Verdict

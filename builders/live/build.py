@@ -16,13 +16,12 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import live, schema
-from robustbench_tc.column_types import arrow_schema, in_struct
+from robustbench_tc import live_types, schema
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.live import KINDS, Kind, LiveRow
+from robustbench_tc.schema import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.check import NAME
@@ -73,7 +72,7 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     """Kinds of faults; all of them (of `lite` its four) where none is named."""
     types: tuple[str, ...] = ()
-    """Core types that put tools into the registry (`live.registry_types`), beside the kinds."""
+    """Core types that put tools into the registry (`live_types.registry_types`), beside the kinds."""
     seed: int = 0
     sources: Path | None = None
     """Upstream files, for BFCL's tasks."""
@@ -125,13 +124,13 @@ def build(
     Raises UserError for unknown worlds and kinds, and for tasks whose gold cannot be carried out.
     """
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
-    with folders.atomic_dir(out, kind=live.DATASET, force=force, discard_changes=discard_changes) as folder:
+    with folders.atomic_dir(out, kind=schema.DATASET, force=force, discard_changes=discard_changes) as folder:
         made = prepared(spec, clean=clean, progress=progress)
         tally, checksums = Tally(), dict[str, str]()
-        for code in ("clean", *map(live.type_code, (*kinds, *types))):
-            progress(f"writing {live.config_of(code)}")
+        for code in ("clean", *map(live_types.type_code, (*kinds, *types))):
+            progress(f"writing {live_types.config_of(code)}")
             tables = map(_table, parquet.batches(tally.counted(rows_of(code, made)), TABLE_ROWS))
-            write_config(tables, folder, live.config_of(code), in_struct(LiveRow), checksums)
+            write_config(tables, folder, live_types.config_of(code), LiveRow, checksums)
         of_bfcl = any(world.name == find.BFCL and world.python is not None for world in worlds)
         report = LiveReport(
             profile="own" if spec.worlds else spec.profile,
@@ -172,7 +171,7 @@ def prepared(
     kinds, types, worlds = spec.checked_kinds(), checked(spec.types), spec.world_types()
     if clean is None:
         clean = _unique(row for world in worlds for row in read(world, spec, progress))
-    registries = {live.type_code(name): registered(clean, name, spec.seed) for name in types}
+    registries = {live_types.type_code(name): registered(clean, name, spec.seed) for name in types}
     if not probe:
         return Prepared(tuple(clean), {}, registries)
     found = _probed(clean, worlds, kinds, spec, progress)
@@ -192,7 +191,7 @@ def rows_of(code: str, made: Prepared) -> Iterator[LiveRow]:
             yield row
             continue
         for one in made.placements[row.clean_id].values():
-            if isinstance(one, Placed) and live.type_code(one.fault.kind) == code:
+            if isinstance(one, Placed) and live_types.type_code(one.fault.kind) == code:
                 yield faulted(row, one)
 
 
@@ -258,7 +257,7 @@ def _skips(made: Prepared, kinds: tuple[Kind, ...]) -> Iterator[Skip]:
         for row in made.clean:
             one = made.placements[row.clean_id][kind]
             if not isinstance(one, Placed):
-                yield Skip(row.clean_id, live.type_code(kind), row.world, one)
+                yield Skip(row.clean_id, live_types.type_code(kind), row.world, one)
     for code, by_task in made.registries.items():
         for row in made.clean:
             found = by_task[row.clean_id]
@@ -281,6 +280,6 @@ def _unique(rows: Iterable[LiveRow]) -> list[LiveRow]:
 
 def _table(rows: Sequence[LiveRow]) -> pa.Table:
     try:
-        return parquet.table(schema.columns(rows, LiveRow), arrow_schema(in_struct(LiveRow)))
+        return schema.arrow_table(rows, LiveRow)
     except ValueError as error:
         raise UserError(f"tasks {rows[0].clean_id} to {rows[-1].clean_id}: {error}") from None

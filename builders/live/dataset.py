@@ -17,12 +17,12 @@ from typing import Any
 
 import datasets
 
-from robustbench_tc import column_types, live, schema
-from robustbench_tc.live import LiveRow
+from robustbench_tc import live_types, schema
+from robustbench_tc.schema import LiveRow
 
 from .build import VERSION, LiveSpec, Profile, prepared, rows_of
 
-CONFIGS = (live.TASKS, *live.type_codes())
+CONFIGS = (schema.TASKS, *live_types.type_codes())
 """Every config; `tasks`, the clean rows, is the default."""
 
 
@@ -49,16 +49,16 @@ class RobustBenchTCLive(datasets.GeneratorBasedBuilder):
     BUILDER_CONFIGS = [  # noqa: RUF012 - datasets wants a plain list
         RobustBenchTCLiveConfig(name=name, version=VERSION) for name in CONFIGS
     ]
-    DEFAULT_CONFIG_NAME = live.TASKS
+    DEFAULT_CONFIG_NAME = schema.TASKS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("dataset_name", live.DATASET)
+        kwargs.setdefault("dataset_name", schema.DATASET)
         super().__init__(*args, **kwargs)
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description="Tool calling in worlds that calls change: tasks, and the same tasks with one fault.",
-            features=column_types.features(column_types.in_struct(LiveRow)),
+            features=schema.features(LiveRow),
             license="apache-2.0",
             version=self.config.version,
         )
@@ -68,7 +68,7 @@ class RobustBenchTCLive(datasets.GeneratorBasedBuilder):
 
     def _generate_examples(self) -> Iterator[tuple[int, dict[str, Any]]]:
         name = self.config.name
-        clean, more_tools = name == live.TASKS, name in live.registry_codes()
+        clean, more_tools = name == schema.TASKS, name in live_types.registry_codes()
         # Which kind a task of `lite` has is drawn among all that it could have.
         whole = clean or more_tools or self.config.profile == "lite"
         spec = LiveSpec(
@@ -81,7 +81,5 @@ class RobustBenchTCLive(datasets.GeneratorBasedBuilder):
             python=self.config.python,
         )
         found = prepared(spec, probe=not (clean or more_tools))
-        rows = list(rows_of("clean" if clean else name, found))
-        columns = schema.columns(rows, LiveRow)
-        for index in range(len(rows)):
-            yield index, {column: values[index] for column, values in columns.items()}
+        rows = rows_of("clean" if clean else name, found)
+        yield from enumerate(map(schema.plain_row, rows))

@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from robustbench_tc.live import AFTER_EFFECT, CORE_TEXTS, At, Fault, Kind, Label, LiveRow, Position, type_code
-from robustbench_tc.schema import dumps
+from robustbench_tc.live_types import type_code
+from robustbench_tc.schema import AFTER_EFFECT, CORE_TEXTS, At, Fault, Kind, Label, LiveRow, Position, dumps
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import replaced
 from robustbench_tc.worlds.handle import WorldType

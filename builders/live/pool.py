@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from robustbench_tc.live import LiveRow, LiveTool
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool
 from robustbench_tc.worlds.fit import wrong_type
 
 from .trace import Traced

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from robustbench_tc.live import Position
-from robustbench_tc.schema import Call, Json, dumps
+from robustbench_tc.schema import Call, Json, Position, dumps
 
 from .pool import Leaf, leaves, parsed
 from .probing import Prober

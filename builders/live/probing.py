@@ -10,8 +10,7 @@ import random
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from robustbench_tc.live import At, Fault, LiveTool
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import At, Call, Fault, Json, LiveTool
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.fit import failed

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from robustbench_tc import live, taxonomy
+from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool, registry_types, type_code
-from robustbench_tc.schema import Call, Sample
+from robustbench_tc.live_types import registry_types, type_code
+from robustbench_tc.schema import Call, LiveRow, LiveTool, Sample
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds.faults import meant
 
@@ -29,7 +29,7 @@ def checked(names: Sequence[str]) -> tuple[str, ...]:
     usable = registry_types()
     for name in sorted(wanted.difference(usable)):
         what = "does not exist"
-        if name in live.KINDS:
+        if name in schema.KINDS:
             what = "is a kind of fault (--kinds)"
         elif taxonomy.known(name):
             what = "does more than put tools into the registry, or needs written texts"
@@ -80,7 +80,7 @@ def _sample(row: LiveRow) -> Sample:
         id=row.id,
         clean_id=row.clean_id,
         type_code=taxonomy.CLEAN,
-        source=live.DATASET,
+        source=schema.DATASET,
         category=row.category,
         messages=row.turns[0].messages if row.turns else (),
         tools=tuple(tool.plain for tool in row.tools),

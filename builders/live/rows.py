@@ -3,8 +3,7 @@
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool, Turn
-from robustbench_tc.schema import Call, Message
+from robustbench_tc.schema import Call, LiveRow, LiveTool, Message, Turn
 from robustbench_tc.worlds import base, find
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import Start, WorldType, load_file

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from robustbench_tc import sources
 from robustbench_tc.builders.sources import KnownIssue, Pool
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage, category
-from robustbench_tc.own.history import as_text
-from robustbench_tc.own.matchers import example
+from robustbench_tc.eval.matchers import example
+from robustbench_tc.eval.prompts.history import as_text
+from robustbench_tc.eval.score.category import Category
+from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
 
 DONE = "Done."
@@ -53,7 +54,12 @@ def rows(case: Case, tools: tuple[Tool, ...]) -> Iterator[Sample]:
             clean_id=own_id,
             type_code="clean",
             source=sources.OWN,
-            category=category(turn, several=len(case.turns) > 1),
+            category=Category(
+                kinds=tuple(dict.fromkeys(answer.kind for answer in turn.answers)),
+                ordered=turn.ordered,
+                extra=turn.extra,
+                turn=len(case.turns) > 1,
+            ).text,
             messages=tuple(history),
             tools=tools,
             golden_answers=tuple(golden(answer) for answer in turn.answers),
@@ -72,16 +78,12 @@ def clean_id(case: Case, number: int) -> str:
 def golden(answer: Answer) -> GoldenAnswer:
     """An answer as the row contract wants it: for each parameter a list with the one thing expected."""
     return tuple(
-        Call(call.name, {key: [_stored(expected)] for key, expected in call.parameters.items()})
+        # An empty text stands in a matcher: alone it is the row contract's mark of what may be left out.
+        Call(
+            call.name, {key: [{"exact": one} if one == OMIT else one] for key, one in call.parameters.items()}
+        )
         for call in answer.calls
     )
-
-
-def _stored(expected: Json) -> Json:
-    """What is expected as it stands; an empty text in a matcher, as alone it is the row contract's mark of a
-    parameter that may be left out.
-    """
-    return {"exact": expected} if expected == OMIT and isinstance(expected, str) else expected
 
 
 def _messages(messages: Sequence[ChatMessage], case: Case, turn: CaseTurn) -> Iterator[Message]:
@@ -125,19 +127,17 @@ def _gold_history(answer: Answer, turn: CaseTurn, tools: Sequence[Tool]) -> Iter
     """What a right agent leaves of a turn: its calls, a result for each, and a closing word."""
     if answer.calls:
         places = zip(answer.calls, answer.places, strict=True)
-        yield Message("assistant", as_text([_made(call, tools[at]) for call, at in places]))
+        made = [
+            Call(call.name, {key: example(one, tools[at].properties.get(key, {})) for key, one in given})
+            for call, at in places
+            for given in [call.parameters.items()]
+        ]
+        yield Message("assistant", as_text(made))
         used: dict[str, int] = {}
         for call in answer.calls:
             yield Message("tool", result(turn.results, call.name, used.get(call.name, 0)))
             used[call.name] = used.get(call.name, 0) + 1
     yield Message("assistant", ASKED if answer.kind == "ask" else DONE)
-
-
-def _made(call: Call, tool: Tool) -> Call:
-    return Call(
-        call.name,
-        {key: example(expected, tool.properties.get(key, {})) for key, expected in call.parameters.items()},
-    )
 
 
 def result(results: Mapping[str, tuple[Json, ...]], name: str, number: int) -> str:

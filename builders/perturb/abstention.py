@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from robustbench_tc.builders.plain import closing_order
+from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.schema import CONTROL_TOOLS, Change, GoldenAnswer, Message, Sample, Tool, clean_id_hash
 from robustbench_tc.taxonomy import Rows
-from robustbench_tc.transcript import MAY_DECLINE, closing_order
 
 from .abstention_recorded import Judged, names_hash, recorded
 from .base import Case, Context, NotApplicable, Perturbation, register

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.schema import Change, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
-from robustbench_tc.transcript import MAY_DECLINE
 
 from .abstention import NOTHING, NoCall, no_answer, opened
 from .base import Case, Context, NotApplicable, register

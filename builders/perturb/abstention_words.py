@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from robustbench_tc.builders.plain import closing_order
 from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
-from robustbench_tc.transcript import closing_order
 
 from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
 from .abstention_recorded import Edit, Missing, apply_edits, edits_between, recorded, registry_hash

@@ -8,8 +8,8 @@ specific that nobody makes that call by chance.
 import random
 import re
 
+from robustbench_tc.builders.plain import closing_order
 from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
-from robustbench_tc.transcript import closing_order
 
 from ..answerable.reading import split, stem
 from .base import NotApplicable

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from robustbench_tc import sources
-from robustbench_tc.own.history import as_text
+from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Message, Sample, Tool, dumps
 
 from ..answerable import NAMES_ONLY

@@ -1,7 +1,7 @@
 """Mixed: several types on one sample, applied in the order observation, action, reward, transition.
 
 Each part is applied to the row that the part before it made. The row's diff names the parts one after the
-other (`robustbench_tc.steps` takes it apart again), so that each part's own `check` is held against the row
+other (`builders.steps` takes it apart again), so that each part's own `check` is held against the row
 that it was applied to.
 """
 
@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import msgspec
 
-from robustbench_tc import mixtures, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.builders.steps import TYPE_CODE, steps
 from robustbench_tc.schema import Change, Message, Sample
-from robustbench_tc.steps import TYPE_CODE, steps
 from robustbench_tc.taxonomy import Rows
 
-from . import action, observation, reward, severity_offers, severity_typos, transition
+from . import action, mixtures, observation, reward, severity_offers, severity_typos, transition
 from .base import DERIVED, REGISTRY, Case, Context, Perturbation, TextRequest, register
 
 _MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
@@ -37,7 +37,7 @@ class Mixed(Perturbation):
     train_augmentable = False
     caught_by = "diff_explains_the_row"
     otherwise_caught_by = "unit_finds_nothing"
-    prior_art = mixtures.PRIOR_ART
+    prior_art = taxonomy.PRIOR_ART_OF_MIXTURES
 
     parts: ClassVar[tuple[str, ...]]
 
@@ -98,7 +98,7 @@ def kind_of(parts: tuple[str, ...], order: int, rows: Rows, golden: tuple[Case, 
     if any(unit.component == "transition" and unit.pack != "core" for unit in units):
         raise ValueError(f"{'+'.join(parts)}: the transition type is one of the core")
     one_tool = any(unit.applies_to == "one gold tool" for unit in units)
-    facts = dict(mixtures.facts(units)) | {
+    facts = dict(taxonomy.facts_of_mixture(units)) | {
         "__doc__": f"{' + '.join(unit.display_name for unit in units)}.",
         "__module__": __name__,
         "order": order,
@@ -117,18 +117,12 @@ def of_parts(code: str) -> Perturbation | None:
     """The unit of a mixture that is not among the stated ones, by its code; None for another code."""
     if not taxonomy.parts(code) or not taxonomy.known(code):
         return None
-    made = kind_of(taxonomy.parts(code), mixtures.AFTER_ALL, Rows(paper=0, bundled=0), ())
+    made = kind_of(mixtures.checked(code), 2 * taxonomy.AFTER_ALL, Rows(paper=0, bundled=0), ())
     made.applies_to = taxonomy.get(code).sources
     return made()
 
 
 DERIVED.append(of_parts)
-
-
-def _case(reads: str) -> tuple[Case, ...]:
-    typed = {"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."}
-    error = REGISTRY["transient_rate_limit"].injected_error or ""
-    return (Case(clean="table", texts=typed, reads=inspect.cleandoc(reads).replace("{error}", error)),)
 
 
 T, D, CD, RL = DESIGN
@@ -257,5 +251,8 @@ _DESIGNED: tuple[tuple[tuple[str, ...], Rows, str], ...] = (
 )
 """Parts, rows and how the golden case reads: the six pairs, the four triples, all four."""
 
+_ERROR = REGISTRY["transient_rate_limit"].injected_error or ""
+_TEXTS = {"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."}
 for _place, (_parts, _rows, _reads) in enumerate(_DESIGNED, 701):
-    register(kind_of(_parts, _place, _rows, _case(_reads)))
+    _read = inspect.cleandoc(_reads).replace("{error}", _ERROR)
+    register(kind_of(_parts, _place, _rows, (Case(clean="table", texts=dict(_TEXTS), reads=_read),)))

@@ -4,8 +4,8 @@ import re
 
 import msgspec
 
-from robustbench_tc import plain
-from robustbench_tc.plain import Span
+from robustbench_tc.builders import plain
+from robustbench_tc.builders.plain import Span
 from robustbench_tc.schema import Change, Message, Sample
 
 from .base import NotApplicable

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import json_schema
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.prompts import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 

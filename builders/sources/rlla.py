@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.prompts.rlla_form import Registry, parse_system, system_text
 from robustbench_tc.io import parquet
-from robustbench_tc.rlla_form import Registry, parse_system, system_text
 from robustbench_tc.schema import Json, Message, Sample
 
 from .rlla_prompt import canned, gold_calls

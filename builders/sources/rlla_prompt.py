@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from robustbench_tc.rlla_form import CALL_THOUGHT, REPLY_THOUGHT
+from robustbench_tc.eval.prompts.rlla_form import CALL_THOUGHT, REPLY_THOUGHT
 from robustbench_tc.schema import Call
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import json_schema
+from robustbench_tc.eval.prompts import json_schema
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 

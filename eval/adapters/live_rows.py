@@ -5,8 +5,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Episode, Json, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
 from robustbench_tc.eval.inputs import Selection
@@ -21,6 +19,7 @@ from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.verdicts import with_verdicts
 from robustbench_tc.io import parquet
+from robustbench_tc.schema import Prediction, Verdict, arrow_schema
 
 from . import inspect_log, lm_eval_log
 from .foreign import Keys, Read, keys_of, text
@@ -92,7 +91,7 @@ def _write(log: Read, folder: Path) -> None:
     table = with_verdicts(
         predictions.table(one for one, _ in log.found), [verdict for _, verdict in log.found]
     )
-    kinds = arrow_schema(schema.prediction_columns(scored=True))
+    kinds = arrow_schema(Prediction, Verdict)
     parquet.write_file([table.select(kinds.names)], folder / "scores.parquet", kinds)
     (folder / record.RECORD).write_bytes(msgspec.json.encode(_record(log)))
 

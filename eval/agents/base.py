@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from robustbench_tc import sources
-from robustbench_tc.own import matchers
-from robustbench_tc.own.cases import read_category
+from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 
 from ..render import DECLINED, concrete

@@ -5,7 +5,7 @@ benchmark is, but a benchmark that mixes them up is broken.
 import re
 from collections.abc import Mapping
 
-from robustbench_tc.own.cases import read_category
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import Call, Sample, Tool
 
 from .base import JUNK, Agent, AgentContext, is_free, scorer, takes_junk

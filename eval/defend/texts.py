@@ -4,8 +4,8 @@ import re
 
 import msgspec
 
+from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.schema import Message, Sample
-from robustbench_tc.transcript import MAY_DECLINE
 
 from .base import Defence
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 import robustbench_tc
-from robustbench_tc.compute.bounded import Exceeded, Limits, in_child
+from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord

@@ -21,8 +21,7 @@ from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
-from robustbench_tc.live import Episode, LiveRow, row_hash
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, Episode, LiveRow, row_hash
 from robustbench_tc.worlds.host import Worlds
 
 from . import checks, flags

@@ -6,14 +6,13 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import record as live_record
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord, open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import HUB_ID
-from robustbench_tc.live import Episode
+from robustbench_tc.schema import Episode, arrow_table
 
 from . import checker, reading
 
@@ -48,8 +47,8 @@ def publish(run: Path, into: Path) -> None:
         msgspec.structs.replace(one, model=model, error=None)
         for one in reading.rows(run / name, kind, found.expected)
     ]
-    arrow = arrow_schema(in_struct(kind))
-    parquet.write_file([parquet.table(schema.columns(rows, kind), arrow)], into / name, arrow)
+    table = arrow_table(rows, kind)
+    parquet.write_file([table], into / name, table.schema)
     public = type(found)(
         dataset=found.dataset if HUB_ID.fullmatch(found.dataset) else Path(found.dataset).name,
         dataset_version=found.dataset_version,

@@ -16,10 +16,9 @@ import pyarrow.parquet as pq
 from msgspec import Meta
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord
-from robustbench_tc.live import Episode
+from robustbench_tc.schema import Episode, arrow_schema
 
 from .entry import Refused, shown
 
@@ -115,7 +114,7 @@ def _plain(path: Path, kind: type[msgspec.Struct], most: int) -> Iterator[dict[s
             arrow_extensions_enabled=False,  # type: ignore[call-arg]
         ) as parquet:
             there = set(parquet.schema_arrow.names) - {"logprobs"}
-            columns = arrow_schema({name: of for name, of in in_struct(kind).items() if name in there})
+            columns = pa.schema([field for field in arrow_schema(kind) if field.name in there])
             for batch in parquet.iter_batches(64, columns=columns.names, use_threads=False):
                 total += batch.nbytes
                 number += batch.num_rows

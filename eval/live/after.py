@@ -5,7 +5,6 @@ from pathlib import Path
 
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -13,9 +12,8 @@ from . import inputs, record, unedited
 from .inputs import LiveData
 from .record import LiveFolder
 from .replay import Replay, replayed
-from .score import score_run
+from .score import LiveScore, score_run
 from .show import Shown, find, shown
-from .summary import LiveScores
 
 
 def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
@@ -30,15 +28,14 @@ def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, Liv
     return folder, data
 
 
-def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> LiveScores:
+def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> list[LiveScore]:
     """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
-    for name in (record.EPISODES, record.SCORES):
-        folders.refuse_foreign(folder.path / name)
+    folder.claim(record.SCORES)
     unedited.check_all(folder, data.by_id)
-    return LiveScores(score_run(folder.path, data.by_id, world_of=kinds.__getitem__))
+    return score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
 
 
 def show_episode(

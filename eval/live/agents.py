@@ -13,8 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from robustbench_tc import schema
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, LiveRow
 
 from . import controls, policies
 from .policies import Policy

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from robustbench_tc.live import Reply
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, Reply
 
 EMPTY_TURN = "multi_turn:empty_turn_model_response"
 STATE = "multi_turn:instance_state_mismatch"

@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveTool, Step
-from robustbench_tc.schema import Call, Json, dumps
+from robustbench_tc.schema import Call, Json, LiveTool, Step, dumps
 from robustbench_tc.worlds.faults import meant
 
 from ..defend.again import Retry, transient

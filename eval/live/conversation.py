@@ -9,8 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.live import MAX_STEPS, Ended, LiveRow, LiveTool, Reply, Step
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import MAX_STEPS, Call, Ended, Json, LiveRow, LiveTool, Reply, Step
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.told import asks
 

@@ -15,8 +15,7 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import LiveRow, LiveTool, Turn
-from robustbench_tc.schema import Call, Json, Message, Sample
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Turn
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
@@ -127,9 +126,17 @@ class Registry:
         row = self._row
         plain = tuple(schema.Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools)
         return Sample(
-            row.id, row.clean_id, row.type_code, READ_AS, row.category, turn.messages or _QUIET.messages,
-            plain, (), "", injected_error=error,
-        )  # fmt: skip
+            id=row.id,
+            clean_id=row.clean_id,
+            type_code=row.type_code,
+            source=READ_AS,
+            category=row.category,
+            messages=turn.messages or _QUIET.messages,
+            tools=plain,
+            golden_answers=(),
+            output_format="",
+            injected_error=error,
+        )
 
     def _at(self, turn: int) -> "_Offered":
         if turn not in self._turns:

@@ -12,9 +12,8 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow, Step, row_hash
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import ASKED_AGAIN, Json
+from robustbench_tc.schema import ASKED_AGAIN, Episode, Json, LiveRow, Step, row_hash
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
@@ -13,7 +14,9 @@ from ..who import Engine, endpoints
 from .agents import AGENTS
 from .inputs import LiveData
 from .record import LiveFolder
-from .summary import LiveScores
+
+if TYPE_CHECKING:
+    from ..stats.live_summary import LiveScores
 
 OWN_AGENT = "agent-"
 """In front of an agent's name where a model's would stand."""
@@ -26,7 +29,7 @@ class Played:
     folder: LiveFolder
     data: LiveData
     asked: Progress
-    scores: LiveScores | None = None
+    scores: "LiveScores | None" = None
 
     @property
     def ended(self) -> int:

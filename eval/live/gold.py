@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, LiveRow
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds

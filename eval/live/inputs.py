@@ -3,20 +3,20 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import live, schema, taxonomy
+from robustbench_tc import live_types, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.live import LiveRow, row_hash
+from robustbench_tc.io.resolve import resolve_dataset, version_of
+from robustbench_tc.schema import LiveRow, row_hash
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
-from ..inputs import Selection, version_of
+from .. import draw
+from ..inputs import Selection
 from .row_check import mistake
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")
@@ -55,15 +55,15 @@ def locate(dataset: str, revision: str | None = None) -> Path:
 def load(dataset: str, *, revision: str | None = None) -> LiveData:
     """Every row of a live dataset. Raises UserError in one line that names what is wrong."""
     folder = locate(dataset, revision)
-    if not any((folder / live.TASKS).glob("test-*.parquet")):
+    if not any((folder / schema.TASKS).glob("test-*.parquet")):
         raise UserError(
-            f"{dataset} is not a live dataset: it has no {live.TASKS}/test-*.parquet "
+            f"{dataset} is not a live dataset: it has no {schema.TASKS}/test-*.parquet "
             "(`rbtc build live` makes one)"
         )
     local = Path(dataset).expanduser().is_dir()
-    configs = [live.TASKS, *sorted(p.name for p in folder.glob("live_*") if p.is_dir())]
-    order = {code: at for at, code in enumerate(live.type_codes())}
-    configs.sort(key=lambda name: (name != live.TASKS, order.get(name, len(order)), name))
+    configs = [schema.TASKS, *sorted(p.name for p in folder.glob("live_*") if p.is_dir())]
+    order = {code: at for at, code in enumerate(live_types.type_codes())}
+    configs.sort(key=lambda name: (name != schema.TASKS, order.get(name, len(order)), name))
     rows = [row for name in configs for row in _read(folder / name)]
     _check(dataset, rows)
     return LiveData(
@@ -84,7 +84,7 @@ def _read(folder: Path) -> list[LiveRow]:
             row = schema.record(plain, LiveRow)
         except ValueError as error:
             raise UserError(f"{folder}, row {index}: {error}") from None
-        if live.config_of(row.type_code) != folder.name:
+        if live_types.config_of(row.type_code) != folder.name:
             raise UserError(f"{folder}, row {index}: type {row.type_code!r} does not belong here")
         rows.append(row)
     return rows
@@ -129,28 +129,13 @@ def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
         raise UserError(f"no row of {data.name} fits the selection: widen --types or --ids")
     if selection.limit is None or selection.limit >= len(rows):
         return tuple(rows)
-    taken = {row.id for row in _in_turns(rows)[: selection.limit]}
+    taken = {row.id for row in draw.turns(rows, by="world")[: selection.limit]}
     return tuple(row for row in rows if row.id in taken)
-
-
-def _in_turns(rows: Sequence[LiveRow]) -> list[LiveRow]:
-    """The rows in turns, one of each type; a faulted row stands behind its clean row, if that is there."""
-    clean = {row.clean_id: row for row in rows if row.clean}
-    by_type: dict[str, list[LiveRow]] = {}
-    for row in rows:
-        by_type.setdefault(row.type_code, []).append(row)
-    faulted = [group for code, group in by_type.items() if code != "clean"]
-    found: dict[str, LiveRow] = {}
-    for row in [row for turn in zip_longest(*faulted) for row in turn if row is not None]:
-        if row.clean_id in clean:
-            found.setdefault(f"{row.clean_id}::clean", clean[row.clean_id])
-        found.setdefault(row.id, row)
-    return list({row.id: row for row in (*found.values(), *clean.values())}.values())
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:
     """Type codes for what a user named: `clean`, a code, a kind of fault, or a registry type."""
-    known = {*live.KINDS, *live.registry_types()}
+    known = {*schema.KINDS, *live_types.registry_types()}
     named = map(taxonomy.code_of, words)
     return tuple(dict.fromkeys(f"live_{one}" if one in known else one for one in named))
 

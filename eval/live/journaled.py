@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from robustbench_tc.live import Step
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, Step
 from robustbench_tc.worlds.handle import Answered, Handle, Snapshot
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, Step
+from robustbench_tc.schema import LiveRow, Step
 from robustbench_tc.worlds.told import Told, asks
 
 from .gold import Key, key

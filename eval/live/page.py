@@ -17,9 +17,8 @@ from markupsafe import Markup
 
 from robustbench_tc.io import templates
 from robustbench_tc.io.folders import atomic_dir
-from robustbench_tc.live import EXPLICIT, Episode
 from robustbench_tc.safe_text import safe, safe_json
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import EXPLICIT, Episode, Json, dumps
 
 from .score import LiveScore
 from .show import Shown, ShownCall

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, LiveTool
 from robustbench_tc.llm import Store
 from robustbench_tc.option import Tell
-from robustbench_tc.schema import Call, dumps
+from robustbench_tc.schema import Call, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 

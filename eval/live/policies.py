@@ -9,9 +9,8 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from robustbench_tc import live
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call, Json
+from robustbench_tc import schema
+from robustbench_tc.schema import Call, Json, LiveRow
 from robustbench_tc.worlds.fit import failed
 
 from .rehearsal import rehearsal
@@ -276,7 +275,7 @@ class BudgetBurner(Policy):
 
     def repeated(self, number: int, call: Call, text: str) -> Attempt:
         reads = [tool for tool in self.row.tools if not tool.writes and not tool.distractor]
-        for step in range(live.MAX_STEPS + 1):
+        for step in range(schema.MAX_STEPS + 1):
             yield Call(reads[step % len(reads)].name, {"step": step} if len(reads) < 2 else {})
         return None
 

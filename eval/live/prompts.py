@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from robustbench_tc.live import PLEASE_DECIDE, Reply, Turn
-from robustbench_tc.schema import Json, Tool, dumps
+from robustbench_tc.schema import PLEASE_DECIDE, Json, Reply, Tool, Turn, dumps
 
 from .. import wire
 

@@ -17,14 +17,13 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.live import Episode
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Episode, Json, arrow_schema
 
+from .. import growth
 from ..record import Session, Settings
 from .inputs import LiveData
 
@@ -64,6 +63,11 @@ class LiveFolder:
         """The journal, locked for this process; a torn last line is cut off."""
         return Store(self.path / JOURNAL)
 
+    def claim(self, *new: str) -> None:
+        """Makes the folder of a copied run one of ours. UserError where one of the `new` files is there."""
+        files = (RECORD, JOURNAL, EPISODES, SCORES)
+        folders.claim(self.path, KIND, files, *(self.path / name for name in new))
+
     def save(self) -> None:
         """Writes the record."""
         with atomic_file(self.path / RECORD, replace=True) as beside:
@@ -76,9 +80,9 @@ class LiveFolder:
     def leave(self, found: Iterable[Episode]) -> None:
         """Writes `episodes.parquet`, and the totals into the record."""
         episodes = list(found)
-        arrow = arrow_schema(in_struct(Episode))
-        tables = (parquet.table(schema.columns(batch, Episode), arrow) for batch in parquet.batches(episodes))
-        parquet.write_file(tables, self.path / EPISODES, arrow)
+        arrow = arrow_schema(Episode)
+        tables = (schema.arrow_table(batch, Episode) for batch in parquet.batches(episodes))
+        parquet.write_file(tables, self.path / EPISODES, arrow, replace=True)
         replies = [reply for one in episodes for reply in one.replies]
         self.record.totals = {
             "episodes": len(episodes),
@@ -106,12 +110,10 @@ def read_episodes(folder: Path) -> list[Episode]:
 
 def check_place(path: Path) -> None:
     """UserError where no live run can be begun or gone on with at `path`."""
-    if path.is_symlink():
-        raise UserError(f"{path} is a link: name the folder itself")
-    if (path / RECORD).exists():
+    if (path / RECORD).exists() and not path.is_symlink():
         open_run(path)
-    elif not folders.new_or_empty(path) and not folders.is_begun(path, KIND):
-        raise UserError(f"{path} is there and is not a live run: take another --out")
+    else:
+        folders.check_begin(path, KIND)
 
 
 def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:
@@ -119,23 +121,13 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
     check_place(path)
     if (path / RECORD).exists():
         folder = open_run(path)
-        differ = [
-            f"{name} ({_short(before)}, now {_short(now)})"
-            for name in Settings.__struct_fields__
-            if (before := getattr(folder.record.settings, name)) != (now := getattr(settings, name))
-        ]
-        if differ:
+        if differ := growth.differences(folder.record.settings, settings):
             raise UserError(
-                f"{path} is a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
+                f"{path} holds a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
-        marked = folders.owner(path)
-        if marked is None or marked.kind != KIND:
-            raise UserError(f"{path} has lost its {marker.OWN}: take another --out")
-        for name in (EPISODES, SCORES):
-            folders.refuse_foreign(path / name)
+        folder.claim(EPISODES, SCORES)
         return folder
     path.mkdir(parents=True, exist_ok=True)
-    folders.begin(path, KIND, RECORD, JOURNAL)
     folder = LiveFolder(
         path,
         LiveRecord(
@@ -146,13 +138,9 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             expected=expected,
         ),
     )
+    folder.claim(EPISODES, SCORES)
     folder.save()
     return folder
-
-
-def _short(value: Json) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def discard(path: Path, *, discard_changes: bool = False) -> None:

@@ -9,14 +9,12 @@ Journaled results are not trusted: every call is made again, with the same fault
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow, Step, row_hash
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Episode, Json, LiveRow, Step, row_hash
 from robustbench_tc.worlds.base import ToolClass
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import classes, find
@@ -131,12 +129,9 @@ async def replayed(
         downstream,
         tuple(pairs),
         repaired,
-        _classes(world),
+        classes(world),
     )
     return await _without_what_is_lost(replay, worlds, world) if row.label == "report" else replay
-
-
-_classes = cache(classes)
 
 
 async def _without_what_is_lost(replay: Replay, worlds: Worlds, world: WorldType) -> Replay:

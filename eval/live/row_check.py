@@ -4,7 +4,8 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from robustbench_tc.live import LiveRow, registry_codes
+from robustbench_tc.live_types import registry_codes
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.faults import meant
 from robustbench_tc.worlds.handle import Start
 

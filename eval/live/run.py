@@ -13,8 +13,8 @@ from typing import NamedTuple
 from robustbench_tc import __version__
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Episode, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 

@@ -11,13 +11,20 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import schema
-from robustbench_tc.column_types import Int32, arrow_schema, in_struct
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.parquet import table, write_file
-from robustbench_tc.live import Ended, Episode, Label, LiveRow, Position
-from robustbench_tc.schema import Json
+from robustbench_tc.io.parquet import read_rows, write_file
+from robustbench_tc.schema import (
+    Ended,
+    Episode,
+    Int32,
+    Json,
+    Label,
+    LiveRow,
+    Position,
+    arrow_table,
+    record,
+)
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.told import Kind
@@ -199,5 +206,16 @@ def score_run(
 
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
     """Writes scores.parquet."""
-    arrow = arrow_schema(in_struct(LiveScore))
-    write_file([table(schema.columns(scores, LiveScore), arrow)], path, arrow)
+    table = arrow_table(scores, LiveScore)
+    write_file([table], path, table.schema, replace=True)
+
+
+def read_scores(folder: Path) -> list[LiveScore]:
+    """The scores of a run folder. Raises UserError where it has none that can be read."""
+    path = folder / SCORES
+    if not path.is_file():
+        raise UserError(f"{folder} has no {SCORES}: run `rbtc live score {folder}` first")
+    try:
+        return [record(row, LiveScore) for row in read_rows([path])]
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.live import PLEASE_DECIDE, Episode, Fault, LiveRow
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import PLEASE_DECIDE, Episode, Fault, Json, LiveRow, dumps
 from robustbench_tc.shown import Line, Part
 
 from ..row_view import one_of

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call, dumps
+from robustbench_tc.schema import Call, LiveRow, dumps
 
 from ..defend.base import Request
 from ..record import Answer

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.live import Episode, LiveRow
+from robustbench_tc.schema import Episode, LiveRow
 
 from . import prompts
 from .episode import Place, kept

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds

@@ -20,11 +20,13 @@ import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import unknown
+from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.eval.render import render_calls
-from robustbench_tc.own.history import earlier_calls
 from robustbench_tc.schema import Message, Sample, Tool, dumps
 from robustbench_tc.sources import Source
-from robustbench_tc.transcript import MAY_DECLINE
+
+MAY_DECLINE = "If no listed tool fits or a value is missing, say so or ask."
+"""Rows in which calling nothing can be right are asked with this sentence, and so are their counterparts."""
 
 ONE_CALL = "Make exactly one call."
 AS_MANY = "If the request needs several calls, write all of them, in order, in the same form."

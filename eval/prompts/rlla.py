@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import parquet
-from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.own.history import as_text, earlier_calls
-from robustbench_tc.rlla_form import (
+from robustbench_tc.eval.prompts.history import as_text, earlier_calls
+from robustbench_tc.eval.prompts.rlla_form import (
     CALL_THOUGHT,
     HISTORY,
     REPLY_THOUGHT,
@@ -24,6 +22,8 @@ from robustbench_tc.rlla_form import (
     parse_system,
     system_text,
 )
+from robustbench_tc.io import parquet
+from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps, loads
 
 from . import own_messages

@@ -1,7 +1,7 @@
 "use strict";
 // The browser of rows: filters, a list, and one row whole. `samples.py` writes what is read here:
 //   types   [code, name, component]            samples [clean_id, source, category, output format]
-//   texts, tools                               a text, or [number of another, units kept at its start, at its end, between]
+//   texts, tools  each once
 //   rows    [sample, type, [[role, text]], [tool], golden answers, error or -1, flags, generator]
 //   runs    {label, mode, answers: [row, repeat, verdict, mode, reason, status, flags, finish, then text and total of
 //           reply, calls, first reply, native calls; the error]}. Total: characters where it was cut, else 0.
@@ -91,19 +91,7 @@ function marked(left, right) {
 let data, rows;
 const state = { page: 0, row: -1, found: [] };
 
-function pool(entries) {
-  const out = [];
-  for (const entry of entries) {
-    if (typeof entry === "string") { out.push(entry); continue; }
-    const [base, start, end, middle] = entry, text = out[base];
-    out.push(text.slice(0, start) + middle + text.slice(text.length - end));
-  }
-  return out;
-}
-
 function prepare() {
-  data.texts = pool(data.texts);
-  data.tools = pool(data.tools);
   const cleanOf = new Map();
   rows = data.rows.map(([sample, type, messages, tools, gold, error, flags, generator], at) => {
     if (type === 0) cleanOf.set(sample, at);
@@ -307,7 +295,7 @@ function answer(one, title) {
   const side = make("div", "answer", make("h5", "", title));
   if (!one) { side.append(make("p", "soft", "no answer in this run")); return side; }
   const said = one.verdict < 0 ? "no verdict" : one.verdict ? "right" : `wrong: ${one.mode}`;
-  const why = one.verdict === 0 && one.reason ? `, ${data.reasons[one.reason] ?? one.reason}` : "";
+  const why = one.verdict === 0 && one.reason ? `, ${one.reason}` : "";
   const kind = one.verdict < 0 ? "none" : one.verdict ? "right" : "wrong";
   side.append(make("p", "", put(make("span", `badge ${kind}`), `${one.verdict === 1 ? "✓" : one.verdict ? "–" : "✗"} ${said}`), why));
   const facts = [one.status !== "ok" && `status ${one.status}`, one.finish && `finish ${one.finish}`, ...one.flags.map((flag) => `flag ${flag}`)];

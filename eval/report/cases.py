@@ -3,14 +3,13 @@ replies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import plain, taxonomy
+from robustbench_tc import taxonomy
+from robustbench_tc.builders import plain
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
-from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json, Prediction, Sample, dumps
 
@@ -46,12 +45,12 @@ class Case(msgspec.Struct, frozen=True):
     sides: tuple[Side, Side]
 
 
-def lost(run: Run, rows: Sequence[Sample]) -> tuple[Case, ...]:
-    """Of each component the shortest sample that the run lost, of the core type that lost the most."""
+def lost(judged: Sequence[Judged], rows: Sequence[Sample]) -> tuple[Case, ...]:
+    """Of each component the shortest sample that a run lost, of the core type that lost the most."""
     samples = {row.id: row for row in rows}
     asked = {
         one.prediction.id: one
-        for one in failures.read(Path(run.path))
+        for one in judged
         if one.prediction.repeat == 0 and one.verdict is not None and one.prediction.id in samples
     }
     pairs = defaultdict(list)

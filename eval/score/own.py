@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.own import matchers, subschemas
-from robustbench_tc.own.cases import read_category
+from robustbench_tc.eval import matchers
+from robustbench_tc.eval.matchers import subschemas
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool
 
 from .matching import all_matched

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.own.cases import read_category
+from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import (
     CONTROL_TOOLS,
     OMIT,

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from robustbench_tc import taxonomy
-from robustbench_tc.languages import LANGUAGES, is_written_in, value_map
+from robustbench_tc.languages import LANGUAGES, letters, value_map
 from robustbench_tc.schema import ANY, Call, GoldenAnswer, Json, Sample, dumps
 
 _SIGNS = {ord(sign): None for sign in " \t\n,./-_*^"}
@@ -28,7 +28,9 @@ def leaves_users_language(calls: Sequence[Call], golden: GoldenAnswer, row: Samp
             return False
         if any(surfaces.get(_folded(value)) == _plain(text) for value in accepted):
             return True
-        return script is not None and is_written_in(script, text)
+        signs = [char for char in text if char.isalnum()]
+        written = 0 if script is None else sum(letters(script).match(char) is not None for char in signs)
+        return bool(written) and 2 * written >= len(signs)
     return False
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
+from ..needs_no_reading import TypeFigures
 from .values import HEADS, codes_of
 
 CLASSIFIER = "registry-classifier"
@@ -23,18 +24,6 @@ SOLVED = 0.9
 """Above this accuracy a type is solved without reading."""
 
 
-class TypeFigures(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The counts of one type, or of `clean`."""
-
-    type_code: str
-    rows: int
-    chance: float
-    right: dict[str, int]
-    """Blind policy → rows in which it chooses the gold tool."""
-    classifier: int | None = None
-    """The same of the audit's classifier; None where the rows alone were at hand."""
-
-
 class BlindLine(msgspec.Struct, frozen=True):
     """One reference line: accuracies of choosing the gold tool, its arguments taken for given."""
 
@@ -44,21 +33,6 @@ class BlindLine(msgspec.Struct, frozen=True):
     """By the names of HEADS, over the types that are there; None where there are none."""
     types: dict[str, float]
     """By type code."""
-
-
-def read(found: object) -> tuple[TypeFigures, ...]:
-    """Figures as JSON has them; none where they are not what they should be."""
-    try:
-        figures = msgspec.convert(found, tuple[TypeFigures, ...])
-    except msgspec.ValidationError:
-        return ()
-    sound = all(
-        one.rows > 0
-        and 0 <= one.chance <= 1
-        and all(0 <= n <= one.rows for n in (*one.right.values(), one.classifier or 0))
-        for one in figures
-    )
-    return figures if sound and len({one.type_code for one in figures}) == len(figures) else ()
 
 
 def lines(figures: Sequence[TypeFigures]) -> tuple[BlindLine, ...]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from robustbench_tc.live import EXPLICIT, KINDS, registry_types, type_code
+from robustbench_tc.live_types import registry_types, type_code
+from robustbench_tc.schema import EXPLICIT, KINDS
 
 from .confidence import difference, shares
 from .intervals import Interval, of_estimate

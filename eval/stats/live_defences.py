@@ -13,10 +13,9 @@ import numpy as np
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.record import open_run
-from robustbench_tc.eval.live.score import LiveScore
-from robustbench_tc.eval.live.summary import read_scores
+from robustbench_tc.eval.live.score import LiveScore, read_scores
 from robustbench_tc.io.numbers import interval, number, signed
-from robustbench_tc.live import type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.shown import Part, Table
 
 from .confidence import difference, shares

@@ -21,8 +21,9 @@ _ROOMS = ("release", "sql")
 
 
 def __getattr__(name: str) -> Any:
-    """The verbs of `robustbench_tc.api`, imported when one is asked for."""
-    api = import_module(".api", __name__)
+    """The verbs: `robustbench_tc.evaluate` is that of `robustbench_tc.api`, imported when it is asked for."""
+    api = import_module(".api", __name__)  # `from . import api` would ask this function first
+
     if name not in api.__all__ or name in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(api, name)

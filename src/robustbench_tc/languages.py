@@ -3,12 +3,12 @@ user wrote in their own language.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from .errors import UserError, unknown
-from .schema import Sample
+from .schema.rows import Sample
 
 RECORDED = ("zh", "hi", "es", "ar", "sw")
 """Languages whose texts ship with the package; of any other a generator writes them."""
@@ -91,24 +91,9 @@ def language(code: str) -> Language:
 
 
 @cache
-def _letters(script: str) -> re.Pattern[str]:
+def letters(script: str) -> re.Pattern[str]:
+    """One letter of the script."""
     return re.compile(f"[{_SCRIPTS[script]}]")
-
-
-def share_in(script: str, text: str) -> float | None:
-    """The share of the text's letters that are of the script; None for a text without letters."""
-    letters = [char for char in text if char.isalpha()]
-    if not letters:
-        return None
-    pattern = _letters(script)
-    return sum(pattern.match(char) is not None for char in letters) / len(letters)
-
-
-def is_written_in(script: str, text: str) -> bool:
-    """Whether at least half of the text's letters and digits are of the script, and there is one."""
-    signs = [char for char in text if char.isalnum()]
-    pattern = _letters(script)
-    return bool(signs) and 2 * sum(pattern.match(char) is not None for char in signs) >= len(signs)
 
 
 def value_map(row: Sample) -> dict[str, str]:
@@ -124,30 +109,3 @@ def value_map(row: Sample) -> dict[str, str]:
                 raise UserError(f"{row.id}: {VALUE_MAP} does not map values to texts")
             found.update(after)
     return found
-
-
-_QUOTED = re.compile(r"""(?<!\w)(['"`])[^'"`]{1,300}\1(?!\w)""")
-_COPIED = re.compile(r"[A-Z0-9@/_=]|[a-z]\.[a-z]")
-
-
-def own_words(text: str, values: Iterable[str] = ()) -> str:
-    """What of a text its writer says in their own words: without the `values` and what is quoted, and without
-    names, numbers, addresses and identifiers in Latin letters, which are copied whatever the language."""
-    for value in sorted(values, key=len, reverse=True):
-        text = text.replace(value, " ")
-    text = _QUOTED.sub(" ", text)
-    return re.sub(r"[\x21-\x7e]+", lambda found: " " if _COPIED.search(found[0]) else found[0], text)
-
-
-def other_script(code: str, text: str, values: Iterable[str] = ()) -> str | None:
-    """Why a text is not written in the language's script, or None.
-
-    At least half of the letters of its own words are; in a language of Latin letters nothing is asked.
-    """
-    script = LANGUAGES[code].script
-    if script is None:
-        return None
-    share = share_in(script, own_words(text, values))
-    if share is None or share < 0.5:
-        return f"fewer than half of its letters are {script}"
-    return None

@@ -7,40 +7,15 @@ pins and no counts: their facts stand here, and they are no member of `sources()
 
 from functools import cache
 from importlib.resources import files
-from typing import Literal, get_args
 
 import msgspec
 
 from .errors import UserError, unknown
-from .taxonomy import Rows
-
-OutputFormat = Literal["python_calls", "tool_call_tags", "react"]
-"""How samples ask for a call: `[f(a=1)]`, `<tool_call>{…}</tool_call>`, or ReAct."""
-
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
-
-
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of one source."""
-
-    order: int
-    name: str
-    """The prefix of its clean ids, before `__`."""
-    output_format: OutputFormat
-    scorer: str
-    """A scorer of `eval/score` by name, or `module:function` for the source's own: (calls, category, golden
-    answers, tools) to None where right, else the reason."""
-    one_call: bool
-    """Prompts ask for exactly one call; else for as many as the request needs."""
-    single_gold_tool: bool
-    """False where a label is a set of accepted tool names: there is no one gold tool to imitate."""
-    shown_last: bool
-    """The card takes an example from it only where there is no other."""
-    rows: Rows
-    """Clean rows."""
-    paper: bool
-    """One of the five that the paper draws its 199 samples from."""
-
+from .schema.facts import (
+    OutputFormat as OutputFormat,
+    Rows,
+    Source as Source,
+)
 
 OWN = "own"
 """The source of rows that are built from a user's own tools and requests."""

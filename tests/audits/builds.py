@@ -14,11 +14,11 @@ from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Check
-from robustbench_tc.builders import generations
+from robustbench_tc.builders import errata_files, generations
 from robustbench_tc.builders.perturb import REGISTRY
-from robustbench_tc.column_types import arrow_schema
-from robustbench_tc.io import errata, marker
-from robustbench_tc.schema import fine_tuning_columns, loads, sample_columns, training_columns
+from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
+from robustbench_tc.io import marker
+from robustbench_tc.schema import PublishedSample, arrow_schema, loads
 
 Row = dict[str, Any]
 
@@ -43,7 +43,7 @@ def made_once(make: Make, kept: Path, own_rows: bool) -> Make:
     def made(build: Path, out: Path) -> None:
         report = loads((build / marker.BUILD).read_text())
         told = [report.get(f) for f in ("profile", "seed", "types")] if isinstance(report, dict) else report
-        read = [generations.NAME, errata.NAME, *(["clean", "known_issues"] if own_rows else [])]
+        read = [generations.NAME, errata_files.NAME, *(["clean", "known_issues"] if own_rows else [])]
         files = [p for name in read for p in sorted((build / name).rglob("*")) or [build / name]]
         hashes = [marker.sha256(p) if p.is_file() else "" for p in files]
         key = repr((own_rows, pa.__version__, told, hashes)).encode()
@@ -73,7 +73,7 @@ def write(folder: Path, config: str, changed: Sequence[Row], split: str = "test"
         for row in changed
     ]
     schema = (
-        arrow_schema(sample_columns())
+        arrow_schema(PublishedSample)
         if "tools" in plain[0]
         else pq.read_schema(_shard(folder, config, split))
     )
@@ -142,7 +142,7 @@ def training_row(index: int, query: str, port: str, code: str = "clean", **info:
 
 def build_training(folder: Path) -> Path:
     """A hand-written training build: two rows of `full` and `mixed`, one of `retry` and `paft`."""
-    from robustbench_tc.taxonomy import INJECTED_ERRORS
+    from ..known import INJECTED_ERRORS
 
     error = {"type_code": "transient_timeout", "error": INJECTED_ERRORS["transient_timeout"], "position": 1}
     one = training_row(0, "Whne is high water at Mallow Quay?", "Mallow Quay", "realistic_typos")
@@ -159,7 +159,7 @@ def build_training(folder: Path) -> Path:
         (folder / config).mkdir(parents=True)
         held = [{**checked} if config != "paft" else _fine_tuning_row(checked)]
         for split, found in (("train", train), ("validation", held)):
-            schema = arrow_schema(fine_tuning_columns() if config == "paft" else training_columns())
+            schema = arrow_schema(FineTuningRow if config == "paft" else TrainingRow)
             path = folder / config / f"{split}-00000-of-00001.parquet"
             pq.write_table(pa.Table.from_pylist(found, schema=schema), path)
     perturbed = {"full": 2, "mixed": 1, "retry": 0, "paft": 1}

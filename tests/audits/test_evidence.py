@@ -5,13 +5,15 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits import evidence
 from robustbench_tc.audits.evidence import fetch_page
+from robustbench_tc.builders import configs
 
-CASES = [dict(case) for case in taxonomy.evidence()]
+CASES = list(map(msgspec.structs.asdict, configs.table_rows("evidence")))
 
 
 def problems(**changes: Any) -> list[str]:

@@ -21,7 +21,7 @@ from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
 from robustbench_tc.audits.hygiene.texts import Texts
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.perturb import cases
-from robustbench_tc.own.history import as_text
+from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample, Tool, record
 
 from . import builds

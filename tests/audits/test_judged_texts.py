@@ -15,7 +15,7 @@ from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.generators.base import NO_ANSWER, Answering, Refuse, check
 from robustbench_tc.builders.generators.recorded import Recorded, shipped
 from robustbench_tc.builders.perturb import REGISTRY, Text, TextRequest
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.schema import Json, Sample
 
 TEXTS = (

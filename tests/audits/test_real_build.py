@@ -99,7 +99,9 @@ def test_what_was_reviewed_is_what_upstream_has_and_no_more(shared: Path) -> Non
     from robustbench_tc.audits.hygiene.reviewed import groups
     from robustbench_tc.audits.hygiene.rows import RowTexts
     from robustbench_tc.builders.build import BuildSpec, prepare
-    from robustbench_tc.schema import SOURCES, Sample, columns
+    from robustbench_tc.schema import Sample, columns
+
+    from ..known import SOURCES
 
     everything, shipped = RowTexts(frozenset()), RowTexts()
     found: set[str] = set()

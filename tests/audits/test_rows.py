@@ -15,7 +15,7 @@ from robustbench_tc.audits.plain_columns import plain_columns
 from robustbench_tc.audits.rows import NewTool, RowChecks
 from robustbench_tc.builders import answerable
 from robustbench_tc.builders.perturb import REGISTRY, cases
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.schema import Call, Change, Json, Message, Sample, Tool, dumps, loads
 
 CLEAN = cases.CLEAN["table"]

@@ -182,7 +182,7 @@ def test_where_nothing_was_compared_nothing_is_released(
     shared: Path, tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     folder, sources = tmp_path / "toolrl-dr", shared / "sources"
-    api.build_training(folder, rlla=sources, sources=sources, seed=3, configs=["retry"])
+    api.build_training(folder, rlla=sources, seed=3, configs=("retry",), sources=sources)
     benchmark = tmp_path / "robustbench-tc"
     api.build(benchmark, profile="bundled", types=["CD"])
     done = rbtc("audit", folder, "--benchmark", benchmark)

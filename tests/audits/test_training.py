@@ -16,9 +16,8 @@ from robustbench_tc.audits.expectations import training as expectations
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import review
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Message, Prediction, Sample, content_hash, record
+from robustbench_tc.schema import Message, Prediction, Sample, Verdict, arrow_schema, content_hash, record
 
 from ..eval.small import prediction
 from ..refusals import refuses
@@ -243,7 +242,7 @@ def answers(bundled: Path) -> list[Prediction]:
 
 
 def audited(found: list[Any], bundled: Path, path: Path) -> AuditReport:
-    table = parquet.table(schema.columns(found, Prediction), arrow_schema(schema.prediction_columns()))
+    table = schema.arrow_table(found, Prediction)
     pq.write_table(table, path)
     return gate.audit_predictions(path, bundled)
 
@@ -324,7 +323,7 @@ def test_scores_are_held_against_their_verdicts(
     for name in wrong:
         columns[name] = [wrong[name], *[good[name]] * (len(answers) - 1)]
     columns["flags"] = [[] for _ in answers]
-    pq.write_table(parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True))), path)
+    pq.write_table(parquet.table(columns, arrow_schema(Prediction, Verdict)), path)
     check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
     assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
 
@@ -353,7 +352,7 @@ def test_a_wrong_answer_has_one_stage(
     columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
     columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
     columns |= {"stage": [stage], "stage_detail": [detail], "delivered": [None]}
-    table = parquet.table(columns, arrow_schema(schema.prediction_columns(scored=True)))
+    table = parquet.table(columns, arrow_schema(Prediction, Verdict))
     pq.write_table(table, path)
     report = gate.audit_predictions(path, bundled)
     assert (builds.find(report, "rows.score_and_verdict_agree").failed or 0) == failed

@@ -14,7 +14,9 @@ from robustbench_tc.builders.perturb import REGISTRY, TextRequest
 from robustbench_tc.builders.perturb.base import normalise_text, refuse_text
 from robustbench_tc.builders.perturb.query import kept_values, query_text
 from robustbench_tc.builders.sources import BUNDLED
-from robustbench_tc.schema import CONTROL_TOOLS, SOURCES, Sample
+from robustbench_tc.schema import CONTROL_TOOLS, Sample
+
+from ..known import SOURCES
 
 REWRITTEN = (
     "realistic_typos",

@@ -12,9 +12,9 @@ from robustbench_tc.builders.perturb.swapped import SWAPPED
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_dr import SWAPS
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.score.toolrl import compute_score
+from robustbench_tc.eval.prompts.rlla_form import parse_system
+from robustbench_tc.eval.reward import compute_score
 from robustbench_tc.io import marker
-from robustbench_tc.rlla_form import parse_system
 
 from ..refusals import refuses
 from . import rlla_rows as made

@@ -14,10 +14,9 @@ from robustbench_tc.builders.build import BuildSpec, factorial, prepare, select_
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases
 from robustbench_tc.builders.perturb.facts import facts
 from robustbench_tc.builders.perturb.mixed import DESIGN, kind_of
+from robustbench_tc.builders.steps import TYPE_CODE, steps
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.mixtures import AFTER_ALL
 from robustbench_tc.schema import Change, Sample, Tool
-from robustbench_tc.steps import TYPE_CODE, steps
 from robustbench_tc.taxonomy import Rows
 
 from ..refusals import refuses
@@ -86,7 +85,10 @@ def test_what_cannot_be_mixed_is_refused_in_a_line(name: str, said: str) -> None
 def test_a_mixture_that_no_module_states_comes_into_being_by_its_name(code: str) -> None:
     kind, unit = taxonomy.get(code), REGISTRY[code]
     assert code not in list(REGISTRY) and kind not in taxonomy.types("known")
-    assert taxonomy.among(["CD", code, "language_de", "mix__x"])[-1] == kind and kind.order == AFTER_ALL
+    assert (
+        taxonomy.among(["CD", code, "language_de", "mix__x"])[-1] == kind
+        and kind.order == 2 * taxonomy.AFTER_ALL
+    )
     stated = facts(unit, [one for one in sources.sources() if one.name in kind.sources])
     assert stated == kind, "the builder's facts are those of the other rooms"
     made = prepare(BuildSpec(profile="bundled", codes=(code,), allow_missing=True))

@@ -27,11 +27,12 @@ from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.score.toolrl import compute_score, earns_maximum
+from robustbench_tc.eval.prompts.rlla_form import parse_system
+from robustbench_tc.eval.reward import compute_score, earns_maximum
 from robustbench_tc.io import parquet
-from robustbench_tc.rlla_form import parse_system
 from robustbench_tc.schema import Message
 
+from ..known import INJECTED_ERRORS
 from ..refusals import refuses
 from . import rlla_rows as made
 from .writer import Writer
@@ -208,7 +209,7 @@ def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -
         "import sys; from pathlib import Path\n"
         "from robustbench_tc.builders.toolrl_dr import TrainingSpec, build\n"
         "from robustbench_tc.builders.toolrl_versions import Checks\n"
-        "from robustbench_tc.eval.score.toolrl import earns_maximum\n"
+        "from robustbench_tc.eval.reward import earns_maximum\n"
         "from robustbench_tc.dataset_cards.training import training_card\n"
         "checks = Checks(earns_maximum=earns_maximum)\n"
         "build(TrainingSpec(rlla=Path(sys.argv[1])), Path(sys.argv[2]), checks=checks, card=training_card)"
@@ -358,7 +359,7 @@ def test_retry_rows_carry_one_of_the_six_errors_where_they_call(source: Path, tm
     errors = [
         row["extra_info"]["retry"] for row in found if "<tool_call>" in row["reward_model"]["ground_truth"]
     ]
-    assert all(e["error"] == taxonomy.INJECTED_ERRORS[e["type_code"]] and e["position"] == 2 for e in errors)
+    assert all(e["error"] == INJECTED_ERRORS[e["type_code"]] and e["position"] == 2 for e in errors)
     assert (
         {e["type_code"] for e in errors}
         == {t.code for t in taxonomy.types() if t.injected_error}

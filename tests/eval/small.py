@@ -10,8 +10,11 @@ from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
+from robustbench_tc.builders.plain import published
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.schema import ANY, OMIT, OUTPUT_FORMATS, Call, Message, Prediction, Sample, Tool
+from robustbench_tc.schema import ANY, OMIT, Call, Message, Prediction, Sample, Tool
+
+from ..known import OUTPUT_FORMATS
 
 
 def tool(name: str, description: str, **parameters: str) -> Tool:
@@ -141,7 +144,7 @@ def write(folder: Path, found: Iterable[Sample]) -> Path:
     for code, group in by_type.items():
         path = folder / code / "test-00000-of-00001.parquet"
         path.parent.mkdir(parents=True)
-        pq.write_table(schema.arrow_table(group), path)
+        pq.write_table(schema.arrow_table(map(published, group), schema.PublishedSample), path)
     (folder / "build_report.json").write_text("{}")
     return folder
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema, taxonomy
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.eval.record import FORMAT
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.packs import Given
 from robustbench_tc.eval.stats.summary import summarise
+from robustbench_tc.schema import arrow_schema
 
 SIZES = {"bfcl_v3": 32, "apibank": 74, "rotbench": 21, "toolalpaca": 21, "tooleyes": 51}
 """Clean rows per source of the paper profile."""
@@ -80,7 +80,7 @@ def write_run(
     **fields: Any,
 ) -> Path:
     """A run folder as `rbtc score` leaves it. `fields` gives other columns from (clean_id, type code)."""
-    features = arrow_schema(schema.prediction_columns(scored=True))
+    features = arrow_schema(schema.Prediction, schema.Verdict)
     out: dict[str, list[Any]] = {name: [] for name in features.names}
     rows = pairs(clean_ids()) if rows is None else list(rows)
     for (clean_id, code), repeat in itertools.product(rows, range(repeats)):

@@ -14,13 +14,13 @@ from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.eval import inputs, prompts, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
+from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.decision import _LOOKED_AT, DECISIONS, _of_words
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table, abstention, tables
 from robustbench_tc.schema import Json, Prediction, Sample, content_hash
 from robustbench_tc.sql.query import Inputs, query
-from robustbench_tc.transcript import MAY_DECLINE
 
 from .small import prediction
 from .synthetic_runs import pack_input

@@ -12,10 +12,11 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import inputs, needs_no_reading, record
 from robustbench_tc.eval.agents import POLICIES, try_blind
 from robustbench_tc.eval.agents.blind import see
+from robustbench_tc.eval.needs_no_reading import TypeFigures
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.eval.stats import blind, runs
-from robustbench_tc.eval.stats.blind import CHANCE, CLASSIFIER, TypeFigures
+from robustbench_tc.eval.stats.blind import CHANCE, CLASSIFIER
 from robustbench_tc.eval.stats.overview import overview
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.schema import Call, Sample, Tool
@@ -217,8 +218,9 @@ def test_the_lines_pool_the_rows_of_their_types() -> None:
         [{"type_code": "CD", "rows": 1, "chance": 0.5, "right": {}}] * 2,
     ],
 )
-def test_figures_that_cannot_be_are_none(found: object) -> None:
-    assert blind.read(found) == ()
+def test_figures_that_cannot_be_are_none(tmp_path: Path, found: object) -> None:
+    audit_of(tmp_path, found)
+    assert needs_no_reading.audited(tmp_path, {"CD": 1}) == ()
 
 
 def audit_of(folder: Path, figures: object) -> None:

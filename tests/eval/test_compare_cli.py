@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.builders.plain import published
 from robustbench_tc.cli import _console
 from robustbench_tc.eval import prompts
 from robustbench_tc.eval.stats.replies import replies
@@ -125,7 +126,10 @@ def real_run(tmp_path: Path) -> Path:
     release = tmp_path / "robustbench-tc"
     for row in rows:
         (release / row.type_code).mkdir(parents=True)
-        pq.write_table(schema.arrow_table([row]), release / row.type_code / "test-00000-of-00001.parquet")
+        pq.write_table(
+            schema.arrow_table([published(row)], schema.PublishedSample),
+            release / row.type_code / "test-00000-of-00001.parquet",
+        )
     wrong = "[book(day='tuesday')]\n\x1b[2J"
     right = "[book(day='monday')]"
 

@@ -15,6 +15,7 @@ from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge, ordered_call
@@ -23,8 +24,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.io import parquet
-from robustbench_tc.io.store import Store
-from robustbench_tc.own.history import earlier_calls
+from robustbench_tc.llm.store import Store
 from robustbench_tc.schema import Call, Prediction, Sample, asked_hash, dumps, loads
 from robustbench_tc.sql.query import Inputs, query
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import api, taxonomy
+from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, passes, predictions, record, wire
@@ -22,6 +22,7 @@ from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
+from ..known import INJECTED_ERRORS
 from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
 from . import small
@@ -239,8 +240,8 @@ def test_retry_never_repeats_a_refused_call_and_reads_nothing_but_the_error() ->
     first, _ = played(row, ["retry"], [said(None, GOLD)])
     second, requests = played(row, ["retry"], [said("Refused.")], [first])
     assert second.answer.text == "Refused." and len(requests) == 1
-    passing = {code for code, text in taxonomy.INJECTED_ERRORS.items() if again.transient(text)}
-    assert {code for code in taxonomy.INJECTED_ERRORS if code not in passing} == {"transient_auth_error"}
+    passing = {code for code, text in INJECTED_ERRORS.items() if again.transient(text)}
+    assert {code for code in INJECTED_ERRORS if code not in passing} == {"transient_auth_error"}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from robustbench_tc.eval import draw, inputs, predictions, record
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.schema import Sample
 
+from ..known import SOURCES
 from ..loopback import SERVER_ERROR, LoopbackServer, reply
 from ..refusals import refuses
 from . import small
@@ -269,7 +270,7 @@ def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
         before = ids
     first = inputs.select(data, Selection(limit=len(types) + 5))
     assert {row.type_code for row in first} == types | {"clean"}
-    assert {row.source for row in first} == set(schema.SOURCES)
+    assert {row.source for row in first} == set(SOURCES)
     # Without clean rows in the selection there are none: what was named is asked, nothing else.
     narrow = inputs.select(data, Selection(types=("CD", "TD"), limit=3))
     assert {row.type_code for row in narrow} == {"CD", "TD"}

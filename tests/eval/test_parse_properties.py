@@ -14,8 +14,9 @@ from robustbench_tc.eval.parse.cues import _alternatives
 from robustbench_tc.eval.parse.python_calls import whole
 from robustbench_tc.eval.parse.python_literals import calls as short_way
 from robustbench_tc.eval.render import FORMATS, python_calls, render_calls
-from robustbench_tc.schema import SOURCES, Call, dumps, loads
+from robustbench_tc.schema import Call, dumps, loads
 
+from ..known import SOURCES
 from . import texts
 
 FORMATS_OF = {"python_calls": "bfcl_v3", "tool_call_tags": "apibank", "react": "toolalpaca"}

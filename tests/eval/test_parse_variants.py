@@ -7,8 +7,9 @@ import pytest
 from robustbench_tc.eval.parse import FORMATS, ORDERS, parse
 from robustbench_tc.eval.parse.turns import LAYOUT_TOKENS
 from robustbench_tc.eval.render import render_calls
-from robustbench_tc.schema import SOURCES, Call, Json, Tool
+from robustbench_tc.schema import Call, Json, Tool
 
+from ..known import SOURCES
 from ..refusals import refuses
 from .texts import PING, TOOLS
 

@@ -15,8 +15,8 @@ from robustbench_tc.eval import inputs, models, record, wire
 from robustbench_tc.eval.predictions import answer
 from robustbench_tc.eval.prompts import rlla
 from robustbench_tc.eval.prompts.rlla import RllaPrompts, dialogue
+from robustbench_tc.eval.prompts.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system
 from robustbench_tc.eval.read_reply import read
-from robustbench_tc.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system
 from robustbench_tc.schema import Message, asked_hash
 
 from ..builders import rlla_rows as made

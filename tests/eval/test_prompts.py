@@ -6,17 +6,18 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc import schema, taxonomy
+from robustbench_tc import schema
 from robustbench_tc.eval import prompts, wire
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.schema import Message, Tool
 
+from ..known import INJECTED_ERRORS, SOURCES
 from ..refusals import refuses
 from .small import clean_rows, rows
 
 names = st.lists(st.text("ab._- é", min_size=1, max_size=4), max_size=8)
 BY_SOURCE = {row.source: row for row in clean_rows()}
-TRANSITIONS = [row for row in rows(*taxonomy.INJECTED_ERRORS) if row.injected_error is not None]
+TRANSITIONS = [row for row in rows(*INJECTED_ERRORS) if row.injected_error is not None]
 
 
 def tools(given_names: list[str]) -> tuple[Tool, ...]:
@@ -55,7 +56,7 @@ def test_every_source_is_asked_for_its_format(source: str, sign: str) -> None:
     assert sign in prompts.messages(BY_SOURCE[source])[0]["content"]
 
 
-@pytest.mark.parametrize("source", schema.SOURCES)
+@pytest.mark.parametrize("source", SOURCES)
 def test_the_form_that_the_prompt_shows_is_one_that_the_parser_reads(source: str) -> None:
     text = prompts.messages(BY_SOURCE[source])[0]["content"].split("\n\n")[1]
     example = text.partition("\n")[2] if source != "rotbench" else text

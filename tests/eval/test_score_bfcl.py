@@ -5,8 +5,9 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from robustbench_tc.eval.score import SCORERS, score
-from robustbench_tc.schema import OMIT, SOURCES, Call, Json, Tool
+from robustbench_tc.schema import OMIT, Call, Json, Tool
 
+from ..known import SOURCES
 from ..refusals import refuses
 from .texts import values
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import sources
+from robustbench_tc.eval.prompts.json_schema import type_schema
 from robustbench_tc.eval.score import SCORERS, Score, score
-from robustbench_tc.json_schema import type_schema
 from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool
 
 from .texts import values

@@ -12,10 +12,10 @@ from robustbench_tc import sources
 from robustbench_tc.eval.agents import AGENTS, AgentContext, is_right, reply
 from robustbench_tc.eval.render import concrete, render_calls
 from robustbench_tc.eval.score import SCORERS, has_to_ask, judge
+from robustbench_tc.eval.score.category import Category, read_category
 from robustbench_tc.eval.score.matching import all_matched
 from robustbench_tc.eval.score.result import Score
 from robustbench_tc.eval.stats.failures import REASONS
-from robustbench_tc.own.cases import Answer, CaseTurn, category, read_category
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Message, Sample, Tool, Verdict
 
 from .small import prediction
@@ -127,12 +127,9 @@ def test_of_several_tools_of_a_name_any_may_be_meant() -> None:
 
 
 def test_the_category_says_what_the_case_says() -> None:
-    kinds = (Answer(kind="calls"), Answer(kind="ask"), Answer(kind="calls"))
-    for ordered in (False, True):
-        for extra in (False, True):
-            turn = CaseTurn(messages=(), answers=kinds, ordered=ordered, extra=extra)
-            said = read_category(category(turn))
-            assert (said.kinds, said.ordered, said.extra) == (("calls", "ask"), ordered, extra)
+    for marks in itertools.product((False, True), repeat=3):
+        category = Category(("calls", "ask"), *marks)
+        assert read_category(category.text) == category
 
 
 # --- whole replies ------------------------------------------------------------------------------------

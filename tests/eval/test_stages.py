@@ -18,6 +18,7 @@ from robustbench_tc.eval.score.stages import stage_of
 from robustbench_tc.eval.stats import runs, stages
 from robustbench_tc.schema import CONTROL_TOOLS, STAGES, Call, Json, Sample, Tool, Verdict
 
+from ..known import INJECTED_ERRORS
 from . import small
 from .synthetic_runs import clean_ids, coin, pairs, write_run
 
@@ -220,7 +221,7 @@ def test_two_calls_of_one_tool_are_paired_as_they_fit_best() -> None:
     assert failed(row, calls) == "fill invented"
 
 
-TRANSITION = taxonomy.INJECTED_ERRORS
+TRANSITION = INJECTED_ERRORS
 
 
 @pytest.mark.parametrize(

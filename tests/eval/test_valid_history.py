@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import api
 from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.live import prompts
-from robustbench_tc.live import Reply
 from robustbench_tc.own.desk import desk as desk_files
+from robustbench_tc.schema import Reply
 
 from . import small
 from .strict_server import refusal

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.eval.parse import FORMATS, Parsed, parse
-from robustbench_tc.schema import SOURCES, Call, Json, Tool, dumps
+from robustbench_tc.schema import Call, Json, Tool, dumps
 
+from ..known import SOURCES
 from .styles import STYLES
 
 TEXT = {"type": "string"}

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
+from robustbench_tc.builders.plain import published
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.sql import query as module
@@ -199,7 +200,10 @@ def release_of(folder: Path, wanted: list[tuple[str, str]]) -> Path:
             if found == code
         ]
         (folder / code).mkdir(parents=True)
-        pq.write_table(schema.arrow_table(samples), folder / code / "test-00000-of-00001.parquet")
+        pq.write_table(
+            schema.arrow_table(map(published, samples), schema.PublishedSample),
+            folder / code / "test-00000-of-00001.parquet",
+        )
     (folder / "known_issues").mkdir()
     issues = pa.table({"number": [1], "source": ["x"], "clean_id": ["x__1"]})
     pq.write_table(issues, folder / "known_issues" / "test-00000-of-00001.parquet")

@@ -11,7 +11,7 @@ import pytest
 from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.score.toolrl import earns_maximum
+from robustbench_tc.eval.reward import earns_maximum
 from tests.builders import rlla_rows as made
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.taxonomy import INJECTED_ERRORS
+from ..known import INJECTED_ERRORS
 from robustbench_tc.train_recipes.check import score_golds
 from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate

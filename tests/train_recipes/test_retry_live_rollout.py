@@ -10,9 +10,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from robustbench_tc.api.live import build_live
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import loads, record
+from robustbench_tc.api.building import build_live
+from robustbench_tc.schema import LiveRow, loads, record
 from robustbench_tc.train_recipes.retry.reward import reply
 from robustbench_tc.train_recipes.retry_live import rows
 from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score

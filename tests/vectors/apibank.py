@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from robustbench_tc.eval.prompts.json_schema import type_schema
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.score.values import decoded, is_number
-from robustbench_tc.json_schema import type_schema
 from robustbench_tc.schema import Call, Json, Tool
 
 from .rows import AGREED, UNLISTED, Row, calls_of

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.parse.context import ParseContext
 from robustbench_tc.eval.parse.python_values import tree
+from robustbench_tc.eval.prompts.json_schema import normalise
 from robustbench_tc.eval.score import Score, score
 from robustbench_tc.eval.score.values import is_number, json_equal
-from robustbench_tc.json_schema import normalise
 from robustbench_tc.schema import Call, Json, Tool
 
 from .rows import AGREED, UNLISTED, Row, as_pairs, calls_of

@@ -10,8 +10,9 @@ import msgspec
 
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.score.values import json_equal
-from robustbench_tc.schema import SOURCES, Tool
+from robustbench_tc.schema import Tool
 
+from ..known import SOURCES
 from .rows import Row, as_pairs
 
 RECALL = 0.99

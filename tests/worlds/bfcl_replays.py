@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find
 
 DRIVER = Path(__file__).with_name("bfcl_driver.py")

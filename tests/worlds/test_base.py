@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.live import At, Fault, LiveTool
+from robustbench_tc.schema import At, Fault, LiveTool
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.check import check
 from robustbench_tc.worlds.handle import LocalHandle, Start, load_file

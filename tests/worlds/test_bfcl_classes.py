@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.builders.live import bfcl
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from robustbench_tc.live import LiveTool
+from robustbench_tc.schema import LiveTool
 from robustbench_tc.worlds import calendar, orders
 from robustbench_tc.worlds.base import GoldCall, Task, World
 from robustbench_tc.worlds.check import check

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import live, taxonomy
-from robustbench_tc.live import At, Fault, LiveTool, Step
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.schema import At, Fault, LiveTool, Step
 from robustbench_tc.worlds.faults import FaultedWorld, replaced
 from robustbench_tc.worlds.fit import failed, wrong_type
 from robustbench_tc.worlds.handle import LocalHandle, Start, load_file
@@ -52,7 +52,7 @@ def test_without_a_fault_every_call_is_carried_out_once() -> None:
     assert state["coins"] == 7 and len(state["receipts"]) == 2
 
 
-@pytest.mark.parametrize("kind", live.CORE_TEXTS)
+@pytest.mark.parametrize("kind", schema.CORE_TEXTS)
 @pytest.mark.parametrize(("repeat", "met"), [("once", 1), (2, 2), ("always", 4)])
 def test_a_core_text_stands_for_a_call_that_is_not_carried_out(kind: Any, repeat: Any, met: int) -> None:
     steps, state = play(Fault(At(write=1), kind, repeat), [COUNT, ADD, ADD, ADD, ADD])
@@ -62,7 +62,7 @@ def test_a_core_text_stands_for_a_call_that_is_not_carried_out(kind: Any, repeat
     assert state["coins"] == 3 + 2 * (4 - met) and len(state["receipts"]) == 4 - met
 
 
-@pytest.mark.parametrize(("kind", "core"), live.AFTER_EFFECT.items())
+@pytest.mark.parametrize(("kind", "core"), schema.AFTER_EFFECT.items())
 @pytest.mark.parametrize(("repeat", "met"), [("once", 1), (2, 2), ("always", 3)])
 def test_an_error_after_the_effect_has_the_bytes_of_the_core_text_and_the_effect(
     kind: Any, core: str, repeat: Any, met: int
@@ -277,7 +277,7 @@ def test_a_fault_that_lacks_something_is_refused(fault: Fault, said: str) -> Non
     refuses(said, play, fault, [])
 
 
-@pytest.mark.parametrize("kind", live.KINDS)
+@pytest.mark.parametrize("kind", schema.KINDS)
 def test_every_kind_can_be_met(kind: Any) -> None:
     fault = Fault(At(call=1), kind, path=("coins",), value=9, tool="whisper", text="!")
     steps, _ = play(fault, [ADD, COUNT])

@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc import column_types, schema, seeding
+from robustbench_tc import schema, seeding
+from robustbench_tc.builders.training_rows import TrainingRow
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.schema import TrainingRow
 from robustbench_tc.train_recipes.dataset import locate
 
 from .reward import RETRY, SINGLE
@@ -86,16 +86,14 @@ def write(dataset: str, out: Path, share: float, seed: int = 0, *, rows: int | N
     met = [row for row in validation[RETRY] if row.extra_info.get("retry")]
     counts["left out: validation of retry, no error to meet"] = len(validation[RETRY]) - len(met)
     validation[RETRY] = met
-    arrow = column_types.arrow_schema({**schema.training_columns(), "agent_name": "string"})
     with folders.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, by_recipe in (("train", train), ("validation", validation)):
             pairs = [(row, recipe) for recipe, taken in by_recipe.items() for row in taken]
             if split == "train":  # so that no batch is of one recipe, whoever reads the file
                 seeding.rng(seed, "mixture", "order").shuffle(pairs)
             named = [_named(*pair, index) for index, pair in enumerate(pairs)]
-            agents = [AGENTS[recipe] for _, recipe in pairs]
-            table = parquet.table({**schema.columns(named, TrainingRow), "agent_name": agents}, arrow)
-            parquet.write_shards([table], folder / CONFIG, split, arrow)
+            table = schema.arrow_table(named, MixtureRow)
+            parquet.write_shards([table], folder / CONFIG, split, table.schema)
             counts.update(f"{split}: {CONFIGS[recipe]}" for _, recipe in pairs)
         read = {
             f"{path.parent.name}/{path.name}": marker.sha256(path)
@@ -114,9 +112,16 @@ def _read(paths: Sequence[Path]) -> list[TrainingRow]:
         raise UserError(f"{paths[0].parent}: not rows of `rbtc build toolrl-dr`: {error}") from None
 
 
-def _named(row: TrainingRow, recipe: str, index: int) -> TrainingRow:
+class MixtureRow(TrainingRow, frozen=True, kw_only=True):
+    """A row and who rolls it out."""
+
+    agent_name: str
+
+
+def _named(row: TrainingRow, recipe: str, index: int) -> MixtureRow:
     """The row with its recipe; verl knows it by its place, which is another in each config."""
-    return msgspec.structs.replace(row, extra_info={**row.extra_info, "recipe": recipe, "index": index})
+    told = {**row.extra_info, "recipe": recipe, "index": index}
+    return MixtureRow(**{**msgspec.structs.asdict(row), "extra_info": told}, agent_name=AGENTS[recipe])
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -20,7 +20,7 @@ from verl.utils.rollout_trace import rollout_trace_op
 
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.rlla_form import observation
+from robustbench_tc.eval.prompts.rlla_form import observation
 from robustbench_tc.train_recipes.noisy import COLUMN, DRAWN, noise
 from robustbench_tc.train_recipes.retry.reward import permanent
 from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser

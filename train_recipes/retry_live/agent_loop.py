@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 from verl.experimental.agent_loop.agent_loop import register
 
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import loads, record
+from robustbench_tc.schema import LiveRow, loads, record
 from robustbench_tc.train_recipes.retry.agent_loop import RetryAgentLoop
 from robustbench_tc.worlds.host import Worlds
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Handle, Snapshot, Start

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import schema, seeding
-from robustbench_tc.column_types import arrow_schema
+from robustbench_tc.builders.training_rows import TrainingRow
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, parquet
 from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.live import DATASET, LiveRow, LiveTool
-from robustbench_tc.schema import Message, TrainingRow, dumps
+from robustbench_tc.schema import DATASET, LiveRow, LiveTool, Message, arrow_schema, dumps
 from robustbench_tc.worlds.find import BFCL
 
 CONFIG = "retry_live"
@@ -69,7 +68,6 @@ def training_row(row: LiveRow) -> TrainingRow:
     """One prompt for GRPO; `extra_info.live_row` is the row as JSON text."""
     gold = [call for turn in row.golden_calls for call in turn]
     lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in gold]
-    plain = schema.columns([row], LiveRow)
     return TrainingRow(
         data_source=DATASET,
         prompt=prompt(row),
@@ -78,7 +76,7 @@ def training_row(row: LiveRow) -> TrainingRow:
             "clean_id": row.clean_id,
             "type_code": row.type_code,
             "split": split_of(row.clean_id),
-            "live_row": dumps({name: values[0] for name, values in plain.items()}),
+            "live_row": dumps(schema.plain_row(row)),
         },
     )
 
@@ -106,12 +104,12 @@ def write(dataset: str, out: Path) -> dict[str, int]:
             counts["left out: of BFCL"] = counts.get("left out: of BFCL", 0) + 1
             continue
         rows[split_of(row.clean_id)].append(training_row(row))
-    arrow = arrow_schema(schema.training_columns())
+    arrow = arrow_schema(TrainingRow)
     with folders.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, found in rows.items():
             if not found:
                 raise UserError(f"{dataset} gives no row for {split}: it has too few tasks of its own")
-            table = parquet.table(schema.columns(found, TrainingRow), arrow)
+            table = schema.arrow_table(found, TrainingRow)
             parquet.write_shards([table], folder / CONFIG, split, arrow)
             counts[split] = len(found)
     return counts

@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import dumps, loads
+from robustbench_tc.schema import LiveRow, dumps, loads
 from robustbench_tc.worlds.find import BUNDLED, find
 from robustbench_tc.worlds.handle import load_file
 from robustbench_tc.worlds.host import Worlds
@@ -99,7 +98,7 @@ def rows(dataset: str, split: str | None = None) -> list[dict[str, Any]]:
             continue
         if split not in (None, live_rows.split_of(row.clean_id)):
             continue
-        plain = {name: values[0] for name, values in schema.columns([row], LiveRow).items()}
+        plain = schema.plain_row(row)
         found.append(
             {
                 "prompt": [{"role": one.role, "content": one.content} for one in row.turns[0].messages],

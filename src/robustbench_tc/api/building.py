@@ -80,11 +80,11 @@ def build(
     """
     check(build, locals())
     from ..builders.build import BuildSpec, factorial, select_types
+    from ..builders.errata_files import read_file
     from ..builders.generate import Settings
     from ..builders.own.dataset import BY_RULE, read_own
     from ..builders.sources import OWN_CASES
-    from ..io.errata import read_file
-    from ..io.store import refuse_foreign
+    from ..llm.store import refuse_foreign
 
     refuse_foreign(store)
     if small := taxonomy.few(names := taxonomy.split(types)):
@@ -160,9 +160,9 @@ def build_release(
 
 def few_cases(build: Path, report: "BuildReport") -> dict[str, int]:
     """Components of a build of own cases that have too few cases for the gate to pass, with how many."""
+    from ..eval.score.category import case_of
     from ..eval.stats.gate import ENOUGH
     from ..io.parquet import read_rows, shards
-    from ..own.cases import case_of
 
     skipped = {(skip.clean_id, skip.type_code) for skip in report.skipped}
     rows = list(read_rows(shards(build / taxonomy.CLEAN), ["clean_id", "category"]))
@@ -288,8 +288,7 @@ def build_training(
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
-    from ..eval.score.toolrl import earns_maximum
-    from ..io.store import refuse_foreign
+    from ..llm.store import refuse_foreign
 
     refuse_foreign(store)
     workers = options.workers_of(num_proc, engine, address)
@@ -325,7 +324,6 @@ def build_training(
         spec,
         Path(out),
         checks=Checks(
-            earns_maximum=earns_maximum,
             leaks=leaks,
             tokens=None if tokenizer is None else prompt_tokens(tokenizer),
             max_tokens=max_prompt_length,

@@ -144,7 +144,7 @@ def evaluate(
             say(line)
         raise
     if score:
-        run.score(say)
+        run.score()
     return run
 
 

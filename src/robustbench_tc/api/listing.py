@@ -34,6 +34,8 @@ def list_types() -> Listing:
     """
     import msgspec
 
+    from ..builders.configs import published
+
     kinds = taxonomy.types("all")
     columns = ("type", "paper's name", "component", "level", "pack", "method", "what is modified")
     lines = [
@@ -48,7 +50,7 @@ def list_types() -> Listing:
         )
         for kind in kinds
     ]
-    rows = [msgspec.to_builtins(kind) | taxonomy.published(kind) for kind in kinds]
+    rows = [msgspec.to_builtins(kind) | msgspec.to_builtins(published(kind)) for kind in kinds]
     return Listing(Table(columns, lines, folded=columns[1:]), rows)
 
 

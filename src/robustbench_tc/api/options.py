@@ -225,7 +225,7 @@ PROFILE = Option(
 )
 REASONING_EFFORT = Option(help="As the endpoint calls it: low, medium, high, …", panel=SAMPLING)
 REPEAT = Option(help="How often every row is asked, or copied.", panel=ROWS, at_least=1)
-RESULTS = Option(help="Results repository: ORG/NAME on the Hub, or a folder.")
+RESULTS = Option(name="results", help="Results repository: ORG/NAME on the Hub, or a folder.")
 REVISION = Option(help="Of a Hub dataset: tag, branch or commit.", panel=ROWS)
 RLLA = Option(
     help="Data in ToolRL's words: its own files, or training data (for `eval` also on the Hub).",

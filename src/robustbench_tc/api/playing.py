@@ -12,8 +12,8 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
-    from ..eval.live.summary import LiveScores
     from ..eval.run import Progress as State
+    from ..eval.stats.live_summary import LiveScores
     from ..schema import Json
 
 
@@ -81,6 +81,7 @@ def run_live(
     from ..eval.live.speakers import ScriptedSpeaker
     from ..eval.record import Settings, default_place, mode_of
     from ..eval.run import Progress as State
+    from ..eval.stats.live_summary import LiveScores
     from ..eval.who import Effort, at_addresses
 
     check(run_live, given)
@@ -123,7 +124,7 @@ def run_live(
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
     played.asked = run.run(played.folder, rows, cast, kinds, concurrency=at_once, progress=progress)
     if score:
-        played.scores = after.score(played.folder, data, kinds)
+        played.scores = LiveScores(after.score(played.folder, data, kinds))
     return played
 
 
@@ -141,9 +142,10 @@ def score_live(
     Raises UserError.
     """
     from ..eval.live import after, inputs
+    from ..eval.stats.live_summary import LiveScores
 
     folder, data = after.opened(run, dataset)
-    return after.score(folder, data, inputs.world_types(data.rows, worlds, world_python))
+    return LiveScores(after.score(folder, data, inputs.world_types(data.rows, worlds, world_python)))
 
 
 def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
@@ -154,9 +156,10 @@ def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
     Raises UserError for a run that is not scored.
     """
     from ..eval.live import record
-    from ..eval.live.summary import read_scores
+    from ..eval.live.score import read_scores
+    from ..eval.stats.live_summary import LiveScores
 
-    return read_scores(record.open_run(Path(run)).path)
+    return LiveScores(read_scores(record.open_run(Path(run)).path))
 
 
 def report_live(
@@ -178,10 +181,11 @@ def report_live(
     Raises UserError for a run that is not scored, a dataset or a world that is not at hand, and a folder that
     holds anything else.
     """
-    from ..eval.live import after, report
+    from ..eval.live import after
+    from ..eval.report import live
 
     folder, data = after.opened(run, dataset)
-    return report.report(
+    return live.report(
         folder,
         data,
         Path(out),

@@ -6,6 +6,7 @@ the same version, and nothing of each other's files.
 
 import os
 import socket
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,10 +14,10 @@ from typing import Any, TypeVar
 
 from .. import __version__
 from ..errors import UserError, need_extra
-from .parallel import Workers, begun
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Handle = TypeVar("Handle")
 
 ATTEMPTS = 4
 """How often Ray gives a task to another worker after losing the one that had it."""
@@ -25,9 +26,21 @@ OBJECT_STORE = 512 * 2**20
 """Bytes of shared memory of a Ray that is started here: parts are small, and few are in flight."""
 
 
-def map_ordered(work: Callable[[Item], Result], items: Iterable[Item], workers: Workers) -> Iterator[Result]:
+def begun(begin: Callable[[Item], Handle], items: Iterable[Item], ahead: int) -> Iterator[Handle]:
+    """What `begin` returns for each item, in order; `ahead` items are begun before the first is asked for."""
+    waiting: deque[Handle] = deque()
+    for item in items:
+        waiting.append(begin(item))
+        if len(waiting) >= ahead:
+            yield waiting.popleft()
+    yield from waiting
+
+
+def map_ordered(
+    work: Callable[[Item], Result], items: Iterable[Item], num_proc: int, address: str | None
+) -> Iterator[Result]:
     """See `parallel.map_ordered`. UserError where there is no Ray, no cluster, or no worker survives."""
-    with session(workers) as ray:
+    with session(num_proc, address) as ray:
         do = ray.remote(max_retries=ATTEMPTS)(_do)
         # In a list Ray hands the reference over, not the object: a worker fetches it once, not per task.
         shared = [ray.put(work)]
@@ -45,8 +58,8 @@ def map_ordered(work: Callable[[Item], Result], items: Iterable[Item], workers: 
 
 
 @contextmanager
-def session(workers: Workers) -> Iterator[Any]:
-    """Ray, joined or started for this block; one that is already there is used and left running."""
+def session(num_proc: int, address: str | None) -> Iterator[Any]:
+    """Ray, joined at `address` or started for this block; one that is there already is used and left."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a build does not phone home
     try:
         import ray
@@ -55,19 +68,19 @@ def session(workers: Workers) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    options: dict[str, Any] = {"address": workers.address}
-    if workers.address is None:
+    options: dict[str, Any] = {"address": address}
+    if address is None:
         options = {
             "address": "local",
-            "num_cpus": workers.num_proc,
+            "num_cpus": num_proc,
             "include_dashboard": False,
             "object_store_memory": OBJECT_STORE,
         }
     try:
-        _knock(workers.address or "")
+        _knock(address or "")
         ray.init(**options, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
-        where = f"at {workers.address}" if workers.address else "on this machine"
+        where = f"at {address}" if address else "on this machine"
         raise UserError(f"no Ray cluster {where}: {str(error).strip().splitlines()[0]}") from None
     try:
         yield ray

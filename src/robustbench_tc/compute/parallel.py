@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,10 +13,10 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from ..errors import UserError
+from . import cluster
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Handle = TypeVar("Handle")
 
 _work: Callable[[Any], Any]
 """In a worker process: what it does."""
@@ -46,24 +45,12 @@ def map_ordered(
 
     Raises what `work` raises; UserError if a process is killed from outside.
     """
-    if workers.engine == "ray":
-        from . import cluster
-
-        yield from cluster.map_ordered(work, items, workers)
-    elif workers.num_proc <= 1:
+    if workers.engine == "local" and workers.num_proc <= 1:
         yield from map(work, items)
-    else:
+    elif workers.engine == "local":
         yield from _pooled(work, items, workers.num_proc)
-
-
-def begun(begin: Callable[[Item], Handle], items: Iterable[Item], ahead: int) -> Iterator[Handle]:
-    """What `begin` returns for each item, in order; `ahead` items are begun before the first is asked for."""
-    waiting: deque[Handle] = deque()
-    for item in items:
-        waiting.append(begin(item))
-        if len(waiting) >= ahead:
-            yield waiting.popleft()
-    yield from waiting
+    else:
+        yield from cluster.map_ordered(work, items, workers.num_proc, workers.address)
 
 
 @contextmanager
@@ -72,9 +59,7 @@ def on_ray(workers: Workers) -> Iterator[Any]:
     if workers.engine != "ray":
         yield None
         return
-    from . import cluster
-
-    with cluster.session(workers) as ray:
+    with cluster.session(workers.num_proc, workers.address) as ray:
         yield ray
 
 
@@ -82,7 +67,7 @@ def _pooled(work: Callable[[Item], Result], items: Iterable[Item], num_proc: int
     fork = multiprocessing.get_context("fork")
     pool = ProcessPoolExecutor(num_proc, fork, initializer=_start, initargs=(work,))
     try:
-        for future in begun(lambda item: pool.submit(_do, item), items, 2 * num_proc):
+        for future in cluster.begun(lambda item: pool.submit(_do, item), items, 2 * num_proc):
             yield future.result()
     except BrokenProcessPool:
         raise UserError(

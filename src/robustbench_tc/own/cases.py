@@ -95,36 +95,3 @@ class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
 
 NO_RESULT: dict[str, Json] = {"status": "ok"}
 """What a tool without a stated result answers."""
-
-
-class Category(msgspec.Struct, frozen=True):
-    """What a row's `category` says."""
-
-    kinds: tuple[str, ...]
-    ordered: bool
-    extra: bool
-    turn: bool = False
-    """Whether its case has several turns, of which the row is one."""
-
-
-def category(turn: CaseTurn, several: bool = False) -> str:
-    """The row's `category`: what the scorer has to know of the turn beside its golden answers.
-
-    The kinds of the acceptable answers, in their order, joined by `|` (`calls`, `no_call`, `ask`,
-    `calls|ask`), then `+ordered` and `+extra` where they hold, and `+turn` where the case has `several`
-    turns: the statistics count those as one.
-    """
-    kinds = "|".join(dict.fromkeys(answer.kind for answer in turn.answers))
-    marks = {"ordered": turn.ordered, "extra": turn.extra, "turn": several}
-    return "+".join([kinds, *(name for name, holds in marks.items() if holds)])
-
-
-def read_category(text: str) -> Category:
-    """The inverse of `category`."""
-    kinds, *marks = text.split("+")
-    return Category(tuple(kinds.split("|")), "ordered" in marks, "extra" in marks, "turn" in marks)
-
-
-def case_of(clean_id: str, category: str) -> str:
-    """The clean id without the number of its turn: equal for the rows of one case, and of that case alone."""
-    return clean_id.rpartition(".")[0] if read_category(category).turn else clean_id

@@ -7,11 +7,11 @@ import msgspec
 
 from robustbench_tc.schema import Json, Tool, dumps
 
+from ..llm.wire_names import MAX_NAME, safe_name
 from . import alike, instructions
 from .cases import OwnTool
 from .instructions import LONGEST
 from .units import lacks_unit
-from .wire_names import MAX_NAME, safe_name
 from .words import words_of
 
 LISTED = 1_000

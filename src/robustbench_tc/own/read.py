@@ -10,7 +10,8 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json
 
-from . import gold, matchers, yaml
+from ..eval import matchers
+from . import gold, yaml
 from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
 from .fields import Fields
 from .limits import CASES, read_bytes

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from robustbench_tc.schema import Json, dumps
 
-from . import matchers, pattern_examples, subschemas
+from ..eval import matchers
+from ..eval.matchers import pattern_examples, subschemas
 from .gold import declared
 
 DEPTH = 8

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own import book
-from robustbench_tc.own.wire_names import safe_name
 from robustbench_tc.schema import Json, Sample
 
 from .plan import Plan, read_plan

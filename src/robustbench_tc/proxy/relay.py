@@ -1,10 +1,10 @@
 """The server of a door: OpenAI-compatible, on loopback. What no plan changes passes byte by byte."""
 
 import asyncio
-import os
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 import aiohttp
@@ -15,7 +15,7 @@ from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
 from .plan import Plan
-from .session import NoSession, Session
+from .session import Refused, Session
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
@@ -27,14 +27,6 @@ SILENCE_S = 600.0
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
-
-
-class Refused(Exception):
-    """A request that the door does not take; one line."""
-
-    def __init__(self, said: str, status: int = 400) -> None:
-        super().__init__(said)
-        self.status = status
 
 
 def refusal(said: str, status: int) -> web.Response:
@@ -50,23 +42,11 @@ class Relay:
 
     def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
         """Raises UserError for an address that is none."""
-        from .upstream import address_of
-
-        self.address = address_of(upstream)
-        self._silence_s = silence_s
-        self._upstream: Upstream | None = None
-
-    @property
-    def upstream(self) -> Upstream:
-        """Made when first asked for, inside the loop."""
-        if self._upstream is None:
-            self._upstream = Upstream(self.address, self._silence_s)
-        return self._upstream
+        self.upstream = Upstream(upstream, silence_s)
 
     async def close(self) -> None:
         """Ends the connections to the server."""
-        if self._upstream is not None:
-            await self._upstream.close()
+        await self.upstream.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request: what is wrong with it, or with the server, is an error object of one line."""
@@ -76,18 +56,13 @@ class Relay:
             name = name if name is not None else request.headers.get(sessions.HEADER)
             query = request.rel_url.raw_query_string
             path += f"?{query}" if query else ""
-            body = await _body(request)
-            return await self.exchange(request, name, path, body)
+            return await self.exchange(request, name, path, await request.read())
         except Refused as error:
-            return refusal(str(error), error.status)
-        except NoSession as error:
-            return refusal(str(error), 400)
-        except UpstreamError as error:
             return refusal(str(error), error.status)
         except ConnectionError:
             return refusal("the caller has left", 499)  # which nobody gets
         except web.HTTPException as error:
-            return refusal(f"{error.status} {error.reason}", error.status)
+            return refusal(error.text or error.reason, error.status)
 
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         """The session that a request's path names, and the path behind `/v1`."""
@@ -119,16 +94,13 @@ class Relay:
         if kept is not None:  # what is to be read must not come compressed
             headers["Accept-Encoding"] = "identity"
         found = await self.upstream.ask(request.method, path, headers, body)
-        try:
-            return await self._sent_back(request, found, kept)
-        finally:
-            found.release() if found.content.at_eof() else found.close()
+        return await self.sent_back(request, found, kept)
 
-    async def _sent_back(
-        self, request: web.Request, found: aiohttp.ClientResponse, kept: bytearray | None
+    async def sent_back(
+        self, request: web.Request, found: aiohttp.ClientResponse, kept: bytearray | None = None
     ) -> web.StreamResponse:
-        headers = reply_headers(found.headers)
-        size = found.content_length
+        """The server's reply as it comes; what breaks off breaks off here too."""
+        headers, size = reply_headers(found.headers), found.content_length
         if size is not None and size <= AT_ONCE and request.method != "HEAD":
             whole = await self.upstream.whole(found, Budget(AT_ONCE))
             if kept is not None:
@@ -137,21 +109,22 @@ class Relay:
         reply = web.StreamResponse(status=found.status, reason=found.reason, headers=headers)
         if size is not None:
             reply.content_length = size
-        await reply.prepare(request)
         try:
-            async for piece in self.upstream.pieces(found):
+            await reply.prepare(request)
+            while piece := await self.upstream.piece(found):
                 if kept is not None and len(kept) + len(piece) <= MOST_BODY:
                     kept += piece
                 await reply.write(piece)
+            await reply.write_eof()
         except UpstreamError:
             broken_off(request)
-            return reply
-        await reply.write_eof()
+        finally:
+            found.release() if found.content.at_eof() else found.close()
         return reply
 
 
 def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
-    """The session that a request names, `-.0` where it names none. Raises NoSession, and Refused where the
+    """The session that a request names, `-.0` where it names none. Raises Refused, also where the
     plan depends on it; `place`: where else than in the header it can stand."""
     if name is not None:
         return sessions.parse(name)
@@ -177,72 +150,47 @@ def _check_caller(request: web.Request) -> None:
         raise Refused("requests of web pages are refused", 403)
 
 
-async def _body(request: web.Request) -> bytes:
-    too_long = Refused(f"the body is longer than {MOST_BODY:,} bytes", 413)
-    if request.content_length is not None and request.content_length > MOST_BODY:
-        raise too_long
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise too_long from None
-
-
 @contextmanager
 def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     """Serves on loopback, in a thread of its own, while the block runs; yields the base URL.
 
     Raises UserError where the port is taken.
     """
-    ready, ended = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-    ports: list[int] = []
-    failed: list[OSError] = []
+    ended = asyncio.Event()
+    started = Future[tuple[asyncio.AbstractEventLoop, int]]()
 
-    async def start() -> web.AppRunner:
+    async def serve() -> None:
         app = web.Application(client_max_size=MOST_BODY)
         app.router.add_route("*", "/{rest:.*}", relay.handle)
         runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
         )
-        await runner.setup()
         try:
+            await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", port).start()
-            ports.append(runner.addresses[0][1])
-        except OSError as error:
-            failed.append(error)
-        ready.set()
-        return runner
-
-    async def serve() -> None:
-        runner = await start()
-        if ports:
+            started.set_result((asyncio.get_running_loop(), runner.addresses[0][1]))
             await ended.wait()
-        await runner.cleanup()
-        await relay.close()
+        except (OSError, OverflowError) as error:
+            started.set_exception(error)
+        finally:
+            await runner.cleanup()
+            await relay.close()
 
-    def run() -> None:
-        with asyncio.Runner() as runner:  # which closes the streams that a caller has left
-            loops.append(runner.get_loop())
-            try:
-                runner.run(serve())
-            finally:
-                ready.set()
-
-    thread = threading.Thread(target=run, name="door", daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="door", daemon=True)
     thread.start()
-    ready.wait()
-    if not ports:
-        thread.join()
-        said = os.strerror(failed[0].errno) if failed and failed[0].errno else "unknown error"
-        raise UserError(
-            f"--port {port}: the door cannot listen on 127.0.0.1 there ({said}): choose another, or 0 for a "
-            "free one"
-        )
     try:
-        yield f"http://127.0.0.1:{ports[0]}/v1"
+        loop, at = started.result()
+    except (OSError, OverflowError) as error:
+        thread.join()
+        raise UserError(
+            f"--port {port}: the door cannot listen on 127.0.0.1 there ("
+            f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+        ) from None
+    try:
+        yield f"http://127.0.0.1:{at}/v1"
     finally:
         with suppress(RuntimeError):
-            loops[0].call_soon_threadsafe(ended.set)
+            loop.call_soon_threadsafe(ended.set)
         thread.join()
 
 

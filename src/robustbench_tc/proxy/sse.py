@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable
 
 from robustbench_tc.schema import Json
 
@@ -14,22 +14,40 @@ END = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
 """Of an event: a blank line. A line ends with CR, LF or both."""
 
 
-async def parts(pieces: AsyncIterator[bytes], end: re.Pattern[bytes] = END) -> AsyncIterator[bytes]:
-    """What comes in pieces, cut into parts that have this end: each with it, byte by byte as it was written;
-    of a part above MOST its beginning, which is above MOST too. The last may have no end."""
-    rest = bytearray()
-    async for piece in pieces:
-        start = max(0, len(rest) - 3)
-        rest += piece
-        while (found := end.search(rest, start)) is not None:
-            if found.end() == len(rest) and rest.endswith(b"\r"):  # its LF may come with the next piece
+class Parts:
+    """What is read in pieces, cut into parts with this end: each has it, byte by byte as it was written;
+    of a part above MOST its beginning, which is above MOST too. The last may have no end.
+
+    Not a generator: one that a caller has left half-way is closed by its loop, which may have ended by then.
+    """
+
+    def __init__(self, read: Callable[[], Awaitable[bytes]], end: re.Pattern[bytes] = END) -> None:
+        """`read`: the next piece; nothing at the end."""
+        self._read, self._end, self._rest = read, end, bytearray()
+
+    def __aiter__(self) -> "Parts":
+        return self
+
+    async def __anext__(self) -> bytes:
+        rest, start = self._rest, 0
+        while True:
+            found = self._end.search(rest, start)
+            # An LF may come with the next piece.
+            if found is not None and not (found.end() == len(rest) and rest.endswith(b"\r")):
+                return self._taken(found.end())
+            del rest[MOST + 1 : -3]  # its end is still looked for
+            start = max(0, len(rest) - 3)
+            if not (piece := await self._read()):
                 break
-            yield bytes(rest[: found.end()])
-            del rest[: found.end()]
-            start = 0
-        del rest[MOST + 1 : -3]  # its end is still looked for
-    if rest:
-        yield bytes(rest)
+            rest += piece
+        if not rest:
+            raise StopAsyncIteration
+        return self._taken(len(rest))
+
+    def _taken(self, end: int) -> bytes:
+        part = bytes(self._rest[:end])
+        del self._rest[:end]
+        return part
 
 
 def data(event: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .. import live, taxonomy
+from .. import live_types, schema, taxonomy
 from ..errors import UserError
 from ..io import parquet
 from ..schema import ASKED_COLUMNS, dumps, loads
@@ -179,7 +179,7 @@ class Diff(msgspec.Struct, frozen=True):
         for step, configs in self.moved.items():
             yield f"{step}: {', '.join(configs)}"
         if self.rows:
-            is_live = any(one.config == live.TASKS for one in self.configs)
+            is_live = any(one.config == schema.TASKS for one in self.configs)
             rest = (
                 "a live run carries no answers over"
                 if is_live
@@ -232,7 +232,7 @@ def diff(a: Path, b: Path) -> Diff:
     """Compares two dataset folders, config by config. UserError where one holds no config at all."""
     ours, theirs = configs_of(a), configs_of(b)
     order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with((*ours, *theirs)))]
-    order += [live.TASKS, *map(live.type_code, live.KINDS)]
+    order += [schema.TASKS, *map(live_types.type_code, schema.KINDS)]
     names = sorted(
         {*ours, *theirs}, key=lambda name: (order.index(name) if name in order else len(order), name)
     )
@@ -315,15 +315,9 @@ def _config(
 
 def _columns(files: Iterable[Path]) -> dict[str, str]:
     """Column → its type. Writers disagree about what they call a list's element: that is left out."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     found: dict[str, str] = {}
     for path in files:
-        try:
-            schema = pq.read_schema(path)
-        except pa.ArrowInvalid as error:
-            raise UserError(f"{path} is not a readable Parquet file: {error}") from None
+        schema = parquet.about(path).schema.to_arrow_schema()
         found |= {field.name: re.sub(r"list<\w+: ", "list<", str(field.type)) for field in schema}
     return found
 

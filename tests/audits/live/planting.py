@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.io import parquet
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import dumps, loads
+from robustbench_tc.schema import LiveRow, arrow_schema, dumps, loads
 
 Row = dict[str, Any]
 
@@ -26,7 +24,7 @@ def rows(folder: Path, config: str) -> list[Row]:
 
 def write(folder: Path, config: str, changed: list[Row]) -> None:
     """Writes rows as the builder does; a JSON column that holds a text is taken as it is."""
-    schema = arrow_schema(in_struct(LiveRow))
+    schema = arrow_schema(LiveRow)
     plain = [
         {n: dumps(v) if n in JSON and v is not None and not isinstance(v, str) else v for n, v in row.items()}
         for row in changed

@@ -3,8 +3,7 @@
 import pytest
 
 from robustbench_tc.audits.live import asked
-from robustbench_tc.live import LiveTool
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, LiveTool
 
 
 def test_records_of_other_folders_are_of_the_same_kind() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc.audits.live.replay import Replay
-from robustbench_tc.live import At, Fault, Kind, Label, LiveRow, LiveTool, Turn
-from robustbench_tc.schema import Call, Message
+from robustbench_tc.schema import At, Call, Fault, Kind, Label, LiveRow, LiveTool, Message, Turn
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 

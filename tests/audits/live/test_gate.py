@@ -19,10 +19,10 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.live.scan import LiveScan, scan
 from robustbench_tc.audits.report import Check
 from robustbench_tc.io import manifest, marker
-from robustbench_tc.live import KINDS, type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.release.diff import diff
 from robustbench_tc.release.verify import verify
-from robustbench_tc.schema import loads
+from robustbench_tc.schema import KINDS, loads
 
 from ...released import MOMENT
 from . import planting

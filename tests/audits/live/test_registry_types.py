@@ -8,7 +8,7 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.audits import gate
 from robustbench_tc.audits.live.scan import LiveScan
-from robustbench_tc.live import registry_types
+from robustbench_tc.live_types import registry_types
 
 from . import planting
 from .planting import Defect, Row

@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.folder import Folder
-from robustbench_tc.builders.configs import columns_of
+from robustbench_tc.builders.configs import row_type
 from robustbench_tc.builders.rebuild import rebuild
-from robustbench_tc.column_types import arrow_schema
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.io import manifest, marker, parquet
-from robustbench_tc.schema import dumps, loads
+from robustbench_tc.schema import arrow_schema, dumps, loads
 
 Row = dict[str, Any]
 
@@ -97,7 +96,7 @@ class Forged:
 
     def write(self, config: str, rows: Iterable[Row]) -> None:
         """Writes rows as the builder does; a JSON column that holds text is taken as it is."""
-        schema = arrow_schema(columns_of(config))
+        schema = arrow_schema(row_type(config))
         plain = [
             {n: dumps(v) if n in JSON_COLUMNS and not isinstance(v, str) else v for n, v in row.items()}
             for row in rows
@@ -210,7 +209,7 @@ class Forged:
         for name in (n for n in report.get("files") or () if (self.path / n).is_file()):
             report["files"][name] = marker.sha256(self.path / name)
         report.pop("own_sha256", None)
-        path.write_bytes(marker.sealed_report(report))
+        path.write_bytes(marker.sealed(report))
         page = self.path / marker.PAGE
         if page.is_file():
             page.write_text(marker.sealed_page(page.read_text().rpartition("<!-- as written by rbtc")[0]))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from robustbench_tc.schema import COLUMN_ORDER, GOLD_NOT_STATED, dumps
+from robustbench_tc.schema import GOLD_NOT_STATED, PublishedSample, dumps
 
 from .build import EDITS, Edit, Forged, Row, edit
 
@@ -387,7 +387,7 @@ CELLS: dict[str, Callable[[Row], Any]] = {
     "query": lambda r: f"{r['query']} Please.",
     "gold_call": lambda r: f"{r['gold_call']} ",
 }
-assert list(CELLS) == list(COLUMN_ORDER)
+assert list(CELLS) == list(PublishedSample.__struct_fields__)
 
 for column, other in CELLS.items():
     for config in ("clean", "query_paraphrase", "CD_AB"):

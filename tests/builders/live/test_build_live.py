@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from robustbench_tc import api, live, schema
+from robustbench_tc import api, live_types, schema
 from robustbench_tc.builders.live.build import LITE_KINDS, LiveSpec, prepared, rows_of
 from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
 from robustbench_tc.builders.live.placing import REPEATS, Reason, at_site
@@ -19,14 +19,14 @@ from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.builders.live.rows import clean_rows
 from robustbench_tc.builders.live.trace import traced
-from robustbench_tc.column_types import features, in_struct
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.live import KINDS, LiveRow, state_hash
+from robustbench_tc.schema import KINDS, LiveRow, features
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ...conftest import ROOT
 from ...refusals import refuses
@@ -70,7 +70,7 @@ def rows(live_build: Path) -> dict[str, dict[str, LiveRow]]:
     for folder in (path for path in sorted(live_build.iterdir()) if path.is_dir()):
         for row in parquet.read_rows(parquet.shards(folder)):
             made = schema.record(row, LiveRow)
-            assert live.config_of(made.type_code) == folder.name
+            assert live_types.config_of(made.type_code) == folder.name
             found.setdefault(made.type_code, {})[made.clean_id] = made
     return found
 
@@ -105,7 +105,7 @@ def test_every_task_has_a_row_of_each_kind_or_a_reason(live_build: Path, rows: A
     skipped = {(skip.type_code, skip.clean_id) for skip in report.skipped}
     made = {(code, clean_id) for code, by_id in rows.items() if code != "clean" for clean_id in by_id}
     assert not skipped & made
-    assert skipped | made == {(live.type_code(kind), one) for kind in KINDS for one in rows["clean"]}
+    assert skipped | made == {(live_types.type_code(kind), one) for kind in KINDS for one in rows["clean"]}
 
 
 def test_a_row_is_its_clean_row_with_a_fault(rows: Any) -> None:
@@ -118,12 +118,12 @@ def test_a_row_is_its_clean_row_with_a_fault(rows: Any) -> None:
             )
             assert plain == clean
             if code != "clean":
-                assert live.type_code(row.fault.kind) == code and row.label and row.position
+                assert live_types.type_code(row.fault.kind) == code and row.label and row.position
                 assert row.fault.repeat in REPEATS.get(row.fault.kind, ("once",))
                 assert row.label == "report" or row.fault.repeat != "always"
 
 
-async def _played(row: LiveRow) -> tuple[list[live.Step], Any]:
+async def _played(row: LiveRow) -> tuple[list[schema.Step], Any]:
     handle = await WORLDS.open(find.find(row.world), msgspec.convert(row.initial_state, Start))
     world = FaultedWorld(handle, row.tools, row.fault)
     steps = [await world.call(call.name, call.parameters) for turn in row.golden_calls for call in turn]
@@ -149,14 +149,14 @@ def test_gold_alone_reaches_the_gold_state_and_meets_every_fault_but_those_of_re
             harmed[kind] += not same
             assert any(step.met for step in steps) or kind == "strict_types", row.id
             if row.position != "used_read" and kind in (
-                *live.CORE_TEXTS,
+                *schema.CORE_TEXTS,
                 "silent_no_op",
                 "duplicate_effect",
                 "prerequisite",
             ):
                 assert not same, row.id
             if kind in (
-                *live.AFTER_EFFECT,
+                *schema.AFTER_EFFECT,
                 "stale_read",
                 "strict_types",
                 "injected_instruction",
@@ -226,13 +226,13 @@ def test_a_seed_moves_faults_and_no_task(rows: Any) -> None:
     for row in made.clean:
         assert msgspec.structs.replace(row, seed=0) == rows["clean"][row.clean_id]
     for kind in kinds:
-        code = live.type_code(kind)
+        code = live_types.type_code(kind)
         assert any(row.fault != rows[code][row.clean_id].fault for row in rows_of(code, made))
 
 
 def test_lite_draws_one_kind_a_task() -> None:
     made = prepared(LiveSpec(profile="lite", worlds=("orders",)))
-    counts = {kind: len(list(rows_of(live.type_code(kind), made))) for kind in LITE_KINDS}
+    counts = {kind: len(list(rows_of(live_types.type_code(kind), made))) for kind in LITE_KINDS}
     assert sum(counts.values()) == len(made.clean) == 20 and all(counts.values())
 
 
@@ -270,14 +270,14 @@ def test_a_write_that_no_read_shows_can_be_reported_at_best(kind: Any, made: str
 def test_the_datasets_builder_makes_the_same_rows(tmp_path: Path, live_build: Path) -> None:
     from datasets import load_dataset
 
-    assert (live.TASKS, *(f"live_{kind}" for kind in (*KINDS, *live.registry_types()))) == CONFIGS
+    assert (schema.TASKS, *(f"live_{kind}" for kind in (*KINDS, *live_types.registry_types()))) == CONFIGS
     for config in ("tasks", "live_duplicate_effect"):
         cache = str(tmp_path / "cache")
         builder = RobustBenchTCLive(config_name=config, worlds=("orders",), cache_dir=cache)
         builder.download_and_prepare()
         made = builder.as_dataset(split="test")
         loaded = load_dataset(str(live_build), config, split="test", cache_dir=str(tmp_path / "hf"))
-        assert made.features == loaded.features == features(in_struct(live.LiveRow))
+        assert made.features == loaded.features == features(schema.LiveRow)
         assert made.to_list() == [row for row in loaded.to_list() if row["world"] == "orders"]
 
 

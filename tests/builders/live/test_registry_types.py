@@ -6,18 +6,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc import api, live
+from robustbench_tc import api, live_types
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
 from robustbench_tc.builders.live.dataset import RobustBenchTCLive
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.live import LiveRow, LiveTool, Turn, registry_types, state_hash, type_code
-from robustbench_tc.schema import Call
+from robustbench_tc.live_types import registry_types, type_code
+from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld, meant
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ...conftest import ROOT
 from ...refusals import refuses
@@ -53,8 +54,8 @@ async def _world(row: LiveRow) -> FaultedWorld:
 
 def test_the_types_are_those_that_put_tools_in_and_need_no_texts() -> None:
     assert registry_types() == (*(f"same_name_{one}" for one in "ABCDE"), *FLOODS, "flood_30")
-    assert live.type_codes()[:1] == ("live_transient_timeout",)
-    assert live.type_codes()[-1] == "live_flood_30"
+    assert live_types.type_codes()[:1] == ("live_transient_timeout",)
+    assert live_types.type_codes()[-1] == "live_flood_30"
 
 
 def test_every_bundled_task_has_a_row_of_each_type_but_the_flood_that_has_too_few_donors(

@@ -4,7 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from robustbench_tc.schema import OUTPUT_FORMATS, Call, Message, Sample, Tool
+from robustbench_tc.schema import Call, Message, Sample, Tool
+
+from ...known import OUTPUT_FORMATS
 
 WORDS = st.sampled_from(
     "book a table for two at seven in the harbour room please and send me the bill by post".split()

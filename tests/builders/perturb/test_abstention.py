@@ -34,11 +34,12 @@ from robustbench_tc.builders.perturb.abstention_recorded import (
     names_hash,
     recorded,
 )
+from robustbench_tc.builders.plain import CLOSING_TURN, closing_order
 from robustbench_tc.builders.plan import Plan
 from robustbench_tc.builders.sources import BUNDLED, Pool, bfcl
+from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Message, Sample, clean_id_hash, dumps
-from robustbench_tc.transcript import CLOSING_TURN, MAY_DECLINE, closing_order
 
 from ...refusals import refuses
 from .strategies import samples

@@ -17,9 +17,9 @@ from robustbench_tc.builders.perturb.context_orders import arguments, unrelated
 from robustbench_tc.builders.perturb.context_results import TEMPLATES, success
 from robustbench_tc.builders.perturb.context_session import callable_tools
 from robustbench_tc.builders.perturb.context_text import holds
+from robustbench_tc.eval.prompts.history import as_text, earlier_calls
 from robustbench_tc.eval.score import score
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.own.history import as_text, earlier_calls
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps, loads
 
 from ...eval import small

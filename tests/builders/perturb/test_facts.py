@@ -14,7 +14,7 @@ from robustbench_tc.audits.rows import OF_THE_BUILDER, OF_THE_PASS, RowChecks
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.builders.perturb import REGISTRY, Case, Context, Perturbation, cases, facts
 from robustbench_tc.builders.perturb.base import register
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.sources import READERS
 from robustbench_tc.schema import Message, Sample, dumps
 

@@ -8,12 +8,14 @@ from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
 from robustbench_tc.audits.invariants import INVARIANTS
+from robustbench_tc.builders.configs import published
+from robustbench_tc.builders.own_words import other_script
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
 from robustbench_tc.builders.perturb.language import Translation, read_translation, refuse_translation
-from robustbench_tc.builders.plan import row_dict
+from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import score
-from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, share_in, value_map
+from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map
 from robustbench_tc.schema import Json, Sample, content_hash, dumps, record
 
 from ...refusals import refuses
@@ -185,7 +187,7 @@ def test_a_type_of_another_language_comes_into_being_by_its_name() -> None:
     kind, unit = taxonomy.get("language_de"), REGISTRY["language_de"]
     assert (kind.display_name, kind.pack, kind.traits["language"]) == ("German-Kept", "language", "de")
     assert (unit.code, unit.how_made, unit.judged_as) == (kind.code, kind.how_made, kind.judged_as)
-    assert "{" not in dumps(taxonomy.published(kind)).replace("{", "", 1)
+    assert "{" not in dumps(published(kind)).replace("{", "", 1)
     assert taxonomy.known("language_full_ja") and not taxonomy.known("language_qq")
     assert [one.code for one in taxonomy.among(["language_de", "CD", "clean"])] == ["CD", "language_de"]
     assert kind not in taxonomy.types("all") and kind in taxonomy.types("known")
@@ -288,6 +290,6 @@ def test_no_answer_of_a_model_breaks_the_reader(answer: Json) -> None:
     assert refusal("language_full_zh", answer) is not None
 
 
-def test_shares_of_a_script() -> None:
-    assert share_in("Han", "订 2 个 a") == pytest.approx(2 / 3)
-    assert share_in("Arabic", "12, !") is None
+def test_half_of_the_letters_are_of_the_script() -> None:
+    assert other_script("zh", "订 2 个 a") is None and other_script("zh", "订 2 ab") is not None
+    assert other_script("ar", "12, !") is not None and other_script("es", "a") is None

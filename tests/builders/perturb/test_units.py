@@ -10,8 +10,9 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, TextRequest, cases
 from robustbench_tc.builders.perturb.offers import abbreviate
 from robustbench_tc.schema import Call, Message, Sample, Tool, dumps
-from robustbench_tc.taxonomy import INJECTED_ERRORS, get
+from robustbench_tc.taxonomy import get
 
+from ...known import INJECTED_ERRORS
 from .strategies import rewritten, samples
 
 CODES = list(REGISTRY)

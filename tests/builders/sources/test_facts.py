@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from robustbench_tc import schema, sources
+from robustbench_tc import sources
 from robustbench_tc.builders.sources import READERS, facts
 from robustbench_tc.builders.sources.base import Reader
 from robustbench_tc.eval.parse import parse
@@ -15,6 +15,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Tool
 from robustbench_tc.sources import Source
 from robustbench_tc.taxonomy import Rows
 
+from ...known import SOURCES
 from ...refusals import refuses
 
 STATED = ("order", "output_format", "scorer", "one_call", "single_gold_tool", "rows")
@@ -176,7 +177,7 @@ def test_own_tools_are_a_source_beside_the_published_ones() -> None:
     assert (own.order, own.scorer, own.output_format) == (6, "own", "tool_call_tags")
     assert own.single_gold_tool and not own.one_call and not own.paper
     assert own.order > max(source.order for source in sources.sources())
-    assert sources.OWN not in {*sources.names(), *schema.SOURCES, *(reader.source for reader in READERS)}
+    assert sources.OWN not in {*sources.names(), *SOURCES, *(reader.source for reader in READERS)}
 
 
 def test_tables_count_own_rows_last() -> None:

@@ -10,7 +10,9 @@ import pytest
 from robustbench_tc.builders import sources
 from robustbench_tc.builders.perturb.base import normalise_text
 from robustbench_tc.builders.sources import read, toolalpaca
-from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, SOURCES, Json, Sample, columns, dumps, record
+from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Json, Sample, columns, dumps, record
+
+from ...known import SOURCES
 
 UPSTREAM_RECORDS = {
     "BFCL_v3_simple.json": 400,

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from robustbench_tc import seeding
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import Call, Json, dumps
+from robustbench_tc.schema import Call, Json, LiveRow, dumps
 
 LAST = "There is nothing more to do."
 

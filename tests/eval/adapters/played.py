@@ -21,9 +21,8 @@ from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.live.episode import Place, play
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.record import Answer
-from robustbench_tc.live import LiveRow
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.schema import Json, LiveRow, dumps
 from robustbench_tc.worlds.host import Worlds
 from tests.conftest import ROOT
 

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval.live import inputs
-from robustbench_tc.live import LiveRow
-from robustbench_tc.schema import dumps
+from robustbench_tc.schema import LiveRow, dumps
 from robustbench_tc.train_recipes.retry_live.reward import compute_score
 from robustbench_tc.train_recipes.retry_live.rollout import PlainCall, Rollout
 from robustbench_tc.train_recipes.trl import live

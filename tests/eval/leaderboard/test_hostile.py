@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from robustbench_tc.compute.bounded import Exceeded, Limits, in_child
 from robustbench_tc.eval.leaderboard import checker
+from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Entry, Refused
 from robustbench_tc.eval.leaderboard.status import Status

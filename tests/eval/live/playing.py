@@ -8,14 +8,7 @@ from robustbench_tc.eval.adapters.live_rows import LiveDialogue
 from robustbench_tc.eval.live.agents import Scripted, View
 from robustbench_tc.eval.live.episode import Place
 from robustbench_tc.eval.live.speakers import answered
-from robustbench_tc.live import (
-    At,
-    Episode,
-    Fault,
-    Kind,
-    LiveRow,
-)
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import At, Episode, Fault, Json, Kind, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.handle import WorldType

@@ -6,16 +6,15 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 
-from robustbench_tc import live, schema
-from robustbench_tc.column_types import arrow_schema, in_struct
+from robustbench_tc import live_types, schema
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.live import At, Fault, LiveRow, LiveTool
-from robustbench_tc.schema import Call, Message
+from robustbench_tc.schema import At, Call, Fault, LiveRow, LiveTool, Message, arrow_schema
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import Start, WorldType, load_file
+from robustbench_tc.worlds.same_state import state_hash
 
 FILE = Path(__file__).parents[2] / "worlds" / "purse.py"
 PURSE = find(str(FILE))
@@ -44,17 +43,17 @@ def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
         type_code="clean",
         world=world.name,
         category=world.name,
-        turns=tuple(live.Turn((Message("user", turn.says),)) for turn in task.turns),
+        turns=tuple(schema.Turn((Message("user", turn.says),)) for turn in task.turns),
         tools=tuple(msgspec.convert(tool, LiveTool) for tool in module.WORLD.tools()),
         initial_state=msgspec.to_builtins(start),
         golden_calls=golden,
-        gold_state_sha256=live.state_hash(played.state()),
+        gold_state_sha256=state_hash(played.state()),
     )
 
 
 def faulted(row: LiveRow, fault: Fault) -> LiveRow:
     """The same row with a fault."""
-    code = live.type_code(fault.kind)
+    code = live_types.type_code(fault.kind)
     return msgspec.structs.replace(row, id=f"{row.clean_id}::{code}", type_code=code, fault=fault)
 
 
@@ -68,10 +67,10 @@ def write(folder: Path, found: Iterable[LiveRow]) -> Path:
     """The rows as a dataset's folder."""
     import pyarrow as pa
 
-    kinds = arrow_schema(in_struct(LiveRow))
+    kinds = arrow_schema(LiveRow)
     by_type: dict[str, list[LiveRow]] = {}
     for row in found:
-        by_type.setdefault(live.config_of(row.type_code), []).append(row)
+        by_type.setdefault(live_types.config_of(row.type_code), []).append(row)
     for config, group in by_type.items():
         columns = schema.columns(group, LiveRow)
         (folder / config).mkdir(parents=True)
@@ -96,7 +95,7 @@ def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Se
     )
 
 
-def requests(row: LiveRow, mode: str, replies: Iterable[live.Reply]) -> list[Ask]:
+def requests(row: LiveRow, mode: str, replies: Iterable[schema.Reply]) -> list[Ask]:
     """The requests of an episode, one for each reply, made again from what was replied."""
     so_far = Conversation(row, mode)  # type: ignore[arg-type]
     found: list[Ask] = []

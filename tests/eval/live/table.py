@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustbench_tc import live
+from robustbench_tc import live_types, schema
 from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.live import Line, groups, lines
-from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.host import Worlds
 
 from .playing import play
@@ -33,7 +33,7 @@ ALL = (*SHOWN, "liar", "claims-in-german")
 def rows(kinds: Sequence[str] = ()) -> list[LiveRow]:
     """The bundled dataset, or its clean rows and those of some kinds."""
     made = prepared(LiveSpec(kinds=tuple(kinds)))
-    codes = ("clean", *(live.type_code(kind) for kind in kinds or live.KINDS))
+    codes = ("clean", *(live_types.type_code(kind) for kind in kinds or schema.KINDS))
     return [row for code in codes for row in rows_of(code, made)]
 
 

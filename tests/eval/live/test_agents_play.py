@@ -9,17 +9,14 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.column_types import arrow_schema, in_struct
 from robustbench_tc.eval.live.agents import AGENTS, View
 from robustbench_tc.eval.live.controls import CONTROLS
 from robustbench_tc.eval.live.ledger import Ledger
 from robustbench_tc.eval.live.rehearsal import rehearsal
-from robustbench_tc.eval.live.score import LiveScore, score_episodes, score_run
-from robustbench_tc.eval.live.summary import read_scores
+from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes, score_run
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.io.parquet import table, write_file
-from robustbench_tc.live import At, Episode, LiveRow
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import At, Call, Episode, LiveRow, arrow_schema
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
@@ -76,7 +73,7 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
         return [await play(row, agent(clean[row.clean_id]), Worlds()) for row in rows.values()]
 
     episodes = asyncio.run(run())
-    arrow = arrow_schema(in_struct(Episode))
+    arrow = arrow_schema(Episode)
     write_file([table(schema.columns(episodes, Episode), arrow)], tmp_path / "episodes.parquet", arrow)
     scores = score_run(tmp_path, rows)
     assert read_scores(tmp_path) == scores and len(scores) == len(rows)

@@ -11,7 +11,7 @@ import pytest
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.eval.live import bfcl_check
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, Verdict, gold_turns, turns_of, upstream_verdict
-from robustbench_tc.live import Reply, Step
+from robustbench_tc.schema import Reply, Step
 from robustbench_tc.worlds import find
 
 from ...vectors import LIVE_CLASSES, MULTI_TURN, kind_of, run_vectors

@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc.eval.live.controls import CONTROLS
 from robustbench_tc.eval.live.score import LiveScore
-from robustbench_tc.live import KINDS, LiveRow
+from robustbench_tc.schema import KINDS, LiveRow
 
 from .table import PAGE, rows, scores
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc import live, schema
+from robustbench_tc import schema
 from robustbench_tc.eval import wire
 from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.live.agents import AGENTS
@@ -21,9 +21,8 @@ from robustbench_tc.eval.live.prompts import MAX_CALLS, RESULTS, TRY_AGAIN
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.live import At, Episode, Fault, LiveRow
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Message
+from robustbench_tc.schema import At, Episode, Fault, LiveRow, Message
 from robustbench_tc.worlds.find import tasks
 from robustbench_tc.worlds.host import Worlds
 
@@ -121,7 +120,7 @@ def test_a_question_is_answered_once_in_a_turn(tmp_path: Path) -> None:
         (1, False),
         (2, False),
     ]
-    assert agent.asked[1].messages[-1] == {"role": "user", "content": live.PLEASE_DECIDE}
+    assert agent.asked[1].messages[-1] == {"role": "user", "content": schema.PLEASE_DECIDE}
 
 
 def test_a_reported_failure_ends_no_episode(tmp_path: Path) -> None:
@@ -135,7 +134,7 @@ def test_the_twenty_first_step_of_a_turn_is_the_last(tmp_path: Path) -> None:
     agent = Says(*itertools.repeat(calls(("count_coins", {})), 21))
     episode = played(TWO, agent, tmp_path)
     assert episode.ended == "too_many_steps"
-    assert len(episode.replies) == live.MAX_STEPS + 1
+    assert len(episode.replies) == schema.MAX_STEPS + 1
     assert all(reply.steps[0].executed == 1 for reply in episode.replies)
     # Each turn has its own count.
     twenty = itertools.repeat(calls(("count_coins", {})), 20)
@@ -210,8 +209,8 @@ def test_hostile_answers_are_bounded_and_harmless(tmp_path: Path, mode: str, sai
 def test_tools_that_are_added_later(tmp_path: Path) -> None:
     turns = (
         TWO.turns[0],
-        live.Turn((), adds=("take_coins", "whisper")),
-        live.Turn((Message("user", "And now?"),), adds=("add_coins",)),
+        schema.Turn((), adds=("take_coins", "whisper")),
+        schema.Turn((Message("user", "And now?"),), adds=("add_coins",)),
     )
     row = msgspec.structs.replace(TWO, turns=turns)
     for mode in ("fc", "prompt"):

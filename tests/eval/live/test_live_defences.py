@@ -27,8 +27,9 @@ from robustbench_tc.eval.live.replay import replayed
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.wire import Ask
-from robustbench_tc.live import Episode, LiveRow, LiveTool, type_code
+from robustbench_tc.live_types import type_code
 from robustbench_tc.llm import Store
+from robustbench_tc.schema import Episode, LiveRow, LiveTool
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 

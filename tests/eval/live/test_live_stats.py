@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from robustbench_tc.eval.live.report import side_effects
 from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc.eval.report.live import side_effects
 from robustbench_tc.eval.stats.live import groups, lines
-from robustbench_tc.live import EXPLICIT, KINDS
+from robustbench_tc.schema import EXPLICIT, KINDS
 
 
 def score(task: int, code: str = "clean", *, right: bool | None = True, **fields: object) -> LiveScore:

@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.stats.live import lines
-from robustbench_tc.live import LiveRow
+from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import load_file

@@ -8,18 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc import live
+from robustbench_tc import schema
 from robustbench_tc.api import report_live, run_live, score_live
 from robustbench_tc.builders.live.build import LiveSpec, prepared
 from robustbench_tc.builders.live.registry import registered
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.score import LiveScore, score_episodes
-from robustbench_tc.eval.live.summary import read_scores
+from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes
 from robustbench_tc.eval.stats.live import lines
-from robustbench_tc.live import At, Fault, LiveRow
-from robustbench_tc.schema import Message, loads
+from robustbench_tc.schema import At, Fault, LiveRow, Message, loads
 from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.worlds.host import Worlds
 
@@ -138,7 +136,7 @@ EDITS: dict[str, tuple[Callable[[LiveRow], dict[str, Any]], str]] = {
     "a fault": (lambda r: {"fault": Fault(At(write=1), "silent_no_op")}, "more than the tools"),
     "a label": (lambda r: {"label": "repair"}, "more than the tools"),
     "other words": (
-        lambda r: {"turns": (live.Turn((Message("user", "Hi"),)), *r.turns[1:])},
+        lambda r: {"turns": (schema.Turn((Message("user", "Hi"),)), *r.turns[1:])},
         "more than the tools",
     ),
     "a tool called the world's": (

@@ -12,7 +12,7 @@ from robustbench_tc.api import report_live, run_live, score_live, show_episode
 from robustbench_tc.eval.live import page
 from robustbench_tc.eval.live.page import LivePage, Table
 from robustbench_tc.eval.live.show import Shown
-from robustbench_tc.live import Episode
+from robustbench_tc.schema import Episode
 
 from ...conftest import Done
 from ...refusals import refuses

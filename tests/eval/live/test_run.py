@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc import live, schema
+from robustbench_tc import schema
 from robustbench_tc.api import run_live, score_live, show_episode
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live import inputs, record, run
@@ -249,4 +249,4 @@ def test_a_dataset_that_is_none_is_one_line(tmp_path: Path, rbtc: Any) -> None:
     for name in (tmp_path, tmp_path / "nothing"):
         done: Done = rbtc("live", "run", name, "--agent", "oracle", "--out", tmp_path / "run")
         assert done.code == 1 and done.err.count("\n") == 1, done.err
-    assert live.TASKS in rbtc("live", "run", tmp_path, "--agent", "oracle").err
+    assert schema.TASKS in rbtc("live", "run", tmp_path, "--agent", "oracle").err

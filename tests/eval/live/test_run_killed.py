@@ -18,8 +18,7 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.api import run_live
 from robustbench_tc.eval.live import record
-from robustbench_tc.live import At, Episode, Fault, LiveRow
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 
 from ...loopback import LoopbackServer, reply

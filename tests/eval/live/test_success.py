@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 from robustbench_tc.eval.live.gold import without_ids
 from robustbench_tc.eval.live.replay import Replay, replayed
 from robustbench_tc.eval.live.success import end_state, information
-from robustbench_tc.live import At, Episode, LiveRow, Reply, Step, row_hash
-from robustbench_tc.schema import Call
+from robustbench_tc.schema import At, Call, Episode, LiveRow, Reply, Step, row_hash
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import Snapshot, Start

@@ -20,7 +20,7 @@ def block(language: str) -> str:
 
 def test_the_tutorial_pays_twice(tmp_path: Path) -> None:
     desk = tmp_path / "desk-mcp"
-    assert "mcp_server.py" in api.init(desk)
+    assert "mcp_server.py" in api.init(desk).files
     (desk / "plan.yaml").write_text(block("yaml"))
     (desk / "client.py").write_text(block("python"))
     paths = os.pathsep.join(sys.path)

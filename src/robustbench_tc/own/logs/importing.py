@@ -12,7 +12,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.limits import BYTES
-from robustbench_tc.own.patterns import read_patterns
+from robustbench_tc.own.logs.redact import read_patterns
 from robustbench_tc.own.read import Checker
 from robustbench_tc.own.review import PROBLEM
 from robustbench_tc.own.tools import parse_tools, read_tools

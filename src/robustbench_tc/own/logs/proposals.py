@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from robustbench_tc.own import matchers
+from robustbench_tc.eval import matchers
+from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own.cases import OwnTool
 from robustbench_tc.own.json_text import Unreadable
 from robustbench_tc.own.review import PROBLEM, PROPOSED_BY, fingerprint
-from robustbench_tc.own.wire_names import safe_name
 from robustbench_tc.schema import Json
 
 from .decode import decode_text

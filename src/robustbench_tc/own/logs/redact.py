@@ -7,8 +7,12 @@ user's own patterns find. Names of people have no form: they are not found.
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.matchers.patterns import compiled
+from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.schema import Json
 
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -183,3 +187,23 @@ def luhn(number: str) -> int:
 def mod97(iban: str) -> int:
     """An IBAN's number modulo 97: 1 for one with its check digits."""
     return int("".join(str(int(char, 36)) for char in iban[4:] + iban[:4])) % 97
+
+
+def read_patterns(path: Path) -> list[Any]:
+    """The patterns of a file, one a line, but blank lines and those that begin with #. Raises UserError."""
+    try:
+        lines = read_bytes(path, "a file of patterns").decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8; save it as UTF-8") from None
+    found = []
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.startswith("#"):
+            try:
+                found.append(compiled(line))
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} {error}") from None
+            if found[-1].search(""):
+                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} is found in an empty text")
+    if not found:
+        raise UserError(f"{path}: holds no pattern")
+    return found

@@ -15,9 +15,9 @@ import aiohttp
 from aiohttp import web
 
 from .. import sse
-from ..relay import SILENCE_S, Refused, Relay, broken_off, session_of
-from ..session import Session
-from ..upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers, secrets_of
+from ..relay import SILENCE_S, Relay, broken_off, session_of
+from ..session import Refused, Session
+from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -59,14 +59,15 @@ class Http(Relay):
             if calls is not None:  # the client begins the session again, faults and all
                 calls.close()
             calls = self._sessions[session] = Calls(self._door, session)
-        return await _Exchange(self.upstream, calls, request, path).run(message, body)
+        return await _Exchange(self, calls, request, path).run(message, body)
 
 
 class _Exchange:
     """One request of a client's, and the reply to it."""
 
-    def __init__(self, upstream: Upstream, calls: Calls, request: web.Request, path: str) -> None:
-        self._upstream, self._calls, self._request, self._path = upstream, calls, request, path
+    def __init__(self, relay: Relay, calls: Calls, request: web.Request, path: str) -> None:
+        self._relay, self._upstream, self._calls = relay, relay.upstream, calls
+        self._request, self._path = request, path
         self._budget = Budget(jsonrpc.MOST)
         calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
 
@@ -74,7 +75,10 @@ class _Exchange:
         """The reply. Raises UpstreamError where the server gives none."""
         if not self._calls.looks_at(message):
             self._calls.lose(jsonrpc.cancelled(message), "cancelled by the client")
-            return await self._streamed(await self._sent(body), message)
+            found = await self._sent(body)
+            if found.content_type == _STREAM:
+                return await self._streamed(found, message)
+            return await self._relay.sent_back(self._request, found)
         step = await self._calls.prepared(message, self._ask)
         if not isinstance(step, Pending):
             await self._calls.tell()
@@ -117,29 +121,25 @@ class _Exchange:
         with suppress(UpstreamError), closing(await self._sent(b"", question)) as found:
             if found.content_type != _STREAM:
                 return jsonrpc.read(await self._upstream.whole(found, self._budget))
-            pieces = (self._budget.take(piece) async for piece in self._upstream.pieces(found))
-            async for event in sse.parts(pieces):
+            async for event in sse.Parts(partial(self._upstream.piece, found, self._budget)):
                 message = jsonrpc.read(sse.data(event))
                 if message.get("id") == question["id"]:
                     return message
         return {}
 
     async def _streamed(self, found: aiohttp.ClientResponse, message: Message) -> web.StreamResponse:
-        """The server's reply as it comes; what breaks off breaks off here too."""
+        """The server's stream as it comes; what breaks off breaks off here too."""
         response = web.StreamResponse(status=found.status, headers=reply_headers(found.headers))
-        pieces = self._upstream.pieces(found)
-        if found.content_type == _STREAM:
-            pieces = (self._relayed(event) async for event in sse.parts(pieces))
-            if self._request.method == "GET" or jsonrpc.wants_changes(message):
-                notice = _event(jsonrpc.changed(message.get("id")))
-                self._calls.listening[response] = partial(response.write, notice)
+        if self._request.method == "GET" or jsonrpc.wants_changes(message):
+            notice = _event(jsonrpc.changed(message.get("id")))
+            self._calls.listening[response] = partial(response.write, notice)
         # Since revision 2026-07-28 a client hears only what it has subscribed to.
         subscribes = "Mcp-Method" in self._request.headers
         here = None if subscribes else partial(response.write, _event(jsonrpc.changed()))
         try:
             await response.prepare(self._request)
-            async for piece in pieces:
-                await response.write(piece)
+            async for event in sse.Parts(partial(self._upstream.piece, found)):
+                await response.write(self._relayed(event))
                 await self._calls.tell(here)
             await response.write_eof()
         except UpstreamError:

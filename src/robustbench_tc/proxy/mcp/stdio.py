@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ def relayed(door: Door, session: str, command: Sequence[str]) -> int:
     """Relays between our standard input and output and a server's, until one ends.
 
     Returns the server's exit code, 0 where the client went first. Raises UserError for a `session` that is
-    none, a command that cannot be started, and for files in place of pipes.
+    none, and for files in place of pipes.
     """
     try:
         calls = Calls(door, parse(session))
@@ -62,18 +62,15 @@ class Stdio:
     async def run(self, command: Sequence[str]) -> int:
         """Until either side ends. Returns the server's exit code; 0 where the client went first.
 
-        Raises UserError for a command that cannot be started, and for files in place of pipes.
+        Raises OSError for a command that cannot be started, UserError for files in place of pipes.
         """
         this = asyncio.current_task()
         assert this is not None
         # As clients end their servers: before there is one that could be left running.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
-        try:
-            child = await asyncio.create_subprocess_exec(
-                *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise UserError(f"the server {command[0]!r} cannot be started: {error.strerror}") from None
+        child = await asyncio.create_subprocess_exec(
+            *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
         watcher = subprocess.Popen(
             [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
             stdin=subprocess.PIPE,
@@ -115,7 +112,7 @@ class Stdio:
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
-        async for line in sse.parts(_pieces(reader), _LINE):
+        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > jsonrpc.MOST:  # this request fails, the session goes on
                 asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
@@ -153,7 +150,7 @@ class Stdio:
 
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
-        async for line in sse.parts(_pieces(reader), _LINE):
+        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
             if len(line) > jsonrpc.MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
@@ -163,11 +160,6 @@ class Stdio:
                 await self._tell()
             elif not own.done():  # else the client has cancelled what it was asked for
                 own.set_result(jsonrpc.read(line))
-
-
-async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while piece := await reader.read(_CHUNK):
-        yield piece
 
 
 async def _send(writer: asyncio.StreamWriter, message: Message | bytes | None) -> None:

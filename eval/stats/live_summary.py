@@ -1,17 +1,12 @@
 """Scores of a live run in one table: how often the world ended as it should, fault by fault."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from robustbench_tc.errors import UserError
-from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live import Line, clean_success, lines
-from robustbench_tc.io.parquet import read_rows
-from robustbench_tc.schema import record
 from robustbench_tc.shown import Line as Text, Part, Table
 
-from .record import SCORES
-from .score import LiveScore
+from ..live.score import LiveScore
+from .intervals import Interval
+from .live import Line, clean_success, lines
 
 COLUMNS = ("right / n", "success", "Δ to clean", "met", "recovered", "honest failures", "silent failures",
            "false success", "false failures", "false claims", "unclear", "omission / repetition",
@@ -38,17 +33,6 @@ class LiveScores(list[LiveScore]):
 
     def _unanswered(self) -> int:
         return sum(one.ended == "request_error" for one in self)
-
-
-def read_scores(folder: Path) -> LiveScores:
-    """The scores of a run folder. Raises UserError where it has none that can be read."""
-    path = folder / SCORES
-    if not path.is_file():
-        raise UserError(f"{folder} has no {SCORES}: run `rbtc live score {folder}` first")
-    try:
-        return LiveScores(record(row, LiveScore) for row in read_rows([path]))
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
 
 
 def costs(found: Sequence[Line], clean: Interval | None, columns: Sequence[str]) -> list[tuple[str, ...]]:

@@ -12,14 +12,9 @@ import warnings
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import re2
-
-from robustbench_tc.errors import UserError
-
-from .limits import read_bytes
 
 LONGEST = 500
 """Characters of a pattern."""
@@ -77,26 +72,6 @@ def compiled(pattern: str) -> Any:
         return re2.compile(written(tree, tree.state.flags), options)
     except re2.error as error:
         raise ValueError(f"cannot be used by RE2: {error.args[0].decode(errors='replace')[:100]}") from None
-
-
-def read_patterns(path: Path) -> list[Any]:
-    """The patterns of a file, one a line, but blank lines and those that begin with #. Raises UserError."""
-    try:
-        lines = read_bytes(path, "a file of patterns").decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8; save it as UTF-8") from None
-    found = []
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            try:
-                found.append(compiled(line))
-            except ValueError as error:
-                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} {error}") from None
-            if found[-1].search(""):
-                raise UserError(f"{path}:{number}: the pattern {line[:60]!r} is found in an empty text")
-    if not found:
-        raise UserError(f"{path}: holds no pattern")
-    return found
 
 
 def parsed(pattern: str) -> Any:

@@ -14,8 +14,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from robustbench_tc import json_schema
 from robustbench_tc.schema import Json, Tool, dumps, loads
+
+from . import json_schema
 
 CALL_THOUGHT = (
     "<think> I should use the appropriate tool with proper parameters to respond to the user's need. </think>"

@@ -1,49 +1,32 @@
-"""The row contract of the live dataset: tasks in a world that calls change, and what goes wrong on the way.
+"""The live dataset and its episodes: tasks in a world that calls change, and what goes wrong on the way.
 
 A row is a conversation's user side, the registry, where the world starts, gold's calls and what the world is
 then. A perturbed row is its clean row with one fault; nothing that is sent before the fault tells them apart.
 Or it is its clean row with more tools in the registry, as one of the core's types puts them in.
-Sequences and worlds lie in Parquet as canonical JSON text, as those of `schema` do.
 """
 
-import hashlib
-from functools import cache
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from . import schema
-from .column_types import Int32
-from .errors import UserError
-from .schema import Call, Json, Message
+from .json import Json, digest
+from .parquet import Int32
+from .rows import Call, Message, Tool
 
 DATASET = "robustbench-tc-live"
 TASKS = "tasks"
 """The config of the clean rows; the others are called `live_` and their fault's kind, or their type."""
 
 CoreText = Literal[
-    "transient_timeout",
-    "transient_rate_limit",
-    "transient_auth_error",
-    "transient_server_error",
-    "transient_malformed_response",
-    "transient_schema_drift",
-]
-Kind: TypeAlias = (
-    CoreText
-    | Literal[
-        "timeout_after_effect",
-        "malformed_response_after_effect",
-        "schema_drift_after_effect",
-        "silent_no_op",
-        "stale_read",
-        "fabricated_leaf",
-        "duplicate_effect",
-        "prerequisite",
-        "strict_types",
-        "injected_instruction",
-    ]
-)
+    "transient_timeout", "transient_rate_limit", "transient_auth_error", "transient_server_error",
+    "transient_malformed_response", "transient_schema_drift",
+]  # fmt: skip
+OwnText = Literal[
+    "timeout_after_effect", "malformed_response_after_effect", "schema_drift_after_effect", "silent_no_op",
+    "stale_read", "fabricated_leaf", "duplicate_effect", "prerequisite", "strict_types",
+    "injected_instruction",
+]  # fmt: skip
+Kind: TypeAlias = CoreText | OwnText
 CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
 """Kinds whose text is that of the core's type of the same name; the call is not executed."""
 
@@ -54,7 +37,7 @@ AFTER_EFFECT: dict[str, CoreText] = {
 }
 """Kinds whose call is executed, and the kind whose text is answered, byte for byte."""
 
-KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(get_args(Kind)[1]))
+KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(OwnText))
 """Every kind of fault, in the order of every table."""
 
 EXPLICIT = (*CORE_TEXTS, *AFTER_EFFECT, "prerequisite", "strict_types")
@@ -125,9 +108,9 @@ class LiveTool(msgspec.Struct, frozen=True, omit_defaults=True):
     """Not of the world: it answers with an error and has no effect."""
 
     @property
-    def plain(self) -> schema.Tool:
+    def plain(self) -> Tool:
         """What an agent is shown of it."""
-        return schema.Tool(self.name, self.description, self.parameters)
+        return Tool(self.name, self.description, self.parameters)
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -148,7 +131,7 @@ class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
     clean_id: str
     """The task's id: `orders_3`, `multi_turn_base_17`."""
     type_code: str
-    """`clean`, or `live_` and the fault's kind or the registry type (`registry_types`)."""
+    """`clean`, or `live_` and the fault's kind or the registry type (`live_types`)."""
     world: str
     category: str
     turns: tuple[Turn, ...]
@@ -241,7 +224,7 @@ MAX_STEPS = 20
 """A turn with more executed replies than this ends the episode (BFCL: after the 21st)."""
 
 Ended = Literal["done", "too_many_steps", "too_long", "rejected", "request_error", "agent_error"]
-"""How an episode ended. `done`: all turns ran. The last four: there was no reply (`schema.Status`)."""
+"""How an episode ended. `done`: all turns ran. The last four: there was no reply (`answers.Status`)."""
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,56 +243,6 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-def config_of(type_code: str) -> str:
-    """The config in which rows of a type lie."""
-    return TASKS if type_code == "clean" else type_code
-
-
-@cache
-def registry_types() -> tuple[str, ...]:
-    """The core's types that live rows can have: rules that put tools into a registry and change nothing
-    else. In the order of every table, where they stand after the kinds of faults."""
-    from . import taxonomy
-
-    return tuple(
-        kind.code
-        for kind in taxonomy.types("all")
-        if kind.method == "rule" and kind.may_change == ("the set of tools",) and kind.channel != "mixed"
-    )
-
-
-def type_code(kind: str) -> str:
-    """The type code of a kind of fault, or of a registry type. Raises UserError for one that does not
-    exist."""
-    if kind not in KINDS and kind not in registry_types():
-        from .errors import unknown
-
-        raise unknown("kind of fault", kind, KINDS)
-    return f"live_{kind}"
-
-
-@cache
-def registry_codes() -> frozenset[str]:
-    """The type codes of rows whose registry has more tools."""
-    return frozenset(map(type_code, registry_types()))
-
-
-def type_codes() -> tuple[str, ...]:
-    """Every type code but `clean`, in the order of every table."""
-    return tuple(map(type_code, (*KINDS, *registry_types())))
-
-
-def state_hash(state: Json) -> str:
-    """sha256 of a state as JSON with sorted keys: the form of vectors/bfcl_multi_turn.jsonl."""
-    import json
-
-    try:
-        text = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"the world's state is not JSON: {error}") from None
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def row_hash(row: LiveRow) -> str:
     """16 hex digits over all that an episode depends on: answers are kept and reused under this key."""
-    return hashlib.sha256(msgspec.json.encode(row)).hexdigest()[:16]
+    return digest(row)

@@ -6,7 +6,7 @@ BFCL's `any` becomes a schema without `type`.
 
 import re
 
-from .schema import Json
+from robustbench_tc.schema import Json
 
 _WORDS = {
     "dict": "object",

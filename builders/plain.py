@@ -1,6 +1,8 @@
-"""The plain columns of a row: the user's request, and the first accepted answer, as text to be read.
+"""The user's turns in a row's messages, and the plain columns of a published row: the user's request, and the
+first accepted answer, as text to be read.
 
-They say again what the JSON columns hold; nothing is scored or prompted by them.
+The columns say again what the JSON columns hold; nothing is scored or prompted by them. A transcript is a
+dialogue that a source writes into one message, with the user's turns between tags.
 """
 
 import ast
@@ -8,15 +10,18 @@ import keyword
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from .schema import ANY, OMIT, GoldenAnswer, Json, Message
-from .transcript import CLOSING_TURN
+from robustbench_tc.schema import ANY, OMIT, GoldenAnswer, Json, Message, PublishedSample, Sample, plain_row
 
 _TURN, _TURN_ENDS = "<user>", "</user>"
 _WORD = re.compile(r"[A-Za-z']+")
+
+CLOSING_TURN = re.compile(r"(?i)\b(?:one|a single) tool call\b")
+"""Tells the last turn of a processed API-Bank dialogue: boiler-plate that asks for a single call, no request
+of the user's. Look for it in the last turn only."""
 
 
 class Span(NamedTuple):
@@ -25,6 +30,16 @@ class Span(NamedTuple):
     message: int
     start: int
     end: int
+
+
+def closing_order(text: str) -> tuple[int, int] | None:
+    """Where a transcript's last turn orders one call, with the white space before it; None where none
+    does."""
+    turns = list(_tagged(text))
+    if len(turns) > 1 and CLOSING_TURN.search(text[slice(*turns[-1])]):
+        opening = text.rindex(_TURN, 0, turns[-1][0])
+        return len(text[:opening].rstrip()), text.index(_TURN_ENDS, turns[-1][1]) + len(_TURN_ENDS)
+    return None
 
 
 def user_turns(messages: Sequence[Message], *, closing: bool = False) -> list[Span]:
@@ -83,6 +98,20 @@ def gold_texts(answers: Sequence[GoldenAnswer]) -> tuple[str, ...]:
                     if text != OMIT:
                         seen[text] = None
     return tuple(seen)
+
+
+def published(row: Sample) -> PublishedSample:
+    """The row with its plain columns."""
+    return PublishedSample(
+        **msgspec.structs.asdict(row),
+        query=query(row.messages, row.golden_answers),
+        gold_call=gold_call(row.golden_answers),
+    )
+
+
+def row_dict(row: Sample) -> dict[str, Any]:
+    """A published row as Parquet and `datasets` have it."""
+    return plain_row(published(row))
 
 
 def query(messages: Sequence[Message], answers: Sequence[GoldenAnswer]) -> str:

@@ -6,19 +6,19 @@ from pathlib import Path
 from robustbench_tc.compute import loop
 from robustbench_tc.eval.stats.live import Line, clean_success, lines
 from robustbench_tc.io import numbers
-from robustbench_tc.live import KINDS, registry_types
+from robustbench_tc.live_types import registry_types
 from robustbench_tc.option import Tell
-from robustbench_tc.schema import dataset_label
+from robustbench_tc.schema import KINDS, dataset_label
 from robustbench_tc.worlds.host import Worlds
 
-from . import inputs, page, unedited
-from .inputs import LiveData
-from .page import LivePage, Table
-from .record import LiveFolder
-from .replay import replay_each
-from .score import LiveScore
-from .show import Shown, shown
-from .summary import COLUMNS, costs, read_scores
+from ..live import inputs, page, unedited
+from ..live.inputs import LiveData
+from ..live.page import LivePage, Table
+from ..live.record import LiveFolder
+from ..live.replay import replay_each
+from ..live.score import LiveScore, read_scores
+from ..live.show import Shown, shown
+from ..stats.live_summary import COLUMNS, costs
 
 SIDE_EFFECTS = {
     "omitted": "writes missing",

@@ -1,0 +1,42 @@
+"""Types of the live dataset: the kinds of faults, and the core's types that put tools into a registry."""
+
+from functools import cache
+
+from . import taxonomy
+from .errors import unknown
+from .schema import KINDS, TASKS
+
+
+def config_of(type_code: str) -> str:
+    """The config in which rows of a type lie."""
+    return TASKS if type_code == "clean" else type_code
+
+
+@cache
+def registry_types() -> tuple[str, ...]:
+    """The core's types that live rows can have: rules that put tools into a registry and change nothing
+    else. In the order of every table, where they stand after the kinds of faults."""
+    return tuple(
+        kind.code
+        for kind in taxonomy.types("all")
+        if kind.method == "rule" and kind.may_change == ("the set of tools",) and kind.channel != "mixed"
+    )
+
+
+def type_code(kind: str) -> str:
+    """The type code of a kind of fault, or of a registry type. Raises UserError for one that does not
+    exist."""
+    if kind not in KINDS and kind not in registry_types():
+        raise unknown("kind of fault", kind, KINDS)
+    return f"live_{kind}"
+
+
+@cache
+def registry_codes() -> frozenset[str]:
+    """The type codes of rows whose registry has more tools."""
+    return frozenset(map(type_code, registry_types()))
+
+
+def type_codes() -> tuple[str, ...]:
+    """Every type code but `clean`, in the order of every table."""
+    return tuple(map(type_code, (*KINDS, *registry_types())))

@@ -161,7 +161,7 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
         write_lines(path, found)
         return
     tables = map(table, parquet.batches(found))
-    parquet.write_file(tables, path, arrow_schema(Prediction))
+    parquet.write_file(tables, path, arrow_schema(Prediction), replace=True)
 
 
 def table(found: Iterable[Prediction]) -> "pa.Table":

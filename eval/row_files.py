@@ -116,7 +116,7 @@ class RowFiles:
 def _groups(folder: Path) -> Iterator[Group]:
     for code in taxonomy.configs(folder):
         for file in parquet.shards(folder / code):
-            metadata = pq.read_metadata(file)
+            metadata = parquet.about(file)
             for number in range(metadata.num_row_groups):
                 if rows := metadata.row_group(number).num_rows:
                     yield Group(code, file, number, rows)

@@ -112,7 +112,7 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
             found = [schema.record(row, Prediction) for row in batch.to_pylist()]
         except ValueError as error:
             raise predictions.damaged(folder.predictions_path, error) from None
-        as_it_is = batch.schema.equals(arrow_schema(schema.prediction_columns()))
+        as_it_is = batch.schema.equals(arrow_schema(Prediction))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
         bench = BatchScorer([inputs.sample(row, registries) for row in taken.to_pylist()])

@@ -730,7 +730,6 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
         "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
-        "eval/record.py": {"rename"},  # a damaged file is kept under another name
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

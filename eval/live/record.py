@@ -63,10 +63,10 @@ class LiveFolder:
         """The journal, locked for this process; a torn last line is cut off."""
         return Store(self.path / JOURNAL)
 
-    def claim(self) -> None:
-        """Makes the folder ours. UserError for a copied one that has episodes or scores already."""
-        made = self.path / EPISODES, self.path / SCORES
-        folders.claim(self.path, KIND, (RECORD, JOURNAL, EPISODES, SCORES), *made)
+    def claim(self, *new: str) -> None:
+        """Makes the folder of a copied run one of ours. UserError where one of the `new` files is there."""
+        files = (RECORD, JOURNAL, EPISODES, SCORES)
+        folders.claim(self.path, KIND, files, *(self.path / name for name in new))
 
     def save(self) -> None:
         """Writes the record."""
@@ -82,7 +82,7 @@ class LiveFolder:
         episodes = list(found)
         arrow = arrow_schema(Episode)
         tables = (schema.arrow_table(batch, Episode) for batch in parquet.batches(episodes))
-        parquet.write_file(tables, self.path / EPISODES, arrow)
+        parquet.write_file(tables, self.path / EPISODES, arrow, replace=True)
         replies = [reply for one in episodes for reply in one.replies]
         self.record.totals = {
             "episodes": len(episodes),
@@ -125,7 +125,7 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             raise UserError(
                 f"{path} holds a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
-        folder.claim()
+        folder.claim(EPISODES, SCORES)
         return folder
     path.mkdir(parents=True, exist_ok=True)
     folder = LiveFolder(
@@ -138,7 +138,7 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             expected=expected,
         ),
     )
-    folder.claim()
+    folder.claim(EPISODES, SCORES)
     folder.save()
     return folder
 

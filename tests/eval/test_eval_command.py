@@ -160,23 +160,25 @@ def test_there_is_no_headline_while_rows_have_no_answer(rbtc: Rbtc, release: Pat
         assert server.count == before + 1
 
 
-def test_scores_are_made_again_without_the_model(rbtc: Rbtc, release: Path) -> None:
-    rbtc("eval", release, "--agent", "oracle", "--out", "run", "--types", "clean,CD")
+def test_scores_are_made_again_without_the_model_and_predictions_of_the_journal(
+    rbtc: Rbtc, release: Path
+) -> None:
+    command = ("eval", release, "--agent", "oracle", "--out", "run", "--types", "clean,CD")
+    rbtc(*command)
     before = Path("run/scores.parquet").read_bytes()
     Path("run/scores.parquet").unlink()
     assert "run is not scored yet: rbtc score run" in rbtc("summary", "run").err
-    # A cut file is made again from the journal, and a torn journal gives what it still has.
-    predicted = Path("run/predictions.parquet")
-    predicted.write_bytes(predicted.read_bytes()[:100])
-    said = rbtc("score", "run")
-    assert said.code == 0 and "made again from the journal" in said.err
-    assert Path("run/scores.parquet").read_bytes() == before
-    predicted.unlink()
-    journal = Path("run/journal.jsonl")
-    journal.write_bytes(journal.read_bytes()[:-30])
     assert rbtc("score", "run").code == 0
+    assert Path("run/scores.parquet").read_bytes() == before
+    predicted, journal = Path("run/predictions.parquet"), Path("run/journal.jsonl")
+    answered = predicted.read_bytes()
+    for spoil in (lambda: predicted.write_bytes(answered[:100]), predicted.unlink):
+        spoil()
+        assert "rbtc eval makes it again from the journal" in rbtc("score", "run").refusal
+        assert rbtc(*command).code == 0 and predicted.read_bytes() == answered
+    journal.write_bytes(journal.read_bytes()[:-30])
     rows = len(predictions.read(predicted))
-    assert f"1 of {rows + 1} rows have no answer" in rbtc("summary", "run").err
+    assert rbtc(*command).code == 0 and len(predictions.read(predicted)) == rows
 
 
 def test_a_moved_dataset_can_be_named_and_another_is_refused(rbtc: Rbtc, tmp_path: Path) -> None:

@@ -116,6 +116,14 @@ def opened(path: Path) -> pq.ParquetFile:
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
 
 
+def about(path: Path) -> pq.FileMetaData:
+    """What a file says of its row groups and columns. UserError for one that is not Parquet."""
+    try:
+        return pq.read_metadata(path)
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{path} is not a readable Parquet file: {error}") from None
+
+
 def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A small file at once; columns that it does not have are left out.
 

@@ -133,6 +133,8 @@ class TypeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     roles: dict[str, int]
     supporting: int
     """Cases whose verdict is `supports` and which fit the type directly or closely."""
+    urls: tuple[str, ...] = ()
+    """Their addresses."""
 
     @property
     def constructed(self) -> bool:

@@ -13,8 +13,9 @@ from typing import TypeVar
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders import errata_files
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import errata, marker, parquet
+from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample, record
 
 from . import generations
@@ -69,7 +70,7 @@ def rebuild(
         sources=sources,
         codes=codes,
         seed=settings.seed if seed is None else seed,
-        errata=errata.read(folder / errata.NAME),
+        errata=errata_files.read(folder / errata_files.NAME),
         allow_missing=True,
     )
     pool = own_pool(folder) if sources is None and settings.profile != "bundled" else None

@@ -22,8 +22,8 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
+from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth

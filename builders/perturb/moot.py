@@ -130,6 +130,7 @@ def without(schema: Schema, name: str) -> Schema:
 class Moot(Balanced):
     """The common course of both types."""
 
+    rows = Rows(paper=30, bundled=10, full=856)
     design = "moot"
     prior_art = "none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox"
     wishes = WISHES
@@ -204,7 +205,6 @@ class CDMoot(Moot):
     )
     how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
     quality = "cost"
-    rows = Rows(paper=30, bundled=10, full=856)
     golden = (
         Case(
             clean="ferry",
@@ -233,7 +233,6 @@ class TDMoot(Moot):
     how_made = _HOW_MADE.format(better="quicker", wish="quickest")
     quality = "time"
     mirrored = True
-    rows = Rows(paper=30, bundled=10, full=856)
     golden = (
         Case(
             clean="ferry",

@@ -91,11 +91,7 @@ def write(dataset: str, out: Path, share: float, seed: int = 0, *, rows: int | N
             pairs = [(row, recipe) for recipe, taken in by_recipe.items() for row in taken]
             if split == "train":  # so that no batch is of one recipe, whoever reads the file
                 seeding.rng(seed, "mixture", "order").shuffle(pairs)
-            # verl knows a row by its place, which is another in each config.
-            named = [
-                msgspec.structs.replace(row, extra_info={**row.extra_info, "recipe": recipe, "index": index})
-                for index, (row, recipe) in enumerate(pairs)
-            ]
+            named = [_named(*pair, index) for index, pair in enumerate(pairs)]
             table = schema.arrow_table(named, MixtureRow)
             parquet.write_shards([table], folder / CONFIG, split, table.schema)
             counts.update(f"{split}: {CONFIGS[recipe]}" for _, recipe in pairs)
@@ -120,6 +116,12 @@ class MixtureRow(TrainingRow, frozen=True, kw_only=True):
     """A row and who rolls it out."""
 
     agent_name: str
+
+
+def _named(row: TrainingRow, recipe: str, index: int) -> MixtureRow:
+    """The row with its recipe; verl knows it by its place, which is another in each config."""
+    told = {**row.extra_info, "recipe": recipe, "index": index}
+    return MixtureRow(**{**msgspec.structs.asdict(row), "extra_info": told}, agent_name=AGENTS[recipe])
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -91,8 +91,8 @@ def audit(
     """
     if find_spec("great_expectations") is None:
         raise need_extra("great_expectations", "audit")
-    from ..audits import gate, outcomes
-    from ..io import audit_files, store as store_files
+    from ..audits import audit_files, gate, outcomes
+    from ..llm import store as store_files
 
     folder = Path(folder)
     if golds is not None or gold_class is not None:

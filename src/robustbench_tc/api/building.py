@@ -80,11 +80,11 @@ def build(
     """
     check(build, locals())
     from ..builders.build import BuildSpec, factorial, select_types
+    from ..builders.errata_files import read_file
     from ..builders.generate import Settings
     from ..builders.own.dataset import BY_RULE, read_own
     from ..builders.sources import OWN_CASES
-    from ..io.errata import read_file
-    from ..io.store import refuse_foreign
+    from ..llm.store import refuse_foreign
 
     refuse_foreign(store)
     if small := taxonomy.few(names := taxonomy.split(types)):
@@ -288,7 +288,7 @@ def build_training(
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
-    from ..io.store import refuse_foreign
+    from ..llm.store import refuse_foreign
 
     refuse_foreign(store)
     workers = options.workers_of(num_proc, engine, address)

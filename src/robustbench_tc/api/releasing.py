@@ -10,7 +10,7 @@ from ..option import Option, Tell, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..io.errata import Answers
+    from ..builders.errata_files import Answers
     from ..release.amend import Amended
     from ..release.freeze import Released
     from ..release.publish import Published

@@ -85,9 +85,9 @@ class Conversation:
             own = owns[order[id(call)]]
             text, kind = scene.text, scene.code
             if batch > scene.answered:
-                decision = drawn[order[id(call)]]
-                text = None if decision is None else decision.fault.answer
-                kind = "" if decision is None else decision.fault.kind
+                fault = drawn[order[id(call)]]
+                text = None if fault is None else fault.answer
+                kind = "" if fault is None else fault.kind
             if text is None:
                 continue
             label = "no_effect" if own is None else "after_effect"

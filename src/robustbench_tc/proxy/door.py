@@ -59,7 +59,7 @@ class Door(Relay):
         self.plan = plan
         self.scenes = Scenes(plan, rows)
         opened = Opened.of(plan, fingerprint, journal)
-        self.journal = Journal(journal, opened, by=digest(self.address))
+        self.journal = Journal(journal, opened, by=digest(self.upstream.url))
         self.held = Held()
         if journal is not None:
             remember(journal, self.held)

@@ -22,28 +22,21 @@ from .scored import Scored
 from .session import Session
 
 
-class Driven(NamedTuple):
-    """What became of the programs."""
+class Ran(NamedTuple):
+    """What became of the programs, and the run that was made of the journal."""
 
-    run: int
     there: int
     """Sessions that the journal had already."""
     failures: dict[str, int]
     """Why programs ended badly: the row counts by what the journal has of it."""
-
-
-class Ran(NamedTuple):
-    """What became of the programs, and the run that was made of the journal."""
-
-    driven: Driven
     scored: Scored
 
     def shown(self) -> Iterator[Part]:
         """What went wrong, and where the run is."""
-        for reason, count in (*self.driven.failures.items(), *self.scored.failures.items()):
+        for reason, count in (*self.failures.items(), *self.scored.failures.items()):
             yield Line(f"{count} × {reason}", aside=True)
-        if self.driven.there:
-            yield Line(f"{self.driven.there} sessions were in the journal already", aside=True)
+        if self.there:
+            yield Line(f"{self.there} sessions were in the journal already", aside=True)
         where = self.scored.folder.path
         yield f"{self.scored.predictions} predictions in {where}; `rbtc report` and `rbtc gate` read it"
 
@@ -68,8 +61,9 @@ async def drive(
     at_once: int,
     timeout_s: float,
     progress: Callable[[int], None],
-) -> Driven:
-    """Runs the program for every session that is not `there`. `url`: the door's, up to `/v1`."""
+) -> dict[str, int]:
+    """Runs the program for every session that is not `there`; why programs ended badly. `url`: the door's, up
+    to `/v1`."""
     slots, failures, done = asyncio.Semaphore(at_once), Counter[str](), 0
 
     async def one(session: Session, clean: Sample) -> None:
@@ -93,8 +87,8 @@ async def drive(
         done += 1
         progress(done)
 
-    left = [(session, clean) for session, clean, _ in wanted if str(session) not in there]
     async with asyncio.TaskGroup() as group:
-        for session, clean in left:
-            group.create_task(one(session, clean))
-    return Driven(len(left), len(wanted) - len(left), dict(failures.most_common()))
+        for session, clean, _ in wanted:
+            if str(session) not in there:
+                group.create_task(one(session, clean))
+    return dict(failures.most_common())

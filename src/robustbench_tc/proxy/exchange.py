@@ -104,10 +104,8 @@ class Handling:
             asked = self._asked()
             if asked == self.raw:
                 reply = await self._untouched()
-            elif self.body.get("stream") is True:
-                reply = await self._streamed(await self._ask(asked))
             else:
-                reply = await self._whole(await self._read(await self._ask(asked)))
+                reply = await self._changed(asked)
             status = reply.status
             if status >= 400 and isinstance(reply, web.Response) and isinstance(reply.body, bytes):
                 said = error_of(loaded(reply.body)) or None
@@ -199,9 +197,18 @@ class Handling:
             and bool(_DUPLICATES.search(said))
         )
 
-    def _without_type(self) -> None:
-        self.door.refuses_duplicates = True
-        self.begin()
+    async def _changed(self, asked: bytes | None) -> web.StreamResponse:
+        """The reply to a request that is not the agent's own: in pieces, where it wants that."""
+        for _ in range(2):
+            found = await self._ask(asked)
+            if self.body.get("stream") is True and _is_stream(found):
+                return await self._play(found)
+            reply = await self._read(found)
+            if not self._refuses_names(reply):
+                break
+            self.door.refuses_duplicates, asked = True, None
+            self.begin()
+        return await self._whole(reply)  # also an error, or that of a server that knows no streams
 
     def _taken(self, found: Split, finish: Json, again: int) -> bool:
         """Notes a reply. Whether it goes out; else the door has answered it."""
@@ -222,9 +229,6 @@ class Handling:
     # A whole reply
 
     async def _whole(self, reply: _Reply) -> web.StreamResponse:
-        if self._refuses_names(reply):
-            self._without_type()
-            reply = await self._read(await self._ask())
         for again in range(ASKED_AGAIN + 1):
             said = self.dialect.said(reply.parsed)
             if reply.found.status != 200 or said is None:
@@ -243,18 +247,6 @@ class Handling:
         return web.Response(status=200, headers=reply_headers(reply.found.headers), body=body)
 
     # A reply in pieces
-
-    async def _streamed(self, found: ClientResponse) -> web.StreamResponse:
-        if _is_stream(found):
-            return await self._play(found)
-        reply = await self._read(found)
-        if self._refuses_names(reply):
-            self._without_type()
-            found = await self._ask()
-            if _is_stream(found):
-                return await self._play(found)
-            reply = await self._read(found)
-        return await self._whole(reply)  # an error, or a server that knows no streams
 
     async def _play(self, found: ClientResponse) -> web.StreamResponse:
         out = web.StreamResponse(status=200, headers=reply_headers(found.headers))

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Json
 
 from .held import Held, Kept
@@ -115,7 +116,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replies: Json = ()
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""
-    held: Json = ()
+    held: tuple[dict[str, Json], ...] = ()
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
@@ -140,17 +141,12 @@ class Journal:
         self._file: int | None = None
         if path is None:
             return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-                raise UserError(_NOT_OURS.format(path))
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            with _locked(self._file):
-                _cut_the_last_line(path, self._file)
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be written: {error.strerror}; choose another --journal"
-            ) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            raise UserError(_NOT_OURS.format(path))
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with _locked(self._file):
+            _cut_the_last_line(path, self._file)
 
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
@@ -276,50 +272,34 @@ class _Reply(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class Lines(NamedTuple):
-    """What a journal holds."""
+def read(path: Path, say: Tell = silent) -> list[Exchange]:
+    """The exchanges of a journal, in order; `say` is told where the door was killed while it wrote.
 
-    exchanges: list[Exchange]
-    cut: bool = False
-    """Whether its last line was left out: it has no end, so the door was killed while it wrote."""
-
-
-def read(path: Path) -> list[Exchange]:
-    """The exchanges of a journal, in order. Raises UserError naming the line that is none."""
-    return read_lines(path).exchanges
-
-
-def read_lines(path: Path) -> Lines:
-    """As `read`, and whether the last line was cut."""
+    Raises UserError naming the line that is none.
+    """
     if not path.is_file():
         raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
+    if path.stat().st_size > MOST_READ:
+        raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
     found: list[Exchange] = []
-    cut = False
-    try:
-        if path.stat().st_size > MOST_READ:
-            raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                whole = line.endswith(b"\n")
-                try:
-                    if line.strip():
-                        found.append(_exchange(path, number, line))
-                except UserError:
-                    if whole or number == 1:
-                        raise
-                    cut = True
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                if line.strip():
+                    found.append(_exchange(path, number, line))
+            except UserError:
+                if line.endswith(b"\n") or number == 1:
+                    raise
+                say(f"{path}: its last line is cut, the door was killed: read without it")
     if not found:
         raise UserError(f"{path}: this journal holds no exchange yet: run your agent through the door first")
-    return Lines(found, cut)
+    return found
 
 
 def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     try:
         found = msgspec.json.decode(line, type=Exchange)
         msgspec.convert(found.replies, list[_Reply])
-        msgspec.convert(found.held, list[dict[str, Json]])
     except (ValueError, RecursionError):
         hint = "it was edited or damaged"
         if number == 1 and path.with_name("run.json").is_file():

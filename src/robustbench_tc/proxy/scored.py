@@ -16,7 +16,7 @@ from robustbench_tc.eval.record import RunFolder, RunRecord, Settings
 from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.schema import Sample
 
-from .journal import LLM, MCP, Exchange, Opened, read_lines
+from .journal import LLM, MCP, Exchange, Opened, read
 from .mcp.replies import as_replies
 from .predictions import Attempt, attempts
 
@@ -101,15 +101,15 @@ def score(
 def _read(path: Path) -> tuple[list[Exchange], list[Opened], dict[str, set[str]], list[str]]:
     """What models, or MCP clients, did; what the doors carried out; session → names of tools that doors of
     the MCP stood before in it; notes. Raises UserError where no case is among it."""
-    lines = read_lines(path)
-    notes = [f"{path}: its last line is cut, the door was killed: read without it"] if lines.cut else []
-    ours = as_replies(lines.exchanges)
-    opened = [one.opened for one in lines.exchanges if one.opened is not None]
+    notes: list[str] = []
+    lines = read(path, notes.append)
+    ours = as_replies(lines)
+    opened = [one.opened for one in lines if one.opened is not None]
     listed: dict[str, set[str]] = defaultdict(set)
-    for one in lines.exchanges:
+    for one in lines:
         if one.lists is not None:
             listed[one.session].update(one.lists)
-    if others := Counter(one.door for one in lines.exchanges if one.door not in (LLM, MCP)):
+    if others := Counter(one.door for one in lines if one.door not in (LLM, MCP)):
         kinds = ", ".join(f"{count} of {kind[:40]}" for kind, count in sorted(others.items()))
         notes.append(f"{path}: lines of other doors are not scored: {kinds}")
     if any(one.row is not None for one in ours):

@@ -5,6 +5,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from urllib.parse import parse_qsl
 
 import aiohttp
@@ -52,20 +53,26 @@ class Budget:
 
 
 class Upstream:
-    """Asks the server at one address; made inside the loop that uses it."""
+    """Asks the server at one address."""
 
     def __init__(self, address: str, silence_s: float) -> None:
-        """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing."""
+        """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
+        UserError for an address that is none, or has credentials in it."""
         self.url = address_of(address)
         self._silence_s = silence_s
-        self._session = aiohttp.ClientSession(
+
+    @cached_property
+    def _session(self) -> aiohttp.ClientSession:
+        """Made inside the loop that uses it."""
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECTS_WITHIN_S, sock_read=self._silence_s, connect=CONNECTS_WITHIN_S
+        )
+        return aiohttp.ClientSession(
             auto_decompress=False,
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=CONNECTS_WITHIN_S, sock_read=silence_s, connect=CONNECTS_WITHIN_S
-            ),
+            timeout=timeout,
             read_bufsize=2**18,
         )
 

@@ -143,16 +143,18 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
 
 def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[str]) -> Fault:
     """A kind over conversations, each the kinds that its answered calls met, in order."""
-    found = rate([(sum(name == kind.name for name in one), len(one)) for one in clusters])
+    clustered = [(sum(name == kind.name for name in one), len(one)) for one in clusters]
+    met, calls = map(sum, zip(*clustered, strict=True))
+    low, high = rate(clustered)
     return Fault(
         kind=kind.name,
         plan=kind.plan,
         not_told_apart=kind.same,
-        met=found.met,
-        calls=found.calls,
-        rate=found.value,
-        low=found.low,
-        high=found.high,
+        met=met,
+        calls=calls,
+        rate=met / calls,
+        low=low,
+        high=high,
         at=_positions(kind.name, clusters),
         texts=tuple(texts),
     )

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import UserError
-from . import files, folders, manifest, marker
+from robustbench_tc.errors import UserError
+from robustbench_tc.io import files, folders, manifest, marker
 
 FOLDER = "audit/"
 """Holds what an audit writes beside its report and names there; see docs/audits.md."""

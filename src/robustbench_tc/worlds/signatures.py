@@ -116,7 +116,11 @@ def misfit(method: Method, arguments: Mapping[str, Json]) -> str | None:
         value = arguments[name]
         if (unbounded := _unbounded(value)) is not None:
             return f"parameter {name!r} {unbounded}"
-        if not (value is None and parameter.default is None) and not _fits(value, parameter.hint):
+        if value is None and parameter.default is None:
+            continue
+        try:
+            msgspec.convert(value, parameter.hint)
+        except msgspec.ValidationError:
             return f"parameter {name!r} must be {_expected(parameter.hint)}"
     return None
 
@@ -190,14 +194,6 @@ def _parts(value: Json) -> Iterator[tuple[Json, int]]:
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _JSON = str | int | float | bool | dict | list
-
-
-def _fits(value: Json, hint: Any) -> bool:
-    try:
-        msgspec.convert(value, hint)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _expected(hint: Any) -> str:

@@ -30,7 +30,7 @@ def of_a_plan(plan: Plan, log: int, sizes: list[int]) -> dict[str, list[tuple[in
         session = Session(f"{log}-{number}", 0)
         met = [decide_one(plan, session, call, "tool") for call in range(1, size + 1)]
         for kind, clusters in found.items():
-            clusters.append((sum(one is not None and one.fault.kind == kind for one in met), size))
+            clusters.append((sum(one is not None and one.kind == kind for one in met), size))
     return found
 
 
@@ -51,8 +51,8 @@ def main() -> None:
                 sizes = [int(one) for one in rng.geometric(0.2, size=size)]
                 met = of_a_plan(plan, log, sizes)
                 for place, (kind, true) in enumerate(((FIRST, share), (SECOND, share * (1 - share)))):
-                    found = rate(met[kind])
-                    held[place] += found.low <= true <= found.high
+                    low, high = rate(met[kind])
+                    held[place] += low <= true <= high
             cells.append(", ".join(f"{one / logs:.3f}" for one in held))
         print(f"| {share:.1%} | {' | '.join(cells)} |", flush=True)
     for together in (0.05, 0.2):
@@ -64,8 +64,8 @@ def main() -> None:
                     sizes = rng.geometric(0.2, size=size)
                     a, b = (part * (1 - together) / together for part in (share, 1 - share))
                     met = rng.binomial(sizes, rng.beta(a, b, size=size))
-                    found = rate([(int(x), int(n)) for x, n in zip(met, sizes, strict=True)])
-                    held[0] += found.low <= share <= found.high
+                    low, high = rate([(int(x), int(n)) for x, n in zip(met, sizes, strict=True)])
+                    held[0] += low <= share <= high
                 cells.append(f"{held[0] / logs:.3f}")
             print(f"| {share:.1%}, failing together ({together}) | {' | '.join(cells)} |", flush=True)
 

@@ -48,10 +48,6 @@ SAME = ("mode", "decoding", "prompt_version", "repeat", "defend")
 """Settings that a repetition has to share."""
 
 
-Rebuild = Callable[[str, int, Path], None]
-"""Builds a dataset again with another seed, into a new folder: `audits.again.fresh_rows`."""
-
-
 def verify(
     place: str,
     run: str,
@@ -60,7 +56,6 @@ def verify(
     base_url: str | Sequence[str] = (),
     model: str | None = None,
     work: Path | None = None,
-    rebuild: Rebuild,
     by: str,
     dataset: str | None = None,
     said: Callable[[str], None] = lambda line: None,
@@ -68,7 +63,7 @@ def verify(
     """Compares, and writes the tier of `run` (`org/model/id`) into status.yaml.
 
     `repeated`: the folder of a run of the same settings. `base_url`: where `model` (the run's own name for
-    it) is asked rows that `rebuild` makes; they and the answers lie in `work`, and the same call goes on with
+    it) is asked rows in new words; they and the answers lie in `work`, and the same call goes on with
     it. Raises UserError where the run is not repeated, which then stays as it is.
     """
     if (repeated is None) == (not base_url):
@@ -87,7 +82,7 @@ def verify(
             reason = _repeated(entry, folder, repeated, data, Path(temporary, "again"))
         else:
             work = work or Path(f"verify-{run.replace('/', '-')}")
-            reason = _endpoint(entry, folder, data, base_url, model, work, rebuild, said)
+            reason = _endpoint(entry, folder, data, base_url, model, work, said)
     vouched = Vouched(
         tier="reproduced" if repeated else "endpoint-matched",
         by=by,
@@ -167,7 +162,6 @@ def _endpoint(
     base_url: str | Sequence[str],
     model: str | None,
     work: Path,
-    rebuild: Rebuild,
     said: Callable[[str], None],
 ) -> str:
     """What was compared with an endpoint's answers to rows of the same samples and types in new words: stored
@@ -180,7 +174,11 @@ def _endpoint(
     rows = next(one for one in data.rows if one.digest == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
-        rebuild(f"{rows.name}@{rows.revision}" if rows.revision else rows.name, randbits(48), work / "rows")
+        from robustbench_tc.audits.again import fresh_rows  # a Space has no audits, and does not ask
+
+        fresh_rows(
+            f"{rows.name}@{rows.revision}" if rows.revision else rows.name, randbits(48), work / "rows"
+        )
     fresh = inputs.load(str(work / "rows"))
     seen, hashes = rows.hashes(), fresh.hashes()
     unseen = [row for row in fresh.rows if row.id in seen and seen[row.id] != hashes[row.id]]

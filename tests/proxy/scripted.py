@@ -5,9 +5,21 @@ import threading
 from collections import defaultdict
 from typing import Any
 
+from robustbench_tc.proxy.journal import Exchange
+from robustbench_tc.proxy.predictions import attempts
+from robustbench_tc.schema import Prediction, Sample, content_hash
+
+from ..eval.test_agents import settings_of
 from .wire import Answer, Seen
 
 Json = Any
+
+
+def predictions_of(lines: list[Exchange], rows: dict[str, Sample]) -> list[Prediction]:
+    """One for each session with an answer."""
+    settings = settings_of("fc")
+    found = [one for one in attempts(lines, rows, settings) if one.answered]
+    return [one.prediction(settings, content_hash(one.row), one.repeat) for one in found]
 
 
 def filled(schema: Json, deep: int = 0) -> Json:

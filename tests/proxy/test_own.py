@@ -10,19 +10,17 @@ import msgspec
 from robustbench_tc import seeding
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
-from robustbench_tc.eval import matchers, wire
+from robustbench_tc.eval import wire
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.offer import offer
 from robustbench_tc.proxy.plan import Fault, Plan
-from robustbench_tc.proxy.predictions import of_journal
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
-from ..eval.test_agents import settings_of
 from .agents import Client
-from .scripted import chat_reply
+from .scripted import chat_reply, predictions_of
 from .test_door import TOOLS, Script, calls, results
 from .wire import serving as server_of
 
@@ -59,7 +57,7 @@ HISTORY: list[Json] = [
 def rows(folder: Path, *codes: str) -> tuple[Sample, ...]:
     (folder / "orders.json").write_text(json.dumps(TOOLS))
     (folder / "cases.yaml").write_text(CASES)
-    clean = pool(read_cases(folder / "cases.yaml"), matchers.example).samples
+    clean = pool(read_cases(folder / "cases.yaml")).samples
     made = [
         REGISTRY[code].perturb(row, seeding.rng(1, code, row.clean_id), Context())
         for code in codes
@@ -145,7 +143,7 @@ def test_every_turn_of_a_case_gets_its_row(tmp_path: Path) -> None:
     assert [(line.row, line.turn) for line in lines] == [
         ("own__two.1::CD", 0), ("own__two.1::CD", 1), ("own__two.2::CD", 0), ("own__two.2::CD", 1)
     ]  # fmt: skip
-    made = of_journal(lines, {row.id: row for row in found}, settings_of("fc"))
+    made = predictions_of(lines, {row.id: row for row in found})
     assert [(one.id, len(one.tool_calls or ())) for one in made] == [
         ("own__two.1::CD", 1), ("own__two.2::CD", 2)
     ]  # fmt: skip

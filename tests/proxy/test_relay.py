@@ -168,7 +168,7 @@ def test_a_body_beyond_32_mb_is_refused() -> None:
             got = send(f"{url}/chat/completions", b" " * (MOST_BODY + 1))
         except ConnectionError:  # it may close while the body is still being sent
             got = None
-        assert got is None or (got.status == 413 and "33,554,432" in message(got.body))
+        assert got is None or (got.status == 413 and "33554432" in message(got.body))
         assert len(server.seen) == 1
 
 

@@ -22,7 +22,6 @@ from robustbench_tc.eval.stats import failures
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import WITHOUT_CASES, Plan
-from robustbench_tc.proxy.predictions import of_journal
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.scenes import tool_of
 from robustbench_tc.proxy.scored import score
@@ -30,9 +29,9 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.worlds.fit import fits
 
 from ..eval import small
-from ..eval.test_agents import judged, settings_of
+from ..eval.test_agents import judged
 from .agents import Client, work
-from .scripted import CallsAll, filled
+from .scripted import CallsAll, filled, predictions_of
 from .wire import serving as server_of
 
 Json = Any
@@ -261,7 +260,7 @@ def test_verdicts_are_those_of_the_harness(bundled: inputs.Dataset, name: str, t
     assert Counter(line.skipped for line in lines) == {None: len(lines)}
     assert name != "oracle" or {line.status for line in lines} == {200}
     by_id = {row.id: row for row in rows}
-    found = {one.id: one for one in of_journal(lines, by_id, settings_of("fc"))}
+    found = {one.id: one for one in predictions_of(lines, by_id)}
     wanted = {row.id: verdict for row, verdict in judged(name, rows, "fc", lambda row: row in among)}
     assert found.keys() == wanted.keys()
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}

@@ -211,7 +211,6 @@ def verify(
 
     Raises UserError where the run is not repeated.
     """
-    from ..audits.again import fresh_rows
     from ..eval.leaderboard.verify import verify as vouch
 
     return vouch(
@@ -221,7 +220,6 @@ def verify(
         base_url=base_url,
         model=model,
         work=out,
-        rebuild=fresh_rows,
         by=by,
         dataset=dataset,
         said=say,

@@ -211,7 +211,7 @@ def proxy_run(
     there = {one.session for one in read(kept)} if kept.is_file() else set()
     door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
     with serving(door) as url:
-        made = asyncio.run(
+        failures = asyncio.run(
             driven.drive(
                 words,
                 wanted,
@@ -222,7 +222,9 @@ def proxy_run(
                 progress=lambda done: progress(f"{done} of {len(wanted)} rows"),
             )
         )
-    return driven.Ran(made, scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place))
+    made = scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
+    before = sum(str(session) in there for session, _, _ in wanted)
+    return driven.Ran(before, failures, made)
 
 
 def summarise_journal(

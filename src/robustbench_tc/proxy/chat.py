@@ -55,10 +55,8 @@ class Conversation:
     def called(self) -> list[str]:
         """The tools of all its calls, by the agent's names where it has one."""
         calls = (call for message in self.messages[self.start :] for call in calls_of(message))
-        return [*self.before, *(self._tool(call) for call in calls)]
-
-    def _tool(self, call: Call) -> str:
-        return self.offer.meant(call.name, call.arguments).own or call.name
+        meant = ((call.name, self.offer.meant(call.name, call.arguments).own) for call in calls)
+        return [*self.before, *(own or name for name, own in meant)]
 
     def faulted(self, plan: Plan, session: Session) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
         """The messages with faults in place of results; which results of the last calls were replaced, and
@@ -87,9 +85,9 @@ class Conversation:
             own = owns[order[id(call)]]
             text, kind = scene.text, scene.code
             if batch > scene.answered:
-                decision = drawn[order[id(call)]]
-                text = None if decision is None else decision.fault.answer
-                kind = "" if decision is None else decision.fault.kind
+                fault = drawn[order[id(call)]]
+                text = None if fault is None else fault.answer
+                kind = "" if fault is None else fault.kind
             if text is None:
                 continue
             label = "no_effect" if own is None else "after_effect"
@@ -100,10 +98,6 @@ class Conversation:
             out[place] = {**out[place], "content": text}
             replaced += [one] if batch == len(batches) else []
         return out, replaced, spared
-
-    def answer_itself(self, message: Chat, answers: Sequence[Chat]) -> None:
-        """A reply that does not go out, and the door's answers to its calls."""
-        self.messages += [message, *answers]
 
 
 def calls_of(message: Mapping[str, Json]) -> list[Call]:

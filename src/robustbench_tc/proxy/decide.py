@@ -1,7 +1,6 @@
 """Which call of a conversation meets which fault: a pure function of plan, session and the order of calls."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from robustbench_tc import seeding
 
@@ -9,15 +8,7 @@ from .plan import Fault, Plan
 from .session import Session
 
 
-class Decision(NamedTuple):
-    """What becomes of one call's result."""
-
-    fault: Fault
-    allowed: bool
-    """False: the tool may write, and the plan does not allow that its results are replaced."""
-
-
-def decide(plan: Plan, session: Session, tools: Sequence[str]) -> list[Decision | None]:
+def decide(plan: Plan, session: Session, tools: Sequence[str]) -> list[Fault | None]:
     """For each call of a conversation, by the name of its tool and in order, the fault that it meets.
 
     The first fault of the plan that applies. What is drawn for a call does not depend on the calls after it,
@@ -26,23 +17,18 @@ def decide(plan: Plan, session: Session, tools: Sequence[str]) -> list[Decision 
     return [decide_one(plan, session, number, tool) for number, tool in enumerate(tools, 1)]
 
 
-def decide_one(plan: Plan, session: Session, number: int, tool: str) -> Decision | None:
+def decide_one(plan: Plan, session: Session, number: int, tool: str) -> Fault | None:
     """The fault that the session's call of that number, from 1, meets."""
     for place, fault in enumerate(plan.faults):
-        if _applies(plan, fault, place, session, number, tool):
-            return Decision(fault, may_replace(plan, tool))
+        key = ("door", fault.kind, str(place), str(session), str(number))
+        meets = number in fault.at
+        if fault.rate is not None:
+            meets = seeding.rng(plan.seed, *key).random() < fault.rate
+        if meets and (not fault.tools or tool in fault.tools):
+            return fault
     return None
 
 
 def may_replace(plan: Plan, tool: str) -> bool:
     """Whether the result of a call that was carried out may be replaced: the agent may make it again."""
     return plan.allow_writes or tool in plan.read_only or tool in plan.idempotent
-
-
-def _applies(plan: Plan, fault: Fault, place: int, session: Session, number: int, tool: str) -> bool:
-    if fault.tools and tool not in fault.tools:
-        return False
-    if fault.rate is None:
-        return number in fault.at
-    key = ("door", fault.kind, str(place), str(session), str(number))
-    return seeding.rng(plan.seed, *key).random() < fault.rate

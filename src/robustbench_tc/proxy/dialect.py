@@ -4,23 +4,18 @@ Inside a door every conversation is one of chat messages. Where the other API sa
 items travel in the keys `RAW` and `ITEMS` and are put back on the way out.
 """
 
-import json
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
 from . import sse, usage
 from .chat import Chat, Split
 from .offer import Offer
+from .session import Refused
 from .stream import ChatStream
 
 RAW = "_raw"
 ITEMS = "_items"
-
-
-class Unsupported(ValueError):
-    """A request that this door does not support; one line."""
 
 
 class Said(NamedTuple):
@@ -30,79 +25,34 @@ class Said(NamedTuple):
     finish: str | None
 
 
-class Stream(Protocol):
-    """A reply in pieces, turned into what the agent gets."""
-
-    finish: str | None
-    failed: Json
-
-    def feed(self, chunk: Json) -> Iterator[Chat]:
-        """What goes out because of a piece."""
-
-    def split(self) -> Split:
-        """The reply as a whole, once it has ended."""
-
-    def rest(self) -> Iterator[Chat]:
-        """What was held and does go out."""
-
-    def end(self, *, calls: bool) -> Iterator[Chat]:
-        """The end of the reply. `calls`: whether any have gone out."""
-
-
-class Dialect(Protocol):
-    """One of the APIs."""
-
-    flat: bool
-    """Whether a tool's function stands in its entry itself."""
-    usage: tuple[str, ...]
-    """Counts that are added up over replies that the door answers."""
-    done: bytes
-    """What ends a stream."""
-
-    def read(self, body: Chat) -> Chat:
-        """A request with its conversation in `messages`. Raises Unsupported."""
-
-    def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:
-        """The request that goes to the model."""
-
-    def said(self, parsed: Json) -> Said | None:
-        """The reply that a body is; None for anything else."""
-
-    def reply(self, parsed: Chat, found: Split) -> Chat:
-        """The body that the agent gets."""
-
-    def stream(self, offered: Offer, before: Json) -> Stream:
-        """A reply in pieces. `before`: the one that the door has answered."""
-
-    def written(self, chunk: Chat) -> bytes:
-        """A piece of a stream."""
-
-    def failure(self, said: str) -> bytes:
-        """An error in the middle of a stream."""
-
-
 class ChatCompletions:
     """`/chat/completions`."""
 
     flat: bool = False
+    """Whether a tool's function stands in its entry itself."""
     usage: tuple[str, ...] = usage.CHAT
+    """Counts that are added up over replies that the door answers."""
     done: bytes = sse.DONE
+    """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
+        """A request with its conversation in `messages`. Raises Refused."""
         messages = body.get("messages")
         if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            raise Unsupported("the body has no list of messages")
+            raise Refused("the body has no list of messages")
         if body.get("functions"):
-            raise Unsupported("'functions' is not supported: send the tools as 'tools'")
+            raise Refused("'functions' is not supported: send the tools as 'tools'")
         if body.get("n") not in (None, 1):
-            raise Unsupported("'n' is not supported: ask for one reply")
+            raise Refused("'n' is not supported: ask for one reply")
         return dict(body)
 
     def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:
+        """The request that goes to the model."""
         written = {**body, "messages": messages}
         return with_tools(written, tools, offered)
 
     def said(self, parsed: Json) -> Said | None:
+        """The reply that a body is; None for anything else."""
         choices = parsed.get("choices") if isinstance(parsed, dict) else None
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
@@ -113,18 +63,22 @@ class ChatCompletions:
         return Said(message, choice.get("finish_reason"))
 
     def reply(self, parsed: Chat, found: Split) -> Chat:
+        """The body that the agent gets."""
         choice = {**parsed["choices"][0], "message": found.out}
         if not found.sent and choice.get("finish_reason") == "tool_calls":
             choice["finish_reason"] = "stop"
         return {**parsed, "choices": [choice]}
 
     def stream(self, offered: Offer, before: Json) -> ChatStream:
+        """A reply in pieces. `before`: the one that the door has answered."""
         return ChatStream(offered, before)
 
     def written(self, chunk: Chat) -> bytes:
+        """A piece of a stream."""
         return sse.written(chunk)
 
     def failure(self, said: str) -> bytes:
+        """An error in the middle of a stream."""
         return sse.written({"error": {"message": said, "type": "rbtc_proxy_error"}})
 
 
@@ -148,11 +102,3 @@ def chosen(choice: Chat, offered: Offer) -> Chat:
     if isinstance(tools := found.get("tools"), list):
         found["tools"] = [chosen(one, offered) if isinstance(one, dict) else one for one in tools]
     return found
-
-
-def loaded(text: bytes | str) -> Json:
-    """The value of a JSON text; None for what is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

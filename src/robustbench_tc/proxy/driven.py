@@ -15,7 +15,6 @@ from robustbench_tc.eval import wire
 from robustbench_tc.eval.callables.backend import task_of
 from robustbench_tc.eval.callables.command import Commands, Failed
 from robustbench_tc.eval.callables.invocation import Invocation
-from robustbench_tc.eval.callables.task import Task
 from robustbench_tc.schema import Sample
 from robustbench_tc.shown import Line, Part
 
@@ -23,28 +22,21 @@ from .scored import Scored
 from .session import Session
 
 
-class Driven(NamedTuple):
-    """What became of the programs."""
+class Ran(NamedTuple):
+    """What became of the programs, and the run that was made of the journal."""
 
-    run: int
     there: int
     """Sessions that the journal had already."""
     failures: dict[str, int]
     """Why programs ended badly: the row counts by what the journal has of it."""
-
-
-class Ran(NamedTuple):
-    """What became of the programs, and the run that was made of the journal."""
-
-    driven: Driven
     scored: Scored
 
     def shown(self) -> Iterator[Part]:
         """What went wrong, and where the run is."""
-        for reason, count in (*self.driven.failures.items(), *self.scored.failures.items()):
+        for reason, count in (*self.failures.items(), *self.scored.failures.items()):
             yield Line(f"{count} × {reason}", aside=True)
-        if self.driven.there:
-            yield Line(f"{self.driven.there} sessions were in the journal already", aside=True)
+        if self.there:
+            yield Line(f"{self.there} sessions were in the journal already", aside=True)
         where = self.scored.folder.path
         yield f"{self.scored.predictions} predictions in {where}; `rbtc report` and `rbtc gate` read it"
 
@@ -69,8 +61,9 @@ async def drive(
     at_once: int,
     timeout_s: float,
     progress: Callable[[int], None],
-) -> Driven:
-    """Runs the program for every session that is not `there`. `url`: the door's, up to `/v1`."""
+) -> dict[str, int]:
+    """Runs the program for every session that is not `there`; why programs ended badly. `url`: the door's, up
+    to `/v1`."""
     slots, failures, done = asyncio.Semaphore(at_once), Counter[str](), 0
 
     async def one(session: Session, clean: Sample) -> None:
@@ -78,7 +71,15 @@ async def drive(
         async with slots:
             base = f"{url.removesuffix('/v1')}/s/{quote(str(session), safe='')}/v1"
             try:
-                await Commands(words, {"OPENAI_BASE_URL": base}).run(_task(clean, session), timeout_s)
+                # The clean request: the program has tools of its own, no call comes back to the harness.
+                task = task_of(
+                    clean,
+                    wire.first(clean, "fc"),
+                    Invocation(clean, 1, {}),
+                    session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
+                    seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
+                )
+                await Commands(words, {"OPENAI_BASE_URL": base}).run(task, timeout_s)
             except TimeoutError:
                 failures[f"it took longer than {timeout_s:g} s"] += 1
             except Failed as failed:
@@ -86,19 +87,8 @@ async def drive(
         done += 1
         progress(done)
 
-    left = [(session, clean) for session, clean, _ in wanted if str(session) not in there]
     async with asyncio.TaskGroup() as group:
-        for session, clean in left:
-            group.create_task(one(session, clean))
-    return Driven(len(left), len(wanted) - len(left), dict(failures.most_common()))
-
-
-def _task(clean: Sample, session: Session) -> Task:
-    """The clean request: no call of a program comes back to the harness, it has tools of its own."""
-    return task_of(
-        clean,
-        wire.first(clean, "fc"),
-        Invocation(clean, 1, {}),
-        session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
-        seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
-    )
+        for session, clean, _ in wanted:
+            if str(session) not in there:
+                group.create_task(one(session, clean))
+    return dict(failures.most_common())

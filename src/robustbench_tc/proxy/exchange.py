@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aiohttp import ClientResponse, web
 
@@ -13,33 +13,30 @@ from robustbench_tc.schema import Json
 
 from . import chat, sse
 from .chat import Chat, Split
-from .dialect import Dialect, Stream, Unsupported, loaded
+from .dialect import ChatCompletions
 from .head import text_of
-from .held import Kept, Lost
-from .journal import Exchange, Replaced
+from .held import Kept
+from .journal import Replaced
 from .offer import NotTheCase
 from .relay import MOST_BODY, broken_off, error_of
-from .scene import Scene
-from .session import Session
-from .upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
+from .responses import Responses
+from .responses_stream import ResponsesStream
+from .scene import Scene, loaded
+from .session import Refused, Session
+from .stream import ChatStream
+from .upstream import Budget, UpstreamError, reply_headers, request_headers
 from .usage import counted
 
 if TYPE_CHECKING:
     from .door import Door
 
+Dialect: TypeAlias = ChatCompletions | Responses
+Stream: TypeAlias = ChatStream | ResponsesStream
+
 ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
 
 _DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
-
-
-def _parsed(raw: bytes, dialect: Dialect) -> Chat:
-    found = loaded(raw)
-    if not isinstance(found, dict):
-        raise Unsupported("the body has to be a JSON object")
-    if not isinstance(found.get("tools") or [], list):
-        raise Unsupported("'tools' has to be a list")
-    return dialect.read(found)
 
 
 class _Reply(NamedTuple):
@@ -56,16 +53,21 @@ class Handling:
     def __init__(
         self, door: "Door", dialect: Dialect, request: web.Request, session: Session, path: str, raw: bytes
     ) -> None:
-        """Raises Unsupported."""
+        """Raises Refused."""
         if request.headers.get("Content-Encoding", "identity") != "identity":
-            raise Unsupported("a compressed body is not supported: send it as it is")
+            raise Refused("a compressed body is not supported: send it as it is")
         self.door = door
         self.dialect = dialect
         self.request = request
         self.session = session
         self.path = path
         self.raw = raw
-        self.body = _parsed(raw, dialect)
+        body = loaded(raw)
+        if not isinstance(body, dict):
+            raise Refused("the body has to be a JSON object")
+        if not isinstance(body.get("tools") or [], list):
+            raise Refused("'tools' has to be a list")
+        self.body = dialect.read(body)
         self.number = door.journal.number(str(session))
         self.budget = Budget(MOST_BODY)
         self.replies: list[Json] = []
@@ -79,15 +81,13 @@ class Handling:
 
     def begin(self) -> None:
         """The conversation of the session's scenes; of the request as it came, where that is not about its
-        case. Raises Unsupported."""
+        case. Raises Refused."""
         door, flat = self.door, self.dialect.flat
         scenes = door.scenes_of(self.session, self.body, flat)
         try:
             asked = self._conversation(scenes)
-        except Lost as error:
-            raise Unsupported(str(error)) from None
         except NotTheCase as error:
-            asked = self._conversation([door.as_it_came(self.session, self.body, flat, str(error))])
+            asked = self._conversation(door.scenes_of(self.session, self.body, flat, str(error)))
         self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
 
@@ -104,10 +104,8 @@ class Handling:
             asked = self._asked()
             if asked == self.raw:
                 reply = await self._untouched()
-            elif self.body.get("stream") is True:
-                reply = await self._streamed(await self._ask(asked))
             else:
-                reply = await self._whole(await self._read(await self._ask(asked)))
+                reply = await self._changed(asked)
             status = reply.status
             if status >= 400 and isinstance(reply, web.Response) and isinstance(reply.body, bytes):
                 said = error_of(loaded(reply.body)) or None
@@ -130,27 +128,23 @@ class Handling:
         if self.scene.skipped is not None:
             self.door.hints.skipped(self.session, self.scene.skipped)
         self.door.hints.status(status)
-        self.door.journal.write(
-            Exchange(
-                session=str(self.session),
-                case=self.session.case,
-                repeat=self.session.repeat,
-                number=self.number,
-                model=model if isinstance(model := self.body.get("model"), str) else None,
-                type=self.scene.code,
-                row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
-                skipped=self.scene.skipped,
-                turn=self.turn,
-                replaced=tuple(self.replaced),
-                spared=tuple(self.spared),
-                replies=tuple(self.replies),
-                held=tuple(self.held),
-                key=None if self.kept is None else self.kept[0].hex(),
-                kept=None if self.kept is None else self.kept[1],
-                status=status,
-                error=said,
-            ),
-            secrets_of(self.request.headers, self.request.rel_url.raw_query_string),
+        self.door.note(
+            self.request,
+            self.session,
+            number=self.number,
+            model=model if isinstance(model := self.body.get("model"), str) else None,
+            type=self.scene.code,
+            row=self.scene.row.id if self.door.plan.bench and not self.scene.skipped else None,
+            skipped=self.scene.skipped,
+            turn=self.turn,
+            replaced=tuple(self.replaced),
+            spared=tuple(self.spared),
+            replies=tuple(self.replies),
+            held=tuple(self.held),
+            key=None if self.kept is None else self.kept[0].hex(),
+            kept=None if self.kept is None else self.kept[1],
+            status=status,
+            error=said,
         )
 
     async def _untouched(self) -> web.StreamResponse:
@@ -203,9 +197,18 @@ class Handling:
             and bool(_DUPLICATES.search(said))
         )
 
-    def _without_type(self) -> None:
-        self.door.duplicates_are_refused()
-        self.begin()
+    async def _changed(self, asked: bytes | None) -> web.StreamResponse:
+        """The reply to a request that is not the agent's own: in pieces, where it wants that."""
+        for _ in range(2):
+            found = await self._ask(asked)
+            if self.body.get("stream") is True and _is_stream(found):
+                return await self._play(found)
+            reply = await self._read(found)
+            if not self._refuses_names(reply):
+                break
+            self.door.refuses_duplicates, asked = True, None
+            self.begin()
+        return await self._whole(reply)  # also an error, or that of a server that knows no streams
 
     def _taken(self, found: Split, finish: Json, again: int) -> bool:
         """Notes a reply. Whether it goes out; else the door has answered it."""
@@ -220,15 +223,12 @@ class Handling:
         if found.goes_out or again == ASKED_AGAIN:
             self.kept = chat.keep(self.door.held, self.asked, self.began, found)
             return True
-        self.asked.answer_itself(found.reply, found.answers)
+        self.asked.messages += [found.reply, *found.answers]
         return False
 
     # A whole reply
 
     async def _whole(self, reply: _Reply) -> web.StreamResponse:
-        if self._refuses_names(reply):
-            self._without_type()
-            reply = await self._read(await self._ask())
         for again in range(ASKED_AGAIN + 1):
             said = self.dialect.said(reply.parsed)
             if reply.found.status != 200 or said is None:
@@ -247,18 +247,6 @@ class Handling:
         return web.Response(status=200, headers=reply_headers(reply.found.headers), body=body)
 
     # A reply in pieces
-
-    async def _streamed(self, found: ClientResponse) -> web.StreamResponse:
-        if _is_stream(found):
-            return await self._play(found)
-        reply = await self._read(found)
-        if self._refuses_names(reply):
-            self._without_type()
-            found = await self._ask()
-            if _is_stream(found):
-                return await self._play(found)
-            reply = await self._read(found)
-        return await self._whole(reply)  # an error, or a server that knows no streams
 
     async def _play(self, found: ClientResponse) -> web.StreamResponse:
         out = web.StreamResponse(status=200, headers=reply_headers(found.headers))

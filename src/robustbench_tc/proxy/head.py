@@ -40,7 +40,8 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
     Raises NotTheCase where the request does not hold what the user says last.
     """
     if clean is row:
-        end = _end(messages, clean)
+        known = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]
+        end = 1 + max(known) if known else len(texts(messages))  # else where a model first replies
         return [dict(one) for one in messages[:end]], end
     asked = wire.first(clean, "fc").messages
     begun = [
@@ -90,12 +91,6 @@ def next_turn(messages: Sequence[Chat], start: int, clean: Sample) -> int | None
     if last is None or places[last] is None:
         return None
     return start + min(place for place in places if place is not None)
-
-
-def _end(messages: Sequence[Chat], clean: Sample) -> int:
-    """Where the case's words end; for a request that does not hold them, where a model first replies."""
-    places = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]
-    return 1 + max(places) if places else len(texts(messages))
 
 
 def _places(messages: Sequence[Chat], wanted: Sequence[Message]) -> list[int | None]:

@@ -6,13 +6,14 @@ from an earlier place, is completed in the same way.
 
 import hashlib
 import json
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from robustbench_tc.schema import Json
+
+from .session import Refused
 
 MOST = 20_000
 """Replies that are remembered; the oldest are forgotten."""
@@ -32,52 +33,47 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """Of the calls that did not."""
 
 
-class Lost(ValueError):
-    """What belongs into a conversation is not there any more; one line."""
+class Lost(Refused):
+    """What belongs into a conversation is not there any more."""
 
 
 class Held:
-    """Remembers by session and conversation, from one thread or several."""
+    """Remembers by session and conversation."""
 
     def __init__(self) -> None:
         self._lost: set[bytes] = set()
-        self._lock = threading.Lock()
         self._kept: OrderedDict[bytes, tuple[int, Kept]] = OrderedDict()
         self._bytes = 0
 
     def put(self, key: bytes, kept: Kept) -> None:
         """Remembers what belongs before and into the reply to the conversation of that key."""
         size = len(json.dumps(msgspec.to_builtins(kept)))
-        with self._lock:
-            self._drop(key)
-            self._kept[key] = size, kept
-            self._bytes += size
-            while self._kept and (len(self._kept) > MOST or self._bytes > MOST_BYTES):
-                self._drop(next(iter(self._kept)))
+        self._drop(key)
+        self._kept[key] = size, kept
+        self._bytes += size
+        while self._kept and (len(self._kept) > MOST or self._bytes > MOST_BYTES):
+            self._drop(next(iter(self._kept)))
 
     def lose(self, key: bytes) -> None:
         """Something belongs there that an earlier door knew."""
-        with self._lock:
-            self._drop(key)
-            self._lost.add(key)
+        self._drop(key)
+        self._lost.add(key)
 
     def get(self, key: bytes) -> Kept | None:
         """What belongs to the reply that followed the conversation of that key. Raises Lost."""
-        with self._lock:
-            if key in self._lost:
-                raise Lost(
-                    "the door was started again within this conversation, and what it had answered there is "
-                    "too long for its journal: begin the conversation again"
-                )
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][1]
+        if key in self._lost:
+            raise Lost(
+                "the door was started again within this conversation, and what it had answered there is "
+                "too long for its journal: begin the conversation again"
+            )
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][1]
 
     def forget(self, key: bytes) -> bool:
         """Nothing belongs there: the conversation got another reply. Whether something did."""
-        with self._lock:
-            return self._drop(key)
+        return self._drop(key)
 
     def _drop(self, key: bytes) -> bool:
         there = key in self._kept or key in self._lost

@@ -1,6 +1,5 @@
 """What the user of a door should know while it serves: each kind of thing once, a line each."""
 
-import threading
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
@@ -37,7 +36,6 @@ class Hints:
         self._say = say
         self._cases = sorted({one.removeprefix(f"{sources.OWN}__") for one in clean_ids})
         self._said: set[str] = set()
-        self._lock = threading.Lock()
 
     def skipped(self, session: Session, reason: str) -> None:
         """A request did not get its type."""
@@ -61,8 +59,7 @@ class Hints:
         self._once(said, f"a request failed: {said} (said once)")
 
     def _once(self, kind: str, line: str) -> None:
-        with self._lock:
-            if kind in self._said or len(self._said) >= MOST:
-                return
-            self._said.add(kind)
+        if kind in self._said or len(self._said) >= MOST:
+            return
+        self._said.add(kind)
         self._say(" ".join(line.split()))

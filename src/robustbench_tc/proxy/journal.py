@@ -7,17 +7,19 @@ under a lock, and after that only appends.
 
 import fcntl
 import hashlib
+import mmap
 import os
-import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Json
 
 from .held import Held, Kept
@@ -114,7 +116,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replies: Json = ()
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""
-    held: Json = ()
+    held: tuple[dict[str, Json], ...] = ()
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
@@ -130,45 +132,32 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal:
-    """Writes lines, from one thread or several, beside other doors' journals of the same file."""
+    """Writes lines, beside other doors' journals of the same file."""
 
     def __init__(self, path: Path | None, opened: Opened | None = None, *, by: str = "") -> None:
         """Adds to the file at `path`. None: keeps nothing. `opened` stands in the first line, `by` in all."""
-        self._lock = threading.Lock()
         self._opened, self._by = opened, by
-        self._numbers: dict[str, int] = {}
-        self.lines = 0
-        self.lost = 0
-        """Lines that no longer fitted."""
+        self._numbers = Counter[str]()
         self._file: int | None = None
         if path is None:
             return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-                raise UserError(_NOT_OURS.format(path))
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            with _locked(self._file):
-                _cut_the_last_line(path, self._file)
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be written: {error.strerror}; choose another --journal"
-            ) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            raise UserError(_NOT_OURS.format(path))
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with _locked(self._file):
+            _cut_the_last_line(path, self._file)
 
     def number(self, session: str) -> int:
         """The next number of an exchange of the session."""
-        with self._lock:
-            if len(self._numbers) >= 1_000_000:
-                self._numbers.clear()
-            self._numbers[session] = self._numbers.get(session, 0) + 1
-            return self._numbers[session]
+        self._numbers[session] += 1
+        return self._numbers[session]
 
     def write(self, exchange: Exchange, secrets: Secrets) -> None:
         """One line, whole or not at all, with `***` for what is secret."""
         if self._file is None:
             return
-        with self._lock:
-            opened, self._opened = self._opened, None
+        opened, self._opened = self._opened, None
         exchange = msgspec.structs.replace(
             exchange,
             by=self._by,
@@ -179,7 +168,7 @@ class Journal:
         line = encoded(exchange)
         for secret in secrets.keys:
             line = line.replace(msgspec.json.encode(secret)[1:-1], b"***")
-        with self._lock, _locked(self._file):
+        with _locked(self._file):
             before = os.fstat(self._file).st_size
             written = 0
             if before + len(line) <= MOST_BYTES:
@@ -187,9 +176,6 @@ class Journal:
                     written = os.write(self._file, line)
             if written < len(line):
                 os.ftruncate(self._file, before)
-                self.lost += 1
-            else:
-                self.lines += 1
 
     def close(self) -> None:
         """No line can be written any more."""
@@ -199,7 +185,6 @@ class Journal:
 
 
 _NOT_OURS = "{} is there already and not a journal of a door: choose another --journal"
-_TAIL = 2**16
 
 
 @contextmanager
@@ -214,23 +199,15 @@ def _locked(file: int) -> Iterator[None]:
 
 def _cut_the_last_line(path: Path, file: int) -> None:
     """Takes away a last line that was not finished. Raises UserError for a file that is no journal."""
-    end = os.fstat(file).st_size
-    if end == 0:
+    if os.fstat(file).st_size == 0:
         return
-    with path.open("rb") as there:
-        first = there.readline(MOST_BYTES)
-        try:
-            msgspec.json.decode(first if first.endswith(b"\n") else b"", type=Exchange)
-        except (ValueError, RecursionError):
-            raise UserError(_NOT_OURS.format(path)) from None
-        while end > 0:
-            start = max(0, end - _TAIL)
-            there.seek(start)
-            newline = there.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                os.ftruncate(file, start + newline + 1)
-                return
-            end = start
+    with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as whole:
+        first, end = whole[: whole.find(b"\n") + 1], whole.rfind(b"\n") + 1
+    try:
+        msgspec.json.decode(first, type=Exchange)
+    except (ValueError, RecursionError):
+        raise UserError(_NOT_OURS.format(path)) from None
+    os.ftruncate(file, end)
 
 
 def encoded(exchange: Exchange) -> bytes:
@@ -295,50 +272,34 @@ class _Reply(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class Lines(NamedTuple):
-    """What a journal holds."""
+def read(path: Path, say: Tell = silent) -> list[Exchange]:
+    """The exchanges of a journal, in order; `say` is told where the door was killed while it wrote.
 
-    exchanges: list[Exchange]
-    cut: bool = False
-    """Whether its last line was left out: it has no end, so the door was killed while it wrote."""
-
-
-def read(path: Path) -> list[Exchange]:
-    """The exchanges of a journal, in order. Raises UserError naming the line that is none."""
-    return read_lines(path).exchanges
-
-
-def read_lines(path: Path) -> Lines:
-    """As `read`, and whether the last line was cut."""
+    Raises UserError naming the line that is none.
+    """
     if not path.is_file():
         raise UserError(f"{path}: no journal of a door is there (`rbtc proxy --journal` writes one)")
+    if path.stat().st_size > MOST_READ:
+        raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
     found: list[Exchange] = []
-    cut = False
-    try:
-        if path.stat().st_size > MOST_READ:
-            raise UserError(f"{path}: larger than {MOST_READ:,} bytes: no door writes such a journal")
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                whole = line.endswith(b"\n")
-                try:
-                    if line.strip():
-                        found.append(_exchange(path, number, line))
-                except UserError:
-                    if whole or number == 1:
-                        raise
-                    cut = True
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                if line.strip():
+                    found.append(_exchange(path, number, line))
+            except UserError:
+                if line.endswith(b"\n") or number == 1:
+                    raise
+                say(f"{path}: its last line is cut, the door was killed: read without it")
     if not found:
         raise UserError(f"{path}: this journal holds no exchange yet: run your agent through the door first")
-    return Lines(found, cut)
+    return found
 
 
 def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     try:
         found = msgspec.json.decode(line, type=Exchange)
         msgspec.convert(found.replies, list[_Reply])
-        msgspec.convert(found.held, list[dict[str, Json]])
     except (ValueError, RecursionError):
         hint = "it was edited or damaged"
         if number == 1 and path.with_name("run.json").is_file():

@@ -1,6 +1,5 @@
 """The tools as the model is offered them, and what a call of one of them means to the agent."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Json, Sample, Tool, dumps
 from robustbench_tc.worlds.fit import error, fits
 
-from .scene import arguments_back, origins
+from .scene import arguments_back, loaded, origins
 
 NOT_EXPRESSIBLE = "not_expressible"
 """The provider refuses tools of one name."""
@@ -64,11 +63,8 @@ class Offer:
     @property
     def is_plain(self) -> bool:
         """Whether every call goes out as the model wrote it."""
-        return not self._unsure and all(one.own == one.name for one in self.offered) and not self._gone
-
-    @property
-    def _gone(self) -> frozenset[str]:
-        return self._registered - self._forward.keys()
+        same = all(one.own == one.name for one in self.offered)
+        return same and not self._unsure and self._registered <= self._forward.keys()
 
     def forward(self, own: str) -> str:
         """The model's name for a tool of the agent's."""
@@ -88,22 +84,14 @@ class Offer:
             return Meant(name, arguments)
         found = min(named, key=lambda one: one.own is None)
         if len(named) > 1:
-            given = _object(arguments)
-            fitting = (one for one in named if given is not None and fits(one.tool.parameters, given))
+            given = loaded(arguments)
+            fitting = (one for one in named if isinstance(given, dict) and fits(one.tool.parameters, given))
             found = next(fitting, found)
         if found.own is None:
             return Meant(None, arguments, dumps(NO_RESULT))
         if found.clean is None:
             return Meant(found.own, arguments)
         return Meant(found.own, arguments_back(found.clean, found.tool, arguments))
-
-
-def _object(text: str) -> dict[str, Json] | None:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = False) -> Offer:

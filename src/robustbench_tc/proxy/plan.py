@@ -78,7 +78,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def at_run_time(self) -> bool:
         """Whether something depends on the session: what a request without one cannot be given."""
         several = len(self.types) > 1 or self.types_after > 0
-        return bool(self.faults or self.bench) or several or any(map(_answers, self.types))
+        kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
+        return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
 
     @property
     def idle(self) -> bool:
@@ -102,10 +103,6 @@ def check_for_tools(plan: Plan) -> None:
             f"the type {first[0]} answers a session's first calls, which are over when 'types_after' begins: "
             "leave 'types_after' out, or write it as a fault with 'at'"
         )
-
-
-def _answers(code: str) -> bool:
-    return code != taxonomy.CLEAN and taxonomy.get(code).answered_calls > 0
 
 
 FAULT_KINDS = tuple(
@@ -139,13 +136,8 @@ class _Reader(Fields):
         top = self.mapping(root, "the plan", TOP)
         self.version(top, root.line)
         bench = self.text(top["bench"], "bench") if "bench" in top else None
-        seed = top.get("seed")
-        if seed is not None and (
-            not isinstance(seed.value, int) or isinstance(seed.value, bool) or not 0 <= seed.value < 2**63
-        ):
-            self.fail(seed.line, "'seed' must be a whole number from 0 on")
         return Plan(
-            seed=0 if seed is None else seed.value,
+            seed=self.whole(top["seed"], 0, 2**63, "'seed' must be a whole number") if "seed" in top else 0,
             bench=bench,
             types=tuple(self.type_code(node, bench) for node in self.items(top.get("types"), "types")),
             types_after=self.position(top["types_after"], "types_after") if "types_after" in top else 0,
@@ -209,10 +201,13 @@ class _Reader(Fields):
         return float(node.value)
 
     def position(self, node: Node, what: str) -> int:
+        said = "'at' lists calls by their number" if what == "at" else f"{what!r} is the number of a call"
+        return self.whole(node, 1, MOST_POSITION, said)
+
+    def whole(self, node: Node, least: int, most: int, said: str) -> int:
         value = node.value
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_POSITION:
-            said = "'at' lists calls by their number" if what == "at" else f"{what!r} is the number of a call"
-            self.fail(node.line, f"{said}, from 1 to {MOST_POSITION:,}")
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            self.fail(node.line, f"{said}, from {least} to {most:,}")
         return value
 
     def items(self, node: Node | None, what: str) -> list[Node]:

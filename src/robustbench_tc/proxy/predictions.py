@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.eval import predictions, wire
 from robustbench_tc.eval.passes import goes_on
 from robustbench_tc.eval.read_reply import read_reply
@@ -42,48 +41,24 @@ class Attempt(NamedTuple):
         return predictions.combine(self.row, sample_hash, settings, *answers)
 
 
-def of_journal(
-    exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings: Settings
-) -> list[Prediction]:
-    """One prediction for each session whose row is among `rows` (by id) and has an answer.
-
-    The scored reply is the one after as many answered calls as the row's type answers, as in the harness.
-    """
-    return [
-        one.prediction(settings, schema.content_hash(one.row), one.repeat)
-        for one in attempts(exchanges, rows, settings)
-        if one.answered
-    ]
-
-
 def attempts(exchanges: Iterable[Exchange], rows: Mapping[str, Sample], settings: Settings) -> list[Attempt]:
     """What each session did with each row that was put to its model, of the lines of this kind of door.
 
     Of conversations that a session begins again the first with an answer counts; without one, the first.
     """
-    lines: dict[tuple[str, str], list[Exchange]] = {}
+    conversations: dict[tuple[str, str], list[list[Exchange]]] = {}
     for one in exchanges:
         if one.door == LLM and one.row is not None and one.row in rows:
-            lines.setdefault((one.session, one.row), []).append(one)
-    return [_attempt(rows[row_id], found, settings) for (_, row_id), found in lines.items()]
-
-
-def _attempt(row: Sample, lines: Sequence[Exchange], settings: Settings) -> Attempt:
-    tries = [
-        Attempt(row, lines[0].session, lines[0].repeat, _answers(row, part, settings))
-        for part in _conversations(lines)
-    ]
-    return next((one for one in tries if one.answered), tries[0])
-
-
-def _conversations(lines: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Cut where a conversation begins again."""
-    found: list[list[Exchange]] = []
-    for one in lines:
-        if one.turn == 0 or not found:
-            found.append([])
-        found[-1].append(one)
-    return found
+            found = conversations.setdefault((one.session, one.row), [])
+            if one.turn == 0 or not found:  # a conversation begins, or begins again
+                found.append([])
+            found[-1].append(one)
+    made = []
+    for (session, row_id), found in conversations.items():
+        row, repeat = rows[row_id], found[0][0].repeat
+        tries = [Attempt(row, session, repeat, _answers(row, lines, settings)) for lines in found]
+        made.append(next((one for one in tries if one.answered), tries[0]))
+    return made
 
 
 def _answers(row: Sample, lines: Sequence[Exchange], settings: Settings) -> tuple[Answer, ...]:

@@ -4,6 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 import aiohttp
@@ -14,7 +15,7 @@ from robustbench_tc.schema import Json, dumps
 
 from . import session as sessions
 from .plan import Plan
-from .session import NoSession, Session
+from .session import Refused, Session
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 MOST_BODY = 2**25
@@ -26,14 +27,6 @@ SILENCE_S = 600.0
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://" + _LOOPBACK.pattern, re.IGNORECASE)
 _UP = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
-
-
-class Refused(Exception):
-    """A request that the door does not take; one line."""
-
-    def __init__(self, said: str, status: int = 400) -> None:
-        super().__init__(said)
-        self.status = status
 
 
 def refusal(said: str, status: int) -> web.Response:
@@ -49,23 +42,11 @@ class Relay:
 
     def __init__(self, upstream: str, *, silence_s: float = SILENCE_S) -> None:
         """Raises UserError for an address that is none."""
-        from .upstream import address_of
-
-        self.address = address_of(upstream)
-        self._silence_s = silence_s
-        self._upstream: Upstream | None = None
-
-    @property
-    def upstream(self) -> Upstream:
-        """Made when first asked for, inside the loop."""
-        if self._upstream is None:
-            self._upstream = Upstream(self.address, self._silence_s)
-        return self._upstream
+        self.upstream = Upstream(upstream, silence_s)
 
     async def close(self) -> None:
         """Ends the connections to the server."""
-        if self._upstream is not None:
-            await self._upstream.close()
+        await self.upstream.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request: what is wrong with it, or with the server, is an error object of one line."""
@@ -75,18 +56,13 @@ class Relay:
             name = name if name is not None else request.headers.get(sessions.HEADER)
             query = request.rel_url.raw_query_string
             path += f"?{query}" if query else ""
-            body = await _body(request)
-            return await self.exchange(request, name, path, body)
+            return await self.exchange(request, name, path, await request.read())
         except Refused as error:
-            return refusal(str(error), error.status)
-        except NoSession as error:
-            return refusal(str(error), 400)
-        except UpstreamError as error:
             return refusal(str(error), error.status)
         except ConnectionError:
             return refusal("the caller has left", 499)  # which nobody gets
         except web.HTTPException as error:
-            return refusal(f"{error.status} {error.reason}", error.status)
+            return refusal(error.text or error.reason, error.status)
 
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         """The session that a request's path names, and the path behind `/v1`."""
@@ -148,7 +124,7 @@ class Relay:
 
 
 def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -> Session:
-    """The session that a request names, `-.0` where it names none. Raises NoSession, and Refused where the
+    """The session that a request names, `-.0` where it names none. Raises Refused, also where the
     plan depends on it; `place`: where else than in the header it can stand."""
     if name is not None:
         return sessions.parse(name)
@@ -174,72 +150,47 @@ def _check_caller(request: web.Request) -> None:
         raise Refused("requests of web pages are refused", 403)
 
 
-async def _body(request: web.Request) -> bytes:
-    too_long = Refused(f"the body is longer than {MOST_BODY:,} bytes", 413)
-    if request.content_length is not None and request.content_length > MOST_BODY:
-        raise too_long
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise too_long from None
-
-
 @contextmanager
 def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     """Serves on loopback, in a thread of its own, while the block runs; yields the base URL.
 
     Raises UserError where the port is taken.
     """
-    ready, ended = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-    ports: list[int] = []
-    failed: list[Exception] = []
+    ended = asyncio.Event()
+    started = Future[tuple[asyncio.AbstractEventLoop, int]]()
 
-    async def start() -> web.AppRunner:
+    async def serve() -> None:
         app = web.Application(client_max_size=MOST_BODY)
         app.router.add_route("*", "/{rest:.*}", relay.handle)
         runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
         )
-        await runner.setup()
         try:
+            await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", port).start()
-            ports.append(runner.addresses[0][1])
-        except (OSError, OverflowError) as error:
-            failed.append(error)
-        ready.set()
-        return runner
-
-    async def serve() -> None:
-        runner = await start()
-        if ports:
+            started.set_result((asyncio.get_running_loop(), runner.addresses[0][1]))
             await ended.wait()
-        await runner.cleanup()
-        await relay.close()
+        except (OSError, OverflowError) as error:
+            started.set_exception(error)
+        finally:
+            await runner.cleanup()
+            await relay.close()
 
-    def run() -> None:
-        with asyncio.Runner() as runner:
-            loops.append(runner.get_loop())
-            try:
-                runner.run(serve())
-            finally:
-                ready.set()
-
-    thread = threading.Thread(target=run, name="door", daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="door", daemon=True)
     thread.start()
-    ready.wait()
-    if not ports:
-        thread.join()
-        said = next((getattr(error, "strerror", None) or str(error) for error in failed), "unknown error")
-        raise UserError(
-            f"--port {port}: the door cannot listen on 127.0.0.1 there ({said}): choose another, or 0 for a "
-            "free one"
-        )
     try:
-        yield f"http://127.0.0.1:{ports[0]}/v1"
+        loop, at = started.result()
+    except (OSError, OverflowError) as error:
+        thread.join()
+        raise UserError(
+            f"--port {port}: the door cannot listen on 127.0.0.1 there ("
+            f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+        ) from None
+    try:
+        yield f"http://127.0.0.1:{at}/v1"
     finally:
         with suppress(RuntimeError):
-            loops[0].call_soon_threadsafe(ended.set)
+            loop.call_soon_threadsafe(ended.set)
         thread.join()
 
 

@@ -6,9 +6,10 @@ from robustbench_tc.schema import Json
 
 from . import sse, usage
 from .chat import Chat, Split, calls_of
-from .dialect import ITEMS, RAW, Said, Unsupported, with_tools
+from .dialect import ITEMS, RAW, Said, with_tools
 from .offer import Offer
 from .responses_stream import ResponsesStream, message_of
+from .session import Refused
 
 STATEFUL = ("previous_response_id", "conversation")
 INSTRUCTIONS = "_instructions"
@@ -24,15 +25,15 @@ class Responses:
     def read(self, body: Chat) -> Chat:
         for name in STATEFUL:
             if body.get(name) is not None:
-                raise Unsupported(f"'{name}' is not supported: send the whole conversation as 'input'")
+                raise Refused(f"'{name}' is not supported: send the whole conversation as 'input'")
         given = body.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
-            raise Unsupported("the body has no 'input' that is a text or a list of items")
+            raise Refused("the body has no 'input' that is a text or a list of items")
         if any(one.get("type") == "item_reference" for one in items):
-            raise Unsupported("'item_reference' is not supported: send the items themselves")
+            raise Refused("'item_reference' is not supported: send the items themselves")
         if body.get("background"):
-            raise Unsupported("'background' is not supported: wait for the reply")
+            raise Refused("'background' is not supported: wait for the reply")
         messages = list(_messages(items))
         if isinstance(body.get("instructions"), str):
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})

@@ -75,12 +75,14 @@ class ResponsesStream:
         if not isinstance(event, dict):
             return
         kind, index, item = str(event.get("type")), event.get("output_index"), event.get("item")
+        response = event.get("response")
         if kind in _FAILS:
-            response = event.get("response")
             self.failed = response if isinstance(response, dict) else {"error": event}
         elif kind in _BEGINS:
-            yield from self._begin(event)
-        elif kind in _ENDS and isinstance(event.get("response"), dict):
+            if not self._continues:
+                self._id = response.get("id") if isinstance(response, dict) else None
+                yield self._out(event)
+        elif kind in _ENDS and isinstance(response, dict):
             self.finish, self._last = _ENDS[kind], event
         elif not isinstance(index, int):
             yield self._out(event)
@@ -92,12 +94,6 @@ class ResponsesStream:
         elif index not in self._waits:
             named = {"name": self._own[index]} if index in self._own and "name" in event else {}
             yield self._out({**event, **named}, index)
-
-    def _begin(self, event: Chat) -> Iterator[Chat]:
-        response = event.get("response")
-        if not self._continues:
-            self._id = response.get("id") if isinstance(response, dict) else None
-            yield self._out(event)
 
     def _added(self, event: Chat, index: int, item: Chat) -> Iterator[Chat]:
         name = str(item.get("name"))

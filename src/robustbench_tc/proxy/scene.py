@@ -113,6 +113,14 @@ def _put(value: Json, keys: Sequence[str], new: Json) -> Json:
     return {**(value if isinstance(value, dict) else {}), keys[0]: _put(inner, keys[1:], new)}
 
 
+def loaded(text: bytes | str) -> Json:
+    """The value of a JSON text; None for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def arguments_back(clean: Tool, row: Tool, text: str) -> str:
     """A call's arguments as the clean tool declares them, where the row's names or types are others.
 
@@ -122,12 +130,12 @@ def arguments_back(clean: Tool, row: Tool, text: str) -> str:
     if clean.parameters == row.parameters:
         return text
     names = _names(clean, row)
-    if names is None and not _retyped(clean, row):
+    same = (
+        _type(inner) == _type(row.properties.get(name, inner)) for name, inner in clean.properties.items()
+    )
+    if names is None and all(same):
         return text
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    given = loaded(text)
     if not isinstance(given, dict):
         return text
     found: dict[str, Json] = {}
@@ -152,14 +160,6 @@ def _described(tool: Tool) -> dict[str, Json]:
         name: inner.get("description") if isinstance(inner, dict) else None
         for name, inner in tool.properties.items()
     }
-
-
-def _retyped(clean: Tool, row: Tool) -> bool:
-    return any(
-        _type(inner) != _type(row.properties.get(name))
-        for name, inner in clean.properties.items()
-        if name in row.properties
-    )
 
 
 def _type(schema: Json) -> Json:

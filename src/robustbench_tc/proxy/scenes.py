@@ -70,8 +70,10 @@ class Scenes:
         meant = self._meant(session, tools)
         if meant is None:
             return Scene(code, asked, asked, "no_tools")
-        golden = ((_call(tools[meant]),),)
-        clean = msgspec.structs.replace(asked, golden_answers=golden, gold_tool_index=meant)
+        # A call that says no more than that the tool is meant: all that it requires, any values.
+        required = tools[meant].required or tools[meant].properties
+        call = Call(tools[meant].name, {name: [ANY] for name in required if isinstance(name, str)})
+        clean = msgspec.structs.replace(asked, golden_answers=((call,),), gold_tool_index=meant)
         unit = REGISTRY[code]
         rng = seeding.rng(self._plan.seed, unit.draws_as or code, clean.clean_id)
         try:
@@ -149,12 +151,6 @@ def clean_ids(case: str) -> tuple[str, ...]:
 def as_row(role: str) -> str:
     """A chat message's role as rows know it: `developer` is `system`."""
     return role if role in ("system", "user", "assistant", "tool") else "system"
-
-
-def _call(tool: Tool) -> Call:
-    """A call that says no more than that the tool is meant: all that it requires, any values."""
-    names = tool.required or tuple(tool.properties)
-    return Call(tool.name, {name: [ANY] for name in names if isinstance(name, str)})
 
 
 def tool_of(function: Mapping[str, Json]) -> Tool:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from robustbench_tc.eval.record import RunFolder, RunRecord, Settings
 from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.schema import Sample
 
-from .journal import LLM, MCP, Exchange, Opened, read_lines
+from .journal import LLM, MCP, Exchange, Opened, read
 from .mcp.replies import as_replies
 from .predictions import Attempt, attempts
 
@@ -30,14 +30,6 @@ class Scored(NamedTuple):
     predictions: int
     failures: dict[str, int]
     """Rows without an answer, by reason."""
-
-
-class _Read(NamedTuple):
-    exchanges: list[Exchange]
-    opened: list[Opened]
-    listed: dict[str, set[str]]
-    """Session → names of the tools that the doors of the MCP stood before in it."""
-    notes: list[str]
 
 
 def score(
@@ -62,12 +54,15 @@ def score(
         raise UserError(f"--repeat {repeat}: give 1 or more")
     exchanges, opened, listed, notes = _read(path)
     data = _dataset(path, opened, dataset)
+    with path.open("rb") as file:
+        first = file.readline()  # stays while lines are added: another journal does not take a run's place
+    names = Counter(one.model for one in exchanges if one.row is not None and one.model)
     settings = Settings(
         fingerprint=data.fingerprint(),
-        model=model or _model(exchanges),
+        model=model or min(names, key=lambda name: (-names[name], name), default="agent"),
         mode="fc",
         backend=BACKEND,
-        decoding={"journal": _identity(path)},
+        decoding={"journal": hashlib.sha256(first).hexdigest()[:16]},
         prompt_version=prompts.prompt_version(),
         selection=Selection(),
         repeat=1,
@@ -103,21 +98,22 @@ def score(
     return Scored(folder, len(made), dict(reasons.most_common()))
 
 
-def _read(path: Path) -> _Read:
-    """What models, or MCP clients, did. Raises UserError where no case is among it."""
-    lines = read_lines(path)
-    notes = [f"{path}: its last line is cut, the door was killed: read without it"] if lines.cut else []
-    ours = as_replies(lines.exchanges)
-    opened = [one.opened for one in lines.exchanges if one.opened is not None]
+def _read(path: Path) -> tuple[list[Exchange], list[Opened], dict[str, set[str]], list[str]]:
+    """What models, or MCP clients, did; what the doors carried out; session → names of tools that doors of
+    the MCP stood before in it; notes. Raises UserError where no case is among it."""
+    notes: list[str] = []
+    lines = read(path, notes.append)
+    ours = as_replies(lines)
+    opened = [one.opened for one in lines if one.opened is not None]
     listed: dict[str, set[str]] = defaultdict(set)
-    for one in lines.exchanges:
+    for one in lines:
         if one.lists is not None:
             listed[one.session].update(one.lists)
-    if others := Counter(one.door for one in lines.exchanges if one.door not in (LLM, MCP)):
+    if others := Counter(one.door for one in lines if one.door not in (LLM, MCP)):
         kinds = ", ".join(f"{count} of {kind[:40]}" for kind, count in sorted(others.items()))
         notes.append(f"{path}: lines of other doors are not scored: {kinds}")
     if any(one.row is not None for one in ours):
-        return _Read(ours, opened, listed, notes)
+        return ours, opened, listed, notes
     instead = f"`rbtc proxy explain {path}` shows its calls, errors and recoveries"
     reasons = Counter(one.skipped for one in ours if one.skipped is not None)
     if any(one.bench is not None for one in opened) and reasons:
@@ -177,18 +173,6 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
     return data
 
 
-def _model(exchanges: Iterable[Exchange]) -> str:
-    """What most requests name; `agent` where none does."""
-    names = Counter(one.model for one in exchanges if one.row is not None and one.model)
-    return min(names, key=lambda name: (-names[name], name), default="agent")
-
-
-def _identity(path: Path) -> str:
-    """Stays while lines are added: another journal does not take a run's place."""
-    with path.open("rb") as file:
-        return hashlib.sha256(file.readline()).hexdigest()[:16]
-
-
 def _selection(data: Dataset, begun: Sequence[Sample]) -> Selection:
     """As few words as select these rows."""
     wanted = {row.id for row in begun}
@@ -207,8 +191,8 @@ def _folder(place: Path, data: Dataset, settings: Settings) -> RunFolder:
     there = record.open_run(place)
     if found := growth.differences(there.record.settings, settings, "selection", "repeat"):
         raise UserError(growth.refusal(place, there.record.settings, settings, found))
-    notes = there.make_way(there.predictions_path, there.scores_path)
-    folder = RunFolder(
+    there.claim(there.predictions_path, there.scores_path)
+    return RunFolder(
         place,
         RunRecord(
             dataset=data.name,
@@ -218,8 +202,6 @@ def _folder(place: Path, data: Dataset, settings: Settings) -> RunFolder:
             expected=0,
         ),
     )
-    folder.notes = notes
-    return folder
 
 
 def _left_out(

@@ -22,8 +22,16 @@ class Session(NamedTuple):
         return f"{self.case}.{self.repeat}"
 
 
-class NoSession(ValueError):
-    """What should name a session does not; one line."""
+class Refused(Exception):
+    """What a door does not take, in one line, and the status that says it to the caller."""
+
+    def __init__(self, said: str, status: int = 400) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class NoSession(Refused):
+    """What should name a session does not."""
 
 
 def of_path(path: str) -> tuple[str | None, str]:

@@ -121,14 +121,12 @@ class ChatStream:
             if more:
                 yield self._said(chunk, choice, {"index": call.place, "function": {"arguments": more}})
             return
-        if call.arguments and self._is_next(index) and not self._offer.needs_arguments(call.name):
+        before = (one for at, one in self._calls.items() if at < index)
+        is_next = all(one.place is not None for one in before)  # the order of the calls is kept
+        if call.arguments and is_next and not self._offer.needs_arguments(call.name):
             meant = self._offer.meant(call.name, call.arguments)
             if meant.own is not None:
                 yield self._whole(call, meant.own, call.arguments, chunk, choice)
-
-    def _is_next(self, index: int) -> bool:
-        """Whether every call before it has gone out: their order is kept."""
-        return all(call.place is not None for at, call in self._calls.items() if at < index)
 
     def _whole(self, call: _Call, own: str, arguments: str, chunk: Chat, choice: Chat) -> Chat:
         call.place, self._out = self._out, self._out + 1

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from robustbench_tc.io.numbers import counts
-from robustbench_tc.schema import Json
 from robustbench_tc.shown import Part, Table
 
 from .journal import LLM, MCP, Exchange
@@ -84,13 +83,15 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
     for one in ours:
         spared.update(fault.kind for fault in one.spared)
         for fault in one.replaced:
+            names = {call["name"] for reply in one.replies for call in reply.get("tool_calls") or ()}
+            did = CALLED_AGAIN if fault.tool in names else CALLED_OTHERS if names else ANSWERED
             met[fault.kind] += 1
-            then[fault.kind, _then(fault.tool, one.replies)] += 1
+            then[fault.kind, did if one.replies else STOPPED] += 1
     types = {one.session: one.type for one in ours}
     return Summary(
         sessions=len(types),
         exchanges=len(ours),
-        calls=sum(len(_called(reply)) for one in ours for reply in one.replies),
+        calls=sum(len(reply.get("tool_calls") or ()) for one in ours for reply in one.replies),
         held=sum(len(one.held) for one in ours),
         errors=_counted(str(one.status) for one in exchanges if one.status >= 400),
         types=_counted(types.values()),
@@ -109,20 +110,6 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
         ),
         others=_counted(one.door for one in exchanges if one.door not in (LLM, MCP)),
     )
-
-
-def _then(tool: str, replies: Json) -> str:
-    """What the model did with a result that was replaced."""
-    if not replies:
-        return STOPPED
-    names = {name for reply in replies for name in _called(reply)}
-    return CALLED_AGAIN if tool in names else CALLED_OTHERS if names else ANSWERED
-
-
-def _called(reply: Json) -> list[str]:
-    calls = reply.get("tool_calls") if isinstance(reply, dict) else None
-    calls = calls if isinstance(calls, list) else []
-    return [str(call.get("name")) for call in calls if isinstance(call, dict)]
 
 
 def _counted(words: Iterable[str]) -> dict[str, int]:

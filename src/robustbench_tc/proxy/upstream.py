@@ -5,6 +5,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from urllib.parse import parse_qsl
 
 import aiohttp
@@ -15,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
 
 from .secrets import KEY_LIKE, Secrets
-from .session import HEADER
+from .session import HEADER, Refused
 
 HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
@@ -29,12 +30,11 @@ THEIRS = frozenset({"content-length", "set-cookie", "alt-svc", "location"})
 CONNECTS_WITHIN_S = 30.0
 
 
-class UpstreamError(Exception):
-    """The server gave no reply that can be passed on; one line, and the status that says it to the caller."""
+class UpstreamError(Refused):
+    """The server gave no reply that can be passed on."""
 
     def __init__(self, said: str, status: int = 502) -> None:
-        super().__init__(said)
-        self.status = status
+        super().__init__(said, status)
 
 
 class Budget:
@@ -53,20 +53,26 @@ class Budget:
 
 
 class Upstream:
-    """Asks the server at one address; made inside the loop that uses it."""
+    """Asks the server at one address."""
 
     def __init__(self, address: str, silence_s: float) -> None:
-        """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing."""
+        """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
+        UserError for an address that is none, or has credentials in it."""
         self.url = address_of(address)
         self._silence_s = silence_s
-        self._session = aiohttp.ClientSession(
+
+    @cached_property
+    def _session(self) -> aiohttp.ClientSession:
+        """Made inside the loop that uses it."""
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECTS_WITHIN_S, sock_read=self._silence_s, connect=CONNECTS_WITHIN_S
+        )
+        return aiohttp.ClientSession(
             auto_decompress=False,
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=CONNECTS_WITHIN_S, sock_read=silence_s, connect=CONNECTS_WITHIN_S
-            ),
+            timeout=timeout,
             read_bufsize=2**18,
         )
 

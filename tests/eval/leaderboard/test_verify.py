@@ -55,26 +55,22 @@ def test_a_run_that_is_repeated_is_reproduced(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(UserError, match=r"does not repeat .*, p = 0\.0\d+; it stays as it is"):
-        verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann", rebuild=fresh_rows)
+        verify.verify(place, runs["core"], repeated=local_run_of("oracle"), by="ann")
     with pytest.raises(UserError, match="another mode than"):
-        verify.verify(
-            place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann", rebuild=fresh_rows
-        )
+        verify.verify(place, runs["core"], repeated=local_run_of("name-biased", mode="fc"), by="ann")
     assert runs["core"] not in tiers(place)
-    done = verify.verify(
-        place, runs["core"], repeated=local_run_of("name-biased"), by="ann", rebuild=fresh_rows
-    )
+    done = verify.verify(place, runs["core"], repeated=local_run_of("name-biased"), by="ann")
     assert (done.tier, done.by) == ("reproduced", "ann") and "p = 1.000" in done.reason
     live = Datasets.of_status(read((Path(place) / "status.yaml").read_bytes(), "")).live
     assert live is not None
     with pytest.raises(UserError, match=r"is of another dataset|is not taken"):
-        verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann", rebuild=fresh_rows)
+        verify.verify(place, runs["live"], repeated=local_run_of("oracle"), by="ann")
     # Each of the six tasks has one row that the liar alone gets right: the oracle leaves a lost answer open.
     other = live_runs.played(tmp_path / "liar", live, "liar")
     with pytest.raises(UserError, match=r"0\.273 here, 0\.000 submitted, p = 0\.031"):
-        verify.verify(place, runs["live"], repeated=other, by="ann", rebuild=fresh_rows)
+        verify.verify(place, runs["live"], repeated=other, by="ann")
     same = live_runs.played(tmp_path / "same", live, "oracle")
-    live_done = verify.verify(place, runs["live"], repeated=same, by="ann", rebuild=fresh_rows)
+    live_done = verify.verify(place, runs["live"], repeated=same, by="ann")
     assert tiers(place) == {runs["core"]: done, runs["live"]: live_done}
 
 
@@ -95,11 +91,11 @@ def test_an_endpoint_is_asked_rows_that_nobody_has_seen(
         assert dataset == data.core.name and seed != 7
         shutil.copytree(tmp_path / "made", out)
 
+    monkeypatch.setattr("robustbench_tc.audits.again.fresh_rows", rebuild)
+
     def asked(agent: str, rows: Sequence[Sample], work: str) -> Vouched:
         with serving(agent, rows) as url:
-            return verify.verify(
-                place, runs["core"], base_url=url, work=tmp_path / work, rebuild=rebuild, by="ann"
-            )
+            return verify.verify(place, runs["core"], base_url=url, work=tmp_path / work, by="ann")
 
     with pytest.raises(UserError, match="does not match"):
         asked("silent", fresh.rows, "silent")
@@ -108,11 +104,10 @@ def test_an_endpoint_is_asked_rows_that_nobody_has_seen(
     done = asked("name-biased", fresh.rows, "same")
     assert done.tier == "endpoint-matched" and "60 rows in new words" in done.reason
     assert tiers(place)[runs["core"]] == done
-    how = {"rebuild": rebuild, "by": "ann"}
     with pytest.raises(UserError, match="is a run of kind live"):
-        verify.verify(place, runs["live"], base_url="http://127.0.0.1:9", **how)  # type: ignore[arg-type]
+        verify.verify(place, runs["live"], base_url="http://127.0.0.1:9", by="ann")
     with pytest.raises(UserError, match="has no entry of a/b/c: there is no such run"):
-        verify.verify(place, "a/b/c", repeated=tmp_path, **how)  # type: ignore[arg-type]
+        verify.verify(place, "a/b/c", repeated=tmp_path, by="ann")
     ids = verify.drawn(fresh.rows, "f")
     assert len(set(ids)) == 60 and ids == verify.drawn(fresh.rows, "f") != verify.drawn(fresh.rows, "e")
 

@@ -159,7 +159,7 @@ def test_calls_that_are_none_get_the_servers_answer(tmp_path: Path) -> None:
     [
         ((), "name one server: a model's with --upstream, or an MCP server's"),
         (("--mcp-url", "http://127.0.0.1:9/mcp", "--", "x"), "name one server"),
-        (("--", "no-such-command-here"), "the server 'no-such-command-here' cannot be started: No such file"),
+        (("--", "no-such-command-here"), "no-such-command-here: No such file"),
         (("--session", "x", "--", "true"), "--session: the session 'x' is not written <case>.<repeat>"),
         (("--mcp-url", "ftp://x"), "http"),
     ],

@@ -130,7 +130,8 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
         logs=tuple(path.name for path in paths),
         conversations=len(conversations),
         calls=sum(map(len, clusters)),
-        unanswered=sum(_unanswered(one) for one in conversations),
+        unanswered=sum(len(message.calls) for one in conversations for message in one.messages)
+        - sum(len(kinds) for kinds, _ in met),
         refused=refused,
         faults=tuple(
             fault(kind, clusters, [str(hide.apply(text)) for text, _ in texts[kind.name].most_common(TEXTS)])
@@ -142,16 +143,18 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
 
 def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[str]) -> Fault:
     """A kind over conversations, each the kinds that its answered calls met, in order."""
-    found = rate([(sum(name == kind.name for name in one), len(one)) for one in clusters])
+    clustered = [(sum(name == kind.name for name in one), len(one)) for one in clusters]
+    met, calls = map(sum, zip(*clustered, strict=True))
+    low, high = rate(clustered)
     return Fault(
         kind=kind.name,
         plan=kind.plan,
         not_told_apart=kind.same,
-        met=found.met,
-        calls=found.calls,
-        rate=found.value,
-        low=found.low,
-        high=found.high,
+        met=met,
+        calls=calls,
+        rate=met / calls,
+        low=low,
+        high=high,
         at=_positions(kind.name, clusters),
         texts=tuple(texts),
     )
@@ -184,8 +187,3 @@ def _met(conversation: Conversation) -> tuple[list[str | None], list[tuple[str, 
             if kind is not None:
                 said.append((kind.name, text.strip()))
     return kinds, said
-
-
-def _unanswered(conversation: Conversation) -> int:
-    answered = {message.call_id for message in conversation.messages if message.role == "tool"}
-    return sum(call.id not in answered for message in conversation.messages for call in message.calls)

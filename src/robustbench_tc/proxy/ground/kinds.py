@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
+from ..scene import loaded
+
 LONGEST = 4_000
 """Characters of an answer that are looked at; an error is short."""
 
@@ -106,21 +108,18 @@ def error_of(text: str) -> str | None:
     """The error that an answer is; None for one that is none, whatever it speaks of."""
     short = text[:LONGEST]
     if short.lstrip()[:1] in ("{", "["):
-        try:
-            found = json.loads(short) if len(text) <= LONGEST else None
-        except (ValueError, RecursionError):
-            found = None
+        found = loaded(short) if len(text) <= LONGEST else None
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
         if isinstance(found, dict):
-            return _of_object(found)
+            return json.dumps(found, ensure_ascii=False)[:LONGEST] if _failed(found) else None
     return short if _STARTS.match(short) else None
 
 
-def _of_object(found: dict[str, Json]) -> str | None:
-    """What an object says where one of its own keys says that it is an error."""
+def _failed(found: dict[str, Json]) -> bool:
+    """Whether one of an object's own keys says that it is an error."""
     codes = [found.get(name) for name in _CODES]
-    failed = (
+    return (
         any(found.get(name) for name in _NAMES)
         or found.get("isError") is True
         or found.get("is_error") is True
@@ -129,4 +128,3 @@ def _of_object(found: dict[str, Json]) -> str | None:
         or any(isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 for code in codes)
         or any(isinstance(code, str) and code.lower() in ("error", "failed", "failure") for code in codes)
     )
-    return json.dumps(found, ensure_ascii=False)[:LONGEST] if failed else None

@@ -8,27 +8,12 @@ the reports (`eval.stats.confidence.shares`), made for a few large clusters too,
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple
 
 from robustbench_tc.eval.stats.confidence import Z
 
 
-class Rate(NamedTuple):
-    """A share of calls."""
-
-    met: int
-    calls: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """The share that was met."""
-        return self.met / self.calls
-
-
-def rate(clusters: Sequence[tuple[int, int]]) -> Rate:
-    """Of (met, calls) of each conversation, at least one call in all."""
+def rate(clusters: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """The interval of (met, calls) of each conversation, at least one call in all."""
     met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
     share = met / calls
     n = calls / max(1.0, _design_effect(clusters, share, calls))
@@ -36,7 +21,7 @@ def rate(clusters: Sequence[tuple[int, int]]) -> Rate:
     middle, whole = share + Z * Z / (2 * n), 1 + Z * Z / n
     low = (middle - spread) / whole if met else 0.0
     high = (middle + spread) / whole if met < calls else 1.0
-    return Rate(met, calls, low, high)
+    return low, high
 
 
 def _design_effect(clusters: Sequence[tuple[int, int]], share: float, calls: int) -> float:

@@ -240,8 +240,10 @@ class Calls:
             own = {"name": meant.own, "arguments": json.loads(meant.arguments)}
             if own != {"name": name, "arguments": arguments}:
                 pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
-            if (decision := decide_one(self._plan, self._session, self._number, meant.own)) is not None:
-                fault, arguments = decision.fault, own["arguments"]
+            fault, arguments = (
+                decide_one(self._plan, self._session, self._number, meant.own),
+                own["arguments"],
+            )
         if fault is not None:
             tool = meant.own or name
             result, label = self._instead(fault, tool, arguments)

@@ -15,8 +15,8 @@ import aiohttp
 from aiohttp import web
 
 from .. import sse
-from ..relay import SILENCE_S, Refused, Relay, broken_off, session_of
-from ..session import Session
+from ..relay import SILENCE_S, Relay, broken_off, session_of
+from ..session import Refused, Session
 from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from . import jsonrpc
 from .calls import Calls, Door, Pending

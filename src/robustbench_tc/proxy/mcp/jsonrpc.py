@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from robustbench_tc.schema import Json
 
+from ..scene import loaded
+
 Message: TypeAlias = dict[str, Json]
 
 MOST = 2**25
@@ -23,10 +25,7 @@ _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 def read(data: bytes) -> Message:
     """A message; {} for what is none, a batch among them."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
+    found = loaded(data)
     return found if isinstance(found, dict) else {}
 
 

@@ -33,7 +33,7 @@ def relayed(door: Door, session: str, command: Sequence[str]) -> int:
     """Relays between our standard input and output and a server's, until one ends.
 
     Returns the server's exit code, 0 where the client went first. Raises UserError for a `session` that is
-    none, a command that cannot be started, and for files in place of pipes.
+    none, and for files in place of pipes.
     """
     try:
         calls = Calls(door, parse(session))
@@ -62,18 +62,15 @@ class Stdio:
     async def run(self, command: Sequence[str]) -> int:
         """Until either side ends. Returns the server's exit code; 0 where the client went first.
 
-        Raises UserError for a command that cannot be started, and for files in place of pipes.
+        Raises OSError for a command that cannot be started, UserError for files in place of pipes.
         """
         this = asyncio.current_task()
         assert this is not None
         # As clients end their servers: before there is one that could be left running.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
-        try:
-            child = await asyncio.create_subprocess_exec(
-                *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise UserError(f"the server {command[0]!r} cannot be started: {error.strerror}") from None
+        child = await asyncio.create_subprocess_exec(
+            *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
         watcher = subprocess.Popen(
             [sys.executable, "-I", "-S", Path(__file__).with_name("watcher.py"), str(child.pid)],
             stdin=subprocess.PIPE,

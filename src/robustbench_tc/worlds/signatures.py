@@ -175,7 +175,7 @@ def _unbounded(value: Json) -> str | None:
         "has a key that is not a text": not all(isinstance(key, str) for one in objects for key in one),
         f"is longer than {MAX_ARGUMENT_CHARACTERS} characters": len(parts) + len(texts)
         > MAX_ARGUMENT_CHARACTERS,
-        "is not JSON": not all(isinstance(one, _JSON | None) for one, _ in parts),
+        "is not JSON": not all(isinstance(one, (*_JSON_TYPES, type(None))) for one, _ in parts),
     }
     return next((why for why, found in wrong.items() if found), None)
 
@@ -193,7 +193,6 @@ def _parts(value: Json) -> Iterator[tuple[Json, int]]:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_JSON = str | int | float | bool | dict | list
 
 
 def _expected(hint: Any) -> str:

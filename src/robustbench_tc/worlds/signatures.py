@@ -6,6 +6,7 @@ them `| None` with None as the default, and Annotated[type, "description"].
 
 import functools
 import inspect
+import itertools
 import math
 import re
 import types
@@ -158,7 +159,7 @@ def shortened(text: object) -> str:
 
 def _unbounded(value: Json) -> str | None:
     """Why no tool can take a value."""
-    parts = list(_parts(value))
+    parts = list(itertools.islice(_parts(value), MAX_ARGUMENT_CHARACTERS + 1))  # a cycle has no end
     objects = [one for one, _ in parts if isinstance(one, dict)]
     texts = "".join(one for one, _ in parts if isinstance(one, str))
     wrong = {

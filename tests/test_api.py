@@ -66,7 +66,7 @@ def test_every_name_of_the_api_is_there() -> None:
 
 def test_importing_the_api_brings_neither_the_command_line_nor_an_extra_nor_the_rooms() -> None:
     code = (
-        "import sys; import robustbench_tc.api; print([m for m in ('typer', 'rich', 'robustbench_tc.cli', "
+        "import sys; import robustbench_tc.api; print([m for m in ('cyclopts', 'rich', 'robustbench_tc.cli', "
         "'datasets', 'openai', 'pandas', 'great_expectations', 'cryptography', 'gradio', 'fastapi', 'ray', "
         "'torch', 'transformers', 'vllm', 'duckdb', 'pyarrow', 'numpy', 'jinja2', 'aiohttp', "
         "'robustbench_tc.eval.score', 'robustbench_tc.builders.perturb') if m in sys.modules])"

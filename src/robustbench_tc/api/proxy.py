@@ -259,8 +259,6 @@ def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progres
     from ..io.files import atomic_file
     from ..proxy.ground.fitted import ground as fitted
 
-    if out is not None and Path(out).exists():
-        raise UserError(f"{out} is there already: name a new file with --out")
     found = fitted(tuple(map(Path, logs)), progress)
     if out is not None:
         with atomic_file(Path(out)) as beside:

@@ -207,11 +207,6 @@ class Split(NamedTuple):
     """Ids of the calls that go out."""
 
     @property
-    def goes_out(self) -> bool:
-        """Whether there is anything for the agent to do, or to read: else the door answers."""
-        return bool(self.sent) or not self.held
-
-    @property
     def changed(self) -> bool:
         """Whether the agent's copy is not what the model said."""
         return bool(self.held) or calls_of(self.out) != calls_of(self.reply)

@@ -58,7 +58,12 @@ class Upstream:
     def __init__(self, address: str, silence_s: float) -> None:
         """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
         UserError for an address that is none, or has credentials in it."""
-        self.url = address_of(address)
+        found = parse_address(address, "--upstream")
+        if found.basic is not None:
+            raise UserError(
+                "--upstream: leave user and password out of the address: the agent sends its own key"
+            )
+        self.url = found.url
         self._silence_s = silence_s
 
     @cached_property
@@ -126,14 +131,6 @@ class Upstream:
         if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError | OSError):
             return UpstreamError(f"{self.url} closed the connection before its reply was whole")
         return UpstreamError(f"{self.url} gave no HTTP reply that can be read ({type(error).__name__})")
-
-
-def address_of(text: str) -> str:
-    """The address of an upstream. Raises UserError for one with credentials in it."""
-    found = parse_address(text, "--upstream")
-    if found.basic is not None:
-        raise UserError("--upstream: leave user and password out of the address: the agent sends its own key")
-    return found.url
 
 
 def request_headers(given: Mapping[str, str]) -> CIMultiDict[str]:

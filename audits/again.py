@@ -25,7 +25,6 @@ from robustbench_tc.dataset_cards.released import rendered_again
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import dataset_folder
 from robustbench_tc.own.book import NAME as BOOK
@@ -106,7 +105,7 @@ def _of_training(folder: Path, sources: Path | None, rlla: Path | None) -> Rebui
             build,
             out,
             rlla_root=at_hand,
-            checks=Checks(earns_maximum=earns_maximum, leaks=leaks),
+            checks=Checks(leaks=leaks),
             leak_note=note,
             card=training_card,
         )

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import __version__
-from robustbench_tc.io import audit_files, marker
+from robustbench_tc.audits import audit_files
+from robustbench_tc.io import marker
 from robustbench_tc.schema import dumps
 
 from .folder import Folder

@@ -67,14 +67,14 @@ def audit(
 
 def summary(code: str, cases: list[dict[str, Any]]) -> TypeEvidence:
     """The cases of one type, counted."""
+    good = [c for c in cases if c.get("verdict") == "supports" and c.get("construct_fit") in FITTING]
     return TypeEvidence(
         type_code=code,
         display_name=taxonomy.get(code).display_name,
         verdicts=_counted(VERDICTS, (str(case.get("verdict")) for case in cases)),
         roles=_counted(ROLES, (str(case.get("role")) for case in cases)),
-        supporting=sum(
-            case.get("verdict") == "supports" and case.get("construct_fit") in FITTING for case in cases
-        ),
+        supporting=len(good),
+        urls=tuple(dict.fromkeys(str(case.get("url")) for case in good)),
     )
 
 

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from robustbench_tc import __version__, taxonomy
+from robustbench_tc.audits import audit_files
 from robustbench_tc.builders.at_hand import sources_at_hand
-from robustbench_tc.io import audit_files, marker, not_live, numbers
+from robustbench_tc.eval.inputs import refuse_dataset
+from robustbench_tc.eval.record import refuse_run
+from robustbench_tc.io import marker, numbers
 from robustbench_tc.option import Tell, silent
 
 from . import contamination, declining, earlier, evidence, judgments, paraphrase, provenance, shortcuts
@@ -30,7 +33,7 @@ from .judges import make_judge, second_opinion
 from .own_tools import allowed, is_own
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .scan import Scan
-from .waivers import Waiver, apply, shipped
+from .waivers import apply, shipped
 
 if TYPE_CHECKING:
     from .expectations.gx import Validated
@@ -74,8 +77,6 @@ def audit(
     seed: int = 0,
     store: Path = JUDGMENTS_STORE,
     max_requests: int | None = None,
-    waivers: Sequence[Waiver] | None = None,
-    today: datetime.date | None = None,
     progress: Tell = silent,
     files: dict[str, bytes] | None = None,
     green_only: bool = False,
@@ -86,7 +87,7 @@ def audit(
     with `seed` (None: all). `training`: a training build to hold against this benchmark; `benchmark`: for a
     training build, the benchmark that it must not hold. `sources`: the upstream files; by default
     RBTC_SOURCES or the fetched ones, and without any the checks that need them say so. `rlla`, `worlds`,
-    `world_python`: as for `again.rebuild_of`. `waivers` default to the repository's, `today` to the clock's.
+    `world_python`: as for `again.rebuild_of`.
     `files` is filled with what goes under `audit/` beside the report: name → bytes; with `green_only` not
     where the gate is red.
 
@@ -117,10 +118,10 @@ def audit(
     profile = _text(build.report.get("profile")) if build.kind != "training" else None
     checks = apply(
         checks,
-        shipped() if waivers is None else waivers,
+        shipped(),
         kind=build.kind,
         profile=profile if pools else None,
-        today=today or datetime.date.today(),
+        today=datetime.date.today(),
     )
     passed = not any(one.blocks for one in checks)
     if files is None and earlier.is_there(build):
@@ -246,22 +247,14 @@ def _live(build: Folder, worlds: Sequence[str], world_python: str | None, progre
     return _Found(checks, validated)
 
 
-def audit_predictions(
-    path: Path, dataset: Path, *, waivers: Sequence[Waiver] = (), today: datetime.date | None = None
-) -> AuditReport:
+def audit_predictions(path: Path, dataset: Path) -> AuditReport:
     """Audits a predictions or scores file against the dataset that was asked."""
     from .expectations import predictions
 
-    not_live.refuse_run(path)
-    not_live.refuse_dataset(dataset)
+    refuse_run(path)
+    refuse_dataset(dataset)
     build = Folder(dataset)
-    checks = apply(
-        predictions.suite(path, build),
-        waivers,
-        kind="predictions",
-        profile=None,
-        today=today or datetime.date.today(),
-    )
+    checks = predictions.suite(path, build)
     return AuditReport(
         package_version=__version__,
         kind="predictions",

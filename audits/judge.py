@@ -14,7 +14,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Stats, Store
+from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Store
 from robustbench_tc.schema import Json, dumps
 
 from .rows import NewTool, Pair
@@ -169,30 +169,12 @@ class EndpointJudge:
 
     live = True
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        store: Path = Path(".rbtc/judgments.jsonl"),
-        concurrency: int = 16,
-        timeout_s: float = 300.0,
-        max_requests: int | None = None,
-        max_cost: float | None = None,
-        price: tuple[float, float] | None = None,
-        progress: Callable[[Stats], None] | None = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, *, store: Path, max_requests: int | None = None) -> None:
         self.name = endpoint.model
         self.endpoint = endpoint
         self._store = store
         self._structured = True
-        self._options: dict[str, Any] = {
-            "concurrency": concurrency,
-            "timeout_s": timeout_s,
-            "max_requests": max_requests,
-            "max_cost": max_cost,
-            "price": price,
-            "progress": progress,
-        }
+        self._max_requests = max_requests
 
     def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
         """One request per pair with the prompt `equivalence.v1`. Raises UserError when a limit is reached."""
@@ -223,7 +205,7 @@ class EndpointJudge:
     def _all(self, items: Sequence[Any], one: Callable[[Client, Any], Coroutine[Any, Any, _T]]) -> list[_T]:
         async def run() -> list[_T]:
             with Store(self._store) as store:
-                async with Client(self.endpoint, store=store, **self._options) as client:
+                async with Client(self.endpoint, store=store, max_requests=self._max_requests) as client:
                     try:
                         async with asyncio.TaskGroup() as group:
                             tasks = [group.create_task(one(client, item)) for item in items]

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from robustbench_tc.audits import audit_files
 from robustbench_tc.builders.answerable import KINDS, Gold, golds
 from robustbench_tc.builders.rebuild import own_pool
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval.record import RECORD, open_run
-from robustbench_tc.io import audit_files, numbers
+from robustbench_tc.io import numbers
 from robustbench_tc.io.files import atomic_file, check_file
 from robustbench_tc.io.resolve import dataset_folder
 from robustbench_tc.option import Tell

@@ -7,7 +7,7 @@ the audit. What is reported beside all texts is a draw per type, as the paper ha
 """
 
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -105,7 +105,8 @@ def audit(
     checks: list[Check] = []
     scores: list[TypeScore] = []
     agreement: list[Agreement] = []
-    codes = _judged_types(pairs)
+    there = {pair.kind for pair in pairs}
+    codes = [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
     for code in codes:
         population = [pair for pair in pairs if pair.kind == code]
         fakes = canary_pairs(population, SEED, limits.canaries_per_type)
@@ -328,12 +329,6 @@ def _agreement(
             kappa=None if kappa is None else round(kappa, 4),
         )
     ]
-
-
-def _judged_types(pairs: Collection[Pair]) -> list[str]:
-    """The rewriting types of the core, and those beyond it that this build has."""
-    there = {pair.kind for pair in pairs}
-    return [code for code in codes_of(REWRITES) if code in there or taxonomy.get(code).status == "core"]
 
 
 def _agreement_check(second: Judge | None, agreement: Sequence[Agreement], judged: Sequence[str]) -> Check:

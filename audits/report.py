@@ -133,6 +133,8 @@ class TypeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     roles: dict[str, int]
     supporting: int
     """Cases whose verdict is `supports` and which fit the type directly or closely."""
+    urls: tuple[str, ...] = ()
+    """Their addresses."""
 
     @property
     def constructed(self) -> bool:
@@ -220,7 +222,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def json(self) -> bytes:
         """The bytes of `audit_report.json`, sealed with their own sha256."""
-        return marker.sealed_report(self)
+        return marker.sealed(self)
 
     def unjudged(self) -> dict[str, int]:
         """Type → how many of its texts have no judgment."""

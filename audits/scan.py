@@ -38,7 +38,11 @@ class Scan:
         for chunk in folder.chunks(taxonomy.CLEAN) if taxonomy.CLEAN in there else ():
             self._add(chunk.config, *self._check(chunk))
         chunks = [chunk for config in there if config != taxonomy.CLEAN for chunk in folder.chunks(config)]
-        for chunk, (found, notes) in zip(chunks, self._all(chunks, processes), strict=True):
+        if processes is None:
+            many = sum(chunk.rows for chunk in chunks) > ALONE_BELOW
+            processes = len(os.sched_getaffinity(0)) if many else 1
+        done = parallel.map_ordered(self._check, chunks, Workers(num_proc=processes))
+        for chunk, (found, notes) in zip(chunks, done, strict=True):
             self._add(chunk.config, found, notes)
 
     def clean_rows(self) -> Iterator[Sample]:
@@ -54,10 +58,3 @@ class Scan:
     def _check(self, chunk: Chunk) -> tuple[Found, list[Failure]]:
         found = self._checks.check(chunk.config, chunk.first, self.folder.read(chunk))
         return found, list(self.folder.unreadable)
-
-    def _all(self, chunks: list[Chunk], processes: int | None) -> Iterator[tuple[Found, list[Failure]]]:
-        """What the chunks amount to, in their order."""
-        if processes is None:
-            many = sum(chunk.rows for chunk in chunks) > ALONE_BELOW
-            processes = len(os.sched_getaffinity(0)) if many else 1
-        yield from parallel.map_ordered(self._check, chunks, Workers(num_proc=processes))

@@ -6,7 +6,7 @@ stay, but its module has to say why (`solved_without_reading`), and the figures 
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -53,16 +53,11 @@ def audit(build: Folder) -> Found:
     """The figures of every config of samples, and whether each solved type is named."""
     reader = _Reader(build)
     there = [config for config in build.configs() if config not in TABLES]
-    found = [figures for code in _in_order(there) if (figures := reader.figures(code)) is not None]
+    order = [taxonomy.CLEAN, *(kind.code for kind in taxonomy.known_with(there))]
+    known = [code for code in order if code in there]
+    codes = (*known, *(config for config in there if config not in known))  # what is not known comes last
+    found = [figures for code in codes if (figures := reader.figures(code)) is not None]
     return Found(tuple(found), _checks(found, reader.unread))
-
-
-def _in_order(configs: Iterable[str]) -> list[str]:
-    """Clean first, the types in their order, then what is not known."""
-    there = tuple(configs)
-    kinds = taxonomy.known_with(there)
-    order = {code: place for place, code in enumerate((taxonomy.CLEAN, *(kind.code for kind in kinds)))}
-    return sorted(there, key=lambda code: (order.get(code, len(order)), code))
 
 
 def _checks(found: Sequence[Shortcut], unread: int) -> list[Check]:
@@ -132,12 +127,15 @@ class _Reader:
                     right[name] += is_right
         if not examples:
             return None
+        # Types with the same registries and golds have the same figure: they are classified once.
+        if (key := tuple(texts)) not in self._classified:
+            self._classified[key] = classifier.right(examples)
         return Shortcut(
             type_code=code,
             rows=len(examples),
             chance=round(float(chance / len(examples)), 4),
             right=dict(right),
-            classifier=self._classify(tuple(texts), examples),
+            classifier=self._classified[key],
             reason=taxonomy.get(code).solved_without_reading if taxonomy.known(code) else "",
         )
 
@@ -164,9 +162,3 @@ class _Reader:
             self._registries[text], self._features[text] = tools, features
             self._groups.setdefault(clean_id, tuple(sorted(tool.name for tool in tools)))
         return Example(features, tried.gold, self._groups.get(clean_id, clean_id)), tried
-
-    def _classify(self, texts: Hashable, examples: Sequence[Example]) -> int:
-        """Types with the same registries and golds have the same figure: they are classified once."""
-        if texts not in self._classified:
-            self._classified[texts] = classifier.right(examples)
-        return self._classified[texts]

@@ -183,15 +183,16 @@ def grown(sources: Path, out: Path, factor: int) -> None:
     from robustbench_tc.builders import build
     from robustbench_tc.builders.sources import Pool, Profile, read
     from robustbench_tc.dataset_cards.render import benchmark_card
+    from robustbench_tc.eval.validate import self_check
 
-    def copied(root: Path, profile: Profile, accept: Any) -> Pool:
-        pool = read(root, profile, accept)
+    def copied(root: Path, profile: Profile, *, checked: bool) -> Pool:
+        pool = read(root, profile, checked=checked)
         samples = list(pool.samples)
         for copy in range(1, factor):
             for sample in pool.samples:
                 clean_id = f"{sample.clean_id} copy {copy}"
                 again = msgspec.structs.replace(sample, id=f"{clean_id}::clean", clean_id=clean_id)
-                assert accept is None or accept(again) is None
+                assert not checked or self_check(again) is None
                 samples.append(again)
         return msgspec.structs.replace(pool, samples=tuple(samples))
 

@@ -20,11 +20,11 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.builders.errata_files import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, parquet
-from robustbench_tc.io.errata import NAME as ERRATA, Erratum, write as write_errata
 from robustbench_tc.schema import PublishedSample, Sample, arrow_schema
 
 from . import generations

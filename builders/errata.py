@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from robustbench_tc.builders.errata_files import Answers, Erratum
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.validate import self_check
-from robustbench_tc.io.errata import Answers, Erratum
 from robustbench_tc.schema import Sample, dumps
 
 from . import answerable

@@ -1,6 +1,6 @@
 """What the report of every build holds, and how a build ends: report, card and, last, the marker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from robustbench_tc.io import marker
+from robustbench_tc.shown import Line, Part
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +29,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def markdown(self) -> str:
         """The readable form."""
         raise NotImplementedError
+
+    def shown(self) -> Iterator[Part]:
+        """What a command prints: the readable form, as it is."""
+        yield Line(self.markdown())
 
 
 Made = TypeVar("Made", bound=Report)

@@ -13,8 +13,9 @@ from typing import TypeVar
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders import errata_files
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import errata, marker, parquet
+from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Sample, record
 
 from . import generations
@@ -27,6 +28,7 @@ from .toolrl_report import TrainingReport
 from .toolrl_versions import Checks
 
 R = TypeVar("R", bound=Report)
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def report_in(folder: Path, kind: type[R]) -> R:
@@ -68,7 +70,7 @@ def rebuild(
         sources=sources,
         codes=codes,
         seed=settings.seed if seed is None else seed,
-        errata=errata.read(folder / errata.NAME),
+        errata=errata_files.read(folder / errata_files.NAME),
         allow_missing=True,
     )
     pool = own_pool(folder) if sources is None and settings.profile != "bundled" else None
@@ -84,15 +86,19 @@ def rebuild(
 
 def own_pool(folder: Path) -> Pool:
     """The clean rows and known issues of a build, read from its own Parquet files. Raises UserError."""
+    issues: list[KnownIssue] = []
+    if (folder / "known_issues").is_dir():
+        rows = parquet.read_rows(parquet.shards(folder / "known_issues"))
+        issues = [msgspec.convert(row, KnownIssue) for row in rows]
+    return Pool(tuple(own_rows(folder / taxonomy.CLEAN, Sample)), tuple(issues))
+
+
+def own_rows(config: Path, kind: type[Row]) -> list[Row]:
+    """The rows of a build's own config. Raises UserError."""
     try:
-        samples = [record(row, Sample) for row in parquet.read_rows(parquet.shards(folder / taxonomy.CLEAN))]
-        issues = []
-        if (folder / "known_issues").is_dir():
-            rows = parquet.read_rows(parquet.shards(folder / "known_issues"))
-            issues = [msgspec.convert(row, KnownIssue) for row in rows]
+        return [record(row, kind) for row in parquet.read_rows(parquet.shards(config))]
     except (ValueError, RecursionError) as error:
         raise UserError(f"its own clean rows cannot be read: {error}") from None
-    return Pool(tuple(samples), tuple(issues))
 
 
 def has_rlla(folder: Path, root: Path) -> bool:

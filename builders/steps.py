@@ -4,7 +4,7 @@ The diff of such a row names its parts one after the other: a change of `/type_c
 changes that follow are against the row before it. Undone from the last to the first they give the clean row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -70,7 +70,11 @@ def _undone(
     after: Sample, clean: Sample, code: str, kind: taxonomy.PerturbationType, earlier: Sequence[Change]
 ) -> Sample:
     """The row that the part was applied to; `earlier`: the changes of the part before."""
-    golden = _golden(after)
+    golden = after.golden_answers
+    for change in after.changes:
+        if change.path == "/golden_answers":
+            _expect(dumps(golden) == dumps(change.after), change)
+            golden = msgspec.convert(change.before, tuple[GoldenAnswer, ...])
     tools, index = _tools(after, earlier)
     if index is None or golden != after.golden_answers:
         index = _gold_tool(tools, index, golden, earlier)
@@ -90,46 +94,40 @@ def _undone(
     )
 
 
-def _pointer(path: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+def _expect(is_so: bool, change: Change) -> None:
+    """Raises ValueError for a change whose `after` is not in its row."""
+    if not is_so:
+        raise ValueError(f"{change.path[:80]} is not that in its row")
 
 
-def _place(part: str, rows: Sequence[object], path: str) -> int:
-    if not part.isdecimal() or int(part) >= len(rows):
-        raise ValueError(f"{path[:80]} is not a place in its row")
-    return int(part)
+def _of(after: Sample, part: str) -> Iterator[tuple[list[str], Change]]:
+    """The changes of a part of the row, each with the rest of its pointer."""
+    for change in after.changes:
+        head, *rest = (name.replace("~1", "/").replace("~0", "~") for name in change.path.split("/")[1:])
+        if head == part:
+            yield rest, change
+
+
+def _place(name: str, size: int, change: Change) -> int:
+    _expect(name.isdecimal() and int(name) < size, change)
+    return int(name)
 
 
 def _messages(after: Sample) -> tuple[Message, ...]:
-    kept: list[Message | None] = list(after.messages)
-    whole = [(change, _pointer(change.path)) for change in after.changes]
-    whole = [(change, path) for change, path in whole if path[:1] == ["messages"]]
-    for change, path in whole:
-        if len(path) == 2 and change.before is None:
-            kept[_place(path[1], kept, change.path)] = None
-    found = [message for message in kept if message is not None]
-    for change, path in whole:
-        if len(path) == 2 and change.before is not None:
-            at = _place(path[1], (*found, None), change.path)
-            found.insert(at, msgspec.convert(change.before, Message))
-    texts = [(change, path) for change, path in whole if len(path) == 3 and path[2] == "content"]
-    for change, path in sorted(texts, key=lambda one: one[0].at or 0):
-        index, at = _place(path[1], found, change.path), change.at or 0
-        before, new, old = str(change.before), str(change.after), found[index]
-        if old.content[at : at + len(new)] != new:
-            raise ValueError(f"{change.path[:80]} is not that text in its row")
-        found[index] = Message(old.role, old.content[:at] + before + old.content[at + len(new) :])
+    whole = [(rest[0], change) for rest, change in _of(after, "messages") if len(rest) == 1]
+    added = {_place(place, len(after.messages), change) for place, change in whole if change.before is None}
+    found = [message for place, message in enumerate(after.messages) if place not in added]
+    for place, change in whole:
+        if change.before is not None:
+            found.insert(_place(place, len(found) + 1, change), msgspec.convert(change.before, Message))
+    texts = [(rest, change) for rest, change in _of(after, "messages") if rest[1:] == ["content"]]
+    for rest, change in sorted(texts, key=lambda one: one[1].at or 0):
+        index, at = _place(rest[0], len(found), change), change.at or 0
+        new, old = str(change.after), found[index]
+        _expect(old.content.startswith(new, at), change)
+        text = old.content[:at] + str(change.before) + old.content[at + len(new) :]
+        found[index] = Message(old.role, text)
     return tuple(found)
-
-
-def _golden(after: Sample) -> tuple[GoldenAnswer, ...]:
-    golden = after.golden_answers
-    for change in after.changes:
-        if change.path == "/golden_answers":
-            if dumps(change.after) != dumps(golden):
-                raise ValueError("/golden_answers is not that in its row")
-            golden = msgspec.convert(change.before, tuple[GoldenAnswer, ...])
-    return golden
 
 
 def _gold_tool(
@@ -148,67 +146,46 @@ def _gold_tool(
 
 def _tools(after: Sample, earlier: Sequence[Change]) -> tuple[tuple[Tool, ...], int | None]:
     """The registry before the part, and the place of the gold tool in it."""
-    tools: list[Tool | None] = list(after.tools)
-    order: Sequence[str] | None = None
-    removed: list[tuple[int, Tool]] = []
-    for change in after.changes:
-        head, rest = _pointer(change.path)[:1], _pointer(change.path)[1:]
-        if head != ["tools"]:
-            continue
+    there: list[dict[str, Json]] = [msgspec.to_builtins(tool) for tool in after.tools]
+    gold = None if after.gold_tool_index is None else there[after.gold_tool_index]
+    found, order, removed = list(there), None, list[tuple[int, Change]]()
+    for rest, change in _of(after, "tools"):
         if not rest:
             order = change.before
-            continue
-        if len(rest) == 1 and change.after is None:
-            known = range(len(after.tools) + len(after.changes))
-            removed.append((_place(rest[0], known, change.path), msgspec.convert(change.before, Tool)))
-            continue
-        place = _place(rest[0], tools, change.path)
-        tool = tools[place]
-        if tool is None or (len(rest) == 1 and msgspec.to_builtins(tool) != change.after):
-            raise ValueError(f"{change.path[:80]} is not that tool in its row")
-        plain = msgspec.to_builtins(tool)
-        tools[place] = None if len(rest) == 1 else msgspec.convert(_put_back(plain, rest[1:], change), Tool)
-    left = [(tool, place == after.gold_tool_index) for place, tool in enumerate(tools) if tool is not None]
-    for place, tool in sorted(removed, key=lambda one: one[0]):
-        left.insert(place, (tool, False))
+        elif len(rest) == 1 and change.after is None:
+            removed.append((_place(rest[0], len(there) + len(after.changes), change), change))
+        elif len(rest) == 1:
+            tool = there[_place(rest[0], len(there), change)]
+            _expect(tool == change.after and any(one is tool for one in found), change)
+            found = [one for one in found if one is not tool]
+        else:
+            place, *way, last = rest
+            about = there[_place(place, len(there), change)]
+            for name in way:
+                about = about[name]
+            _expect(about[last] == change.after, change)
+            about[last] = change.before
+    for at, change in sorted(removed, key=lambda one: one[0]):
+        found.insert(at, dict(change.before))
     if order is not None:
-        left = _in_order(left, order, earlier)
-    index = next((place for place, (_, gold) in enumerate(left) if gold), None)
-    return tuple(tool for tool, _ in left), index
-
-
-def _put_back(value: Json, rest: Sequence[str], change: Change) -> Json:
-    """A copy of `value` with `before` where `after` stands."""
-    if not rest:
-        if value != change.after:
-            raise ValueError(f"{change.path[:80]} is not that in its row")
-        return change.before
-    if not isinstance(value, dict) or rest[0] not in value:
-        raise ValueError(f"{change.path[:80]} is not a place in its row")
-    return {**value, rest[0]: _put_back(value[rest[0]], rest[1:], change)}
+        found = _in_order(found, order, earlier)
+    index = next((place for place, tool in enumerate(found) if tool is gold), None)
+    return msgspec.convert(found, tuple[Tool, ...]), index
 
 
 def _in_order(
-    tools: list[tuple[Tool, bool]], names: Sequence[str], earlier: Sequence[Change]
-) -> list[tuple[Tool, bool]]:
+    tools: list[dict[str, Json]], names: Sequence[str], earlier: Sequence[Change]
+) -> list[dict[str, Json]]:
     """The tools in the order of these names; of namesakes, the one that came in with the part before stands
     where that part put it."""
+    if sorted(names) != sorted(tool["name"] for tool in tools):
+        raise ValueError("/tools names other registries")
+    rest, found = list(tools), dict[int, dict[str, Json]]()
     added = {change.path: change.after for change in earlier if change.before is None}
-    rest = list(tools)
-    found: dict[int, tuple[Tool, bool]] = {}
     for place in range(len(names)):
-        wanted = added.get(f"/tools/{place}")
-        here = next((one for one in rest if wanted == msgspec.to_builtins(one[0])), None) if wanted else None
-        if here is not None:
-            found[place] = here
-            rest = [one for one in rest if one is not here]
+        if (tool := added.get(f"/tools/{place}")) in rest:
+            found[place] = rest.pop(rest.index(tool))
     for place, name in enumerate(names):
         if place not in found:
-            here = next((one for one in rest if one[0].name == name), None)
-            if here is None:
-                raise ValueError("/tools names other registries")
-            found[place] = here
-            rest = [one for one in rest if one is not here]
-    if rest:
-        raise ValueError("/tools names other registries")
+            found[place] = rest.pop([tool["name"] for tool in rest].index(name))
     return [found[place] for place in range(len(names))]

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -11,7 +11,6 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.io import templates
-from robustbench_tc.shown import Line, Part
 
 from .marked import Report
 
@@ -75,10 +74,6 @@ class TrainingReport(Report, frozen=True, kw_only=True):
     """Unit, limit, and quantiles of every train prompt that was made."""
     leak_check: str
     generators: dict[str, Any]
-
-    def shown(self) -> Iterator[Part]:
-        """The report's text."""
-        yield Line(self.markdown())
 
     @property
     def with_tokenizer(self) -> bool:

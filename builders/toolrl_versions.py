@@ -20,6 +20,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.prompts.rlla_form import Originals
+from robustbench_tc.eval.reward import earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import (
     GOLD_NOT_STATED,
@@ -50,9 +51,9 @@ PERTURBED = pa.field("perturbed", pa.bool_())
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """What rows are judged by, handed in: the reward, the benchmark's queries, a tokenizer."""
+    """What rows are judged by: the reward, the benchmark's queries, a tokenizer."""
 
-    earns_maximum: Callable[[str], bool]
+    earns_maximum: Callable[[str], bool] = earns_maximum
     """Whether a gold text, as an answer to itself, earns the maximum."""
     leaks: Callable[[str, Sequence[Message]], bool] | None = None
     """Whether the conversation of a row (clean id, messages) holds a benchmark query."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.dataset_cards.citation import paper_bibtex
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.citation import paper_bibtex
 
 from .front_matter import model_header
 from .render import template

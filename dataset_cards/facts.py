@@ -1,25 +1,21 @@
 """What a release says about itself, read from its own files: nothing in a card comes from anywhere else."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.io import errata, parquet
-from robustbench_tc.io.errata import Erratum
+from robustbench_tc.builders import errata_files
+from robustbench_tc.builders.errata_files import Erratum
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Change, Sample
 
 from .croissant import configs
 from .examples import Example, diff_lines, example_of
-
-SUPPORTING = ("direct", "close")
-"""How well a reported case must fit a type to count as its support, its claim being confirmed."""
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -30,16 +26,6 @@ class Size(msgspec.Struct, frozen=True):
     """In memory, as `datasets` counts."""
     download: int
     """Of the Parquet files."""
-
-
-class TypeEvidence(msgspec.Struct, frozen=True):
-    """The reported cases behind one type."""
-
-    code: str
-    verdicts: dict[str, int]
-    supporting: int
-    urls: tuple[str, ...]
-    """Of the supporting cases."""
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +51,6 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     """Upstream source → what to cite."""
     examples: dict[str, Example] = {}
     """Type code → one row of the release."""
-    evidence: tuple[TypeEvidence, ...] = ()
     issues: dict[str, dict[str, int]] = {}
     """Source → reason → records left out."""
     tools: dict[str, float] = {}
@@ -81,7 +66,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def constructed(self) -> list[str]:
         """Types without a supporting case."""
-        return [found.code for found in self.evidence if not found.supporting]
+        return [found.type_code for found in self.audit.evidence if found.constructed]
 
 
 def release_facts(
@@ -125,13 +110,12 @@ def release_facts(
         repo=repo,
         previous=previous,
         step=step,
-        errata=errata.read(folder / errata.NAME),
+        errata=errata_files.read(folder / errata_files.NAME),
         sizes=sizes,
         checksums=checksums,
         audit=audit,
         citations=dict(citations),
         examples=examples,
-        evidence=_evidence(folder) if "evidence" in sizes else (),
         issues=_issues(folder) if "known_issues" in sizes else {},
         tools={source: sum(found) / len(found) for source, found in tools.items()},
         characters=characters,
@@ -164,21 +148,6 @@ def _training_examples(folder: Path, paths: Iterable[str]) -> dict[str, Example]
         if best:
             break
     return {code: best[code][1] for code in sorted(best)}
-
-
-def _evidence(folder: Path) -> tuple[TypeEvidence, ...]:
-    """Cases per type of the taxonomy's core, in its order, counted from the table of this release."""
-    by_type: dict[str, list[dict[str, Any]]] = {}
-    for row in parquet.read_rows(parquet.shards(folder / "evidence")):
-        by_type.setdefault(row["type_code"], []).append(row)
-    found = []
-    for code in taxonomy.codes():
-        rows = by_type.get(code, [])
-        good = [row for row in rows if row["verdict"] == "supports" and row["construct_fit"] in SUPPORTING]
-        verdicts = Counter(row["verdict"] for row in rows)
-        urls = tuple(dict.fromkeys(row["url"] for row in good))
-        found.append(TypeEvidence(code, dict(verdicts), len(good), urls))
-    return tuple(found)
 
 
 def _issues(folder: Path) -> dict[str, dict[str, int]]:

@@ -33,7 +33,19 @@ def dataset_header(
         task_categories=["text-generation"],
         tags=tags,
         configs=list(configs),
-        dataset_info=[_info(*one) for one in sizes.items()] if sizes else None,
+        dataset_info=[
+            {
+                "config_name": name,
+                "splits": [
+                    {"name": split, "num_bytes": size.bytes, "num_examples": size.rows}
+                    for split, size in splits.items()
+                ],
+                "download_size": sum(size.download for size in splits.values()),
+                "dataset_size": sum(size.bytes for size in splits.values()),
+            }
+            for name, splits in (sizes or {}).items()
+        ]
+        or None,
     )
     return str(data.to_yaml(original_order=_FIRST))
 
@@ -70,15 +82,3 @@ def size_category(rows: int) -> str:
     """The Hub's word for a number of rows: `1K<n<10K`."""
     borders = (("n<1K", 10**3), ("1K<n<10K", 10**4), ("10K<n<100K", 10**5), ("100K<n<1M", 10**6))
     return next((word for word, border in borders if rows < border), "1M<n<10M")
-
-
-def _info(name: str, splits: Mapping[str, Size]) -> dict[str, Any]:
-    return {
-        "config_name": name,
-        "splits": [
-            {"name": split, "num_bytes": size.bytes, "num_examples": size.rows}
-            for split, size in splits.items()
-        ],
-        "download_size": sum(size.download for size in splits.values()),
-        "dataset_size": sum(size.bytes for size in splits.values()),
-    }

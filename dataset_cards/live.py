@@ -5,8 +5,8 @@ from typing import Any
 
 from robustbench_tc import __version__, schema, taxonomy
 from robustbench_tc.builders.live.report import LiveReport
+from robustbench_tc.dataset_cards.citation import paper_bibtex
 from robustbench_tc.io import parquet
-from robustbench_tc.io.citation import paper_bibtex
 from robustbench_tc.live_types import config_of, type_code
 from robustbench_tc.schema import AFTER_EFFECT, CORE_TEXTS, KINDS, TASKS
 from robustbench_tc.worlds.find import BFCL

@@ -15,9 +15,10 @@ from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.builders.sources.pins import pins
 from robustbench_tc.builders.toolrl_report import TrainingReport
+from robustbench_tc.dataset_cards import citation
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import citation, manifest, marker
-from robustbench_tc.io.manifest import FileEntry, Kind, Manifest, Previous
+from robustbench_tc.io import manifest, marker
+from robustbench_tc.io.manifest import Manifest
 from robustbench_tc.taxonomy import CLEAN
 
 from . import responsible_ai, said
@@ -35,35 +36,29 @@ what may be done with them; robustbench-tc, which the rows were made with, gives
 """LICENSE of a release of own tools."""
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class Facts(NamedTuple):
     """What the cards of a release are rendered from, besides the folder itself."""
 
-    kind: Kind
-    version: str
-    created_at: str
-    repo: str | None
-    doi: str | None
-    previous: Previous | None
+    manifest: Manifest
+    """Its files: those of the data."""
     build: dict[str, Any]
     """`build_report.json`, or `checkpoint.json`."""
     audit: AuditReport | None
-    files: dict[str, FileEntry]
-    """The data files."""
 
     @property
     def published(self) -> datetime.date:
         """The day of the release."""
-        return datetime.date.fromisoformat(self.created_at[:10])
+        return datetime.date.fromisoformat(self.manifest.created_at[:10])
 
     @property
     def address(self) -> str:
         """Where it is found: on the Hub, or the repository of the package."""
-        return citation.hub_address(self.repo) if self.repo else citation.ADDRESS
+        return citation.hub_address(self.manifest.repo) if self.manifest.repo else citation.ADDRESS
 
     @property
     def sha256(self) -> dict[str, str]:
         """Of the data files, by path."""
-        return {path: entry.sha256 for path, entry in self.files.items()}
+        return {path: entry.sha256 for path, entry in self.manifest.files.items()}
 
 
 Report: TypeAlias = BuildReport | TrainingReport | LiveReport
@@ -86,20 +81,21 @@ class _Said(NamedTuple):
 
 def render(folder: Path, facts: Facts) -> Mapping[str, bytes]:
     """The files of a release that hold its version. Raises UserError."""
-    if facts.kind == "checkpoint":
-        return {"README.md": checkpoint_card(facts.build, facts.version).encode()}
+    release = facts.manifest
+    if release.kind == "checkpoint":
+        return {"README.md": checkpoint_card(facts.build, release.version).encode()}
     kinds = {"robustbench-tc": _benchmark, "robustbench-tc-live": _live, "toolrl-dr": _training}
-    its = kinds[facts.kind](folder, facts)
+    its = kinds[release.kind](folder, facts)
     about = About(
-        name=facts.kind,
-        version=facts.version,
+        name=release.kind,
+        version=release.version,
         description=its.description,
         creator=citation.CREATOR,
         url=facts.address,
         published=facts.published,
         cite_as=its.release.bibtex,
         keywords=its.keywords,
-        doi=facts.doi,
+        doi=release.doi,
         responsible_ai=its.responsible_ai,
         languages=its.languages,
     )
@@ -112,23 +108,11 @@ def render(folder: Path, facts: Facts) -> Mapping[str, bytes]:
 
 def rendered_again(folder: Path) -> Mapping[str, bytes]:
     """The same for a finished release, from its own manifest and reports. Raises UserError."""
-    return render(folder, facts_of(folder, manifest.read(folder)))
-
-
-def facts_of(folder: Path, release: Manifest) -> Facts:
-    """What the cards of a finished release were rendered from. Raises UserError."""
-    checkpoint = release.kind == "checkpoint"
-    return Facts(
-        kind=release.kind,
-        version=release.version,
-        created_at=release.created_at,
-        repo=release.repo,
-        doi=release.doi,
-        previous=release.previous,
-        build=load(folder / (CHECKPOINT if checkpoint else marker.BUILD)),
-        audit=None if checkpoint else read_audit(folder),
-        files=manifest.data_files(release.files, release.kind),
-    )
+    release = manifest.read(folder)
+    release = msgspec.structs.replace(release, files=manifest.data_files(release.files, release.kind))
+    if release.kind == "checkpoint":
+        return render(folder, Facts(release, load(folder / CHECKPOINT), None))
+    return render(folder, Facts(release, load(folder / marker.BUILD), read_audit(folder)))
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -223,17 +207,17 @@ def _stated(folder: Path, facts: Facts, title: str, sources: Collection[str]) ->
     """What the card says beyond a build's. `title`: of the BibTeX entry; `sources`: those to be cited."""
     assert facts.audit is not None, "every dataset is audited"
     cited = {name: origin.citation for name, origin in pins().sources.items() if name in sources}
-    year = facts.published.year
+    its, year = facts.manifest, facts.published.year
     return release_facts(
         folder,
-        version=facts.version,
+        version=its.version,
         sha256=facts.sha256,
         audit=facts.audit,
         citations=cited,
-        bibtex=citation.dataset_bibtex(title, facts.version, year, facts.address, facts.doi),
-        repo=facts.repo,
-        previous=facts.previous.version if facts.previous else None,
-        step=facts.previous.step if facts.previous else "",
+        bibtex=citation.dataset_bibtex(title, its.version, year, facts.address, its.doi),
+        repo=its.repo,
+        previous=its.previous.version if its.previous else None,
+        step=its.previous.step if its.previous else "",
     )
 
 

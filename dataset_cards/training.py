@@ -2,7 +2,7 @@
 
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.builders.toolrl_report import TrainingReport
-from robustbench_tc.io.citation import paper_bibtex
+from robustbench_tc.dataset_cards.citation import paper_bibtex
 
 from .facts import Release
 from .front_matter import config, dataset_header

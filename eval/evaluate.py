@@ -158,10 +158,9 @@ class Evaluation:
         found = reasons.of_predictions(self.folder.predictions_path)
         return reasons.lines(found, sessions[-1] if sessions else None)
 
-    def score(self, progress: Callable[[str], None] = lambda line: None) -> None:
-        """Writes `scores.parquet`. `progress` gets a line where predictions had to be made again."""
-        if remade := verdicts.score_file(self.folder, self.data):
-            progress(remade)
+    def score(self) -> None:
+        """Writes `scores.parquet`."""
+        verdicts.score_file(self.folder, self.data)
         if self.agent is None:
             return
         rows, anchors = self.data.by_id, self.data.anchors()

@@ -9,7 +9,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import Prediction, Sample, Verdict, dumps
 from robustbench_tc.shown import Part
 
-from . import verdicts
+from . import predictions, verdicts
 from .parse import READER_VERSION, Parsed
 from .record import RunFolder
 from .score import judge, read
@@ -67,7 +67,7 @@ def explained(folder: RunFolder, wanted: str, dataset: str | None = None) -> Exp
     """The replies of a run to the row `wanted`, read again. Raises UserError where no answer was had."""
     data = verdicts.dataset_of(folder, dataset)
     anchors = data.anchors()
-    found = [one for one in verdicts.read_or_remake(folder, data)[0] if one.id == wanted]
+    found = [one for one in predictions.read(folder.predictions_path) if one.id == wanted]
     if not found:
         raise unknown("row of this run", wanted, data.by_id)
     for one in found:

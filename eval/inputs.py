@@ -12,10 +12,10 @@ import pyarrow as pa
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.io.not_live import refuse_dataset
-from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import Json, Sample, Tool
+from robustbench_tc.schema.episodes import TASKS
 
 from . import draw, needs_no_reading, paper_layout
 from .needs_no_reading import TypeFigures
@@ -23,7 +23,7 @@ from .needs_no_reading import TypeFigures
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
 
-_NEEDED = ("*/test-*.parquet", "README.md", "*.json")
+NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
 
 
@@ -85,20 +85,9 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.hashes().get(row_id)
 
     def take(self, ids: Iterable[str]) -> pa.Table:
-        """The rows with these ids, and the clean rows that they are judged against; each once."""
-        asked = {self._places[one] for one in ids}
-        clean_ids = {self.rows[place].clean_id for place in asked}
-        asked |= {place for one in clean_ids if (place := self._clean_places.get(one)) is not None}
-        return schema.arrow_table((self.rows[place] for place in sorted(asked)), Sample)
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {row.id: place for place, row in enumerate(self.rows)}
-
-    @cached_property
-    def _clean_places(self) -> dict[str, int]:
-        rows = enumerate(self.rows)
-        return {row.clean_id: place for place, row in rows if row.type_code == taxonomy.CLEAN}
+        """The rows of the samples that these ids are of."""
+        wanted = {self.by_id[one].clean_id for one in ids}
+        return schema.arrow_table((row for row in self.rows if row.clean_id in wanted), Sample)
 
 
 def anchors(rows: Iterable[Sample]) -> dict[str, Sample]:
@@ -168,18 +157,13 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset:
     local = Path(dataset).expanduser()
     if local.is_file() and revision is None:
         return _load_folder(local.resolve())
-    folder = locate(dataset, revision)
+    folder = resolve_dataset(dataset, revision, patterns=NEEDED)
     if local.is_dir():
         return _load_folder(folder.resolve())
     if not (folder / taxonomy.CLEAN).is_dir():
         raise UserError(f"{dataset} on the Hub is not a RobustBench-TC dataset: it has no config clean")
     # The cache keeps each commit in a folder of its name.
     return _load_release(folder, dataset, revision=folder.name)
-
-
-def locate(dataset: str, revision: str | None = None) -> Path:
-    """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
-    return resolve_dataset(dataset, revision, patterns=_NEEDED)
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
@@ -225,15 +209,22 @@ def _cut(rows: list[Sample], selection: Selection) -> list[Sample]:
 def _load_folder(folder: Path) -> Dataset:
     if any((folder / taxonomy.CLEAN).glob("test-*.parquet")):
         return _load_release(folder, str(folder))
-    for paper in (folder, folder / "api_eval"):
-        if paper_layout.is_release(paper):
-            release = paper_layout.read_release(paper)
-            return Dataset(name=str(folder), rows=release.rows, left_out=release.left_out)
+    if (found := paper_rows(folder)) is not None:
+        return found
     refuse_dataset(folder)
     raise UserError(
         f"{folder} is not a RobustBench-TC dataset: it has neither clean/test-*.parquet nor "
         "api_eval/clean.jsonl"
     )
+
+
+def paper_rows(folder: Path) -> Dataset | None:
+    """The rows of a folder in the layout of the paper's release; None for another one. Raises UserError."""
+    for paper in (folder, folder / "api_eval"):
+        if paper_layout.is_release(paper):
+            release = paper_layout.read_release(paper)
+            return Dataset(name=str(folder), rows=release.rows, left_out=release.left_out)
+    return None
 
 
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
@@ -288,10 +279,14 @@ def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sa
     return row
 
 
-def version_of(folder: Path) -> str | None:
-    """The version that the release's manifest states; a build has none."""
-    try:
-        found = schema.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError):  # a build
-        return None
-    return str(found["version"]) if isinstance(found, dict) and "version" in found else None
+def refuse_dataset(folder: Path) -> None:
+    """UserError for a live dataset."""
+    if is_dataset(folder):
+        raise UserError(
+            f"{folder} is a live dataset: run it with rbtc live run, check it with rbtc audit {folder}"
+        )
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder holds a live dataset."""
+    return any((folder / TASKS).glob("test-*.parquet"))

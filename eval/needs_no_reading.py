@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.schema import Sample
 
 from .agents import try_blind
@@ -29,30 +28,25 @@ class TypeFigures(msgspec.Struct, frozen=True, omit_defaults=True):
     classifier: int | None = None
     """The same of the audit's classifier; None where the rows alone were at hand."""
 
+    def __post_init__(self) -> None:
+        counts = (*self.right.values(), self.classifier or 0)
+        if self.rows < 1 or not 0 <= self.chance <= 1 or not all(0 <= n <= self.rows for n in counts):
+            raise ValueError("figures that no rows have")
 
-def read(found: object) -> tuple[TypeFigures, ...]:
-    """Figures as JSON has them; none where they are not what they should be."""
-    try:
-        figures = msgspec.convert(found, tuple[TypeFigures, ...])
-    except msgspec.ValidationError:
-        return ()
-    sound = all(
-        one.rows > 0
-        and 0 <= one.chance <= 1
-        and all(0 <= n <= one.rows for n in (*one.right.values(), one.classifier or 0))
-        for one in figures
-    )
-    return figures if sound and len({one.type_code for one in figures}) == len(figures) else ()
+
+class _Audit(msgspec.Struct):
+    """What is read of an audit's report."""
+
+    shortcuts: tuple[TypeFigures, ...] = ()
 
 
 def audited(folder: Path, rows: Mapping[str, int]) -> tuple[TypeFigures, ...]:
     """What the audit's report in `folder` says, if it is about as many rows of each type; else nothing."""
     try:
-        report = schema.loads((folder / AUDIT).read_bytes())
+        found = msgspec.json.decode((folder / AUDIT).read_bytes(), type=_Audit).shortcuts
     except (OSError, ValueError, RecursionError):
         return ()
-    found = read(report.get("shortcuts", ()) if isinstance(report, dict) else ())
-    return found if {one.type_code: one.rows for one in found} == dict(rows) else ()
+    return found if sorted((one.type_code, one.rows) for one in found) == sorted(rows.items()) else ()
 
 
 def counted(rows: Iterable[Sample]) -> tuple[TypeFigures, ...]:

@@ -161,7 +161,7 @@ def write(path: Path, found: Iterable[Prediction]) -> None:
         write_lines(path, found)
         return
     tables = map(table, parquet.batches(found))
-    parquet.write_file(tables, path, arrow_schema(Prediction))
+    parquet.write_file(tables, path, arrow_schema(Prediction), replace=True)
 
 
 def table(found: Iterable[Prediction]) -> "pa.Table":
@@ -179,9 +179,25 @@ def write_lines(path: Path, found: Iterable[Prediction]) -> None:
 def read(path: Path) -> list[Prediction]:
     """Predictions of a parquet file. Raises UserError when it is damaged."""
     try:
-        return [schema.record(row, Prediction) for row in parquet.read_rows([path])]
+        return [schema.record(row, Prediction) for batch in read_batches(path) for row in batch.to_pylist()]
     except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}") from None
+        raise damaged(path, error) from None
+
+
+def read_batches(path: Path) -> "Iterator[pa.RecordBatch]":
+    """The file's row groups. Raises UserError for a file that is missing, damaged or of something else."""
+    try:
+        for batch in parquet.read_batches([path]):
+            if missing := {"id", "sample_hash"} - set(batch.schema.names):
+                raise UserError(f"{path} is damaged: it has no column {', '.join(sorted(missing))}")
+            yield batch
+    except UserError as error:
+        raise UserError(f"{error}; the same rbtc eval makes it again from the journal") from None
+
+
+def damaged(path: Path, error: Exception) -> UserError:
+    """For a file whose rows are no predictions."""
+    return UserError(f"{path} is damaged: {error}; the same rbtc eval makes it again from the journal")
 
 
 def totals(found: Sequence[Prediction]) -> dict[str, Json]:

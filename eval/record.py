@@ -11,7 +11,6 @@ The journal is the truth: the parquet files are made from it and can be made aga
 """
 
 import hashlib
-import itertools
 import os
 import re
 from pathlib import Path
@@ -23,9 +22,8 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.io.not_live import refuse_no_run, refuse_run
-from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
+from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth
@@ -36,9 +34,7 @@ from .request_settings import by_name
 RECORD = "run.json"
 FORMAT = 2
 """Of the run record."""
-JOURNAL = "journal.jsonl"
-LIVING = (RECORD, JOURNAL)
-"""The files that are written again and again while a run goes on."""
+JOURNAL, PREDICTIONS, SCORES = "journal.jsonl", "predictions.parquet", "scores.parquet"
 
 Mode = Literal["prompt", "fc"]
 
@@ -230,11 +226,11 @@ class RunFolder:
 
     @property
     def predictions_path(self) -> Path:
-        return self.path / "predictions.parquet"
+        return self.path / PREDICTIONS
 
     @property
     def scores_path(self) -> Path:
-        return self.path / "scores.parquet"
+        return self.path / SCORES
 
     @property
     def journal_path(self) -> Path:
@@ -249,34 +245,9 @@ class RunFolder:
         """The journal, locked for this process; a torn last line is cut off."""
         return Store(self.journal_path)
 
-    def make_way(self, *paths: Path) -> list[str]:
-        """Sees to it that `paths`, made from the journal, may be written again; a line for each set aside.
-
-        UserError for a file that was changed since we wrote it, or that we did not write. A damaged one is
-        kept under another name.
-        """
-        folder = folders.owner(self.path)
-        if folder is None:  # a copy of a run's own files
-            folders.begin(self.path, "run", *LIVING)
-        elif folder.kind != "run":
-            raise UserError(f"{self.path} holds {folder.kind}, not a run: choose another folder")
-        notes = []
-        for path in paths:
-            try:
-                folders.refuse_foreign(path)
-            except UserError:
-                if path.is_symlink() or not path.is_file() or _columns(path):
-                    raise
-                notes.append(f"{path} is damaged: kept as {set_aside(path).name}")
-        return notes
-
-
-def set_aside(path: Path) -> Path:
-    """Gives a damaged file another name beside its own, which is returned."""
-    names = (path.with_name(f"{path.name}.damaged{n or ''}") for n in itertools.count())
-    free = next(name for name in names if not os.path.lexists(name))
-    path.rename(free)
-    return free
+    def claim(self, *new: Path) -> None:
+        """Makes the folder of a copied run one of ours. UserError where one of the `new` is there already."""
+        folders.claim(self.path, "run", (RECORD, JOURNAL, PREDICTIONS, SCORES), *new)
 
 
 def discard(path: Path, *, discard_changes: bool = False) -> None:
@@ -295,12 +266,10 @@ def check_place(path: Path) -> None:
     """UserError where no run can be begun or gone on with at `path`: said before any work."""
     if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
         raise UserError(f"{path}: the shell has not replaced the ~ (as in quotes): write {meant}")
-    if path.is_symlink():
-        raise UserError(f"{path} is a link: name the folder itself")
-    if (path / RECORD).exists():
+    if (path / RECORD).exists() and not path.is_symlink():
         open_run(path)
-    elif not folders.new_or_empty(path) and not folders.is_begun(path, "run"):
-        raise UserError(f"{path} is there and is not a run: take another --out")
+    else:
+        folders.check_begin(path, "run")
 
 
 def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
@@ -319,16 +288,12 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
             grown = None if same or settings.backend == "import" else growth.grown(folder, dataset, settings)
-            folder.notes = folder.make_way(folder.predictions_path, folder.scores_path)
+            folder.claim(folder.predictions_path, folder.scores_path)
             folder.record.dataset = dataset.name
             if grown is not None:
                 growth.let_grow(folder, grown)
             return folder
-        notes = folder.make_way(folder.predictions_path, folder.scores_path)
-    else:
-        path.mkdir(parents=True, exist_ok=True)
-        folders.begin(path, "run", *LIVING)
-        notes = []
+    path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(
         path,
         RunRecord(
@@ -340,19 +305,9 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
             expected=expected,
         ),
     )
-    folder.notes = notes
+    folder.claim(folder.predictions_path, folder.scores_path)
     folder.save()
     return folder
-
-
-def _columns(path: Path) -> list[str]:
-    """The columns of a Parquet file; [] for one that cannot be read."""
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(path).names)
-    except (OSError, ValueError):
-        return []
 
 
 def _has_answers(folder: RunFolder) -> bool:
@@ -381,3 +336,19 @@ def open_run(path: Path) -> RunFolder:
     if record.format != FORMAT:
         raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
     return RunFolder(path, record)
+
+
+def refuse_run(path: Path) -> None:
+    """UserError for the folder of a live run, or a file in one."""
+    for folder in (path, path.parent):
+        if (folder / "live_run.json").is_file():
+            raise UserError(
+                f"{folder} is a live run: use rbtc live summary, score or report, or rbtc show "
+                "(or rbtc sql live_recovery --run)"
+            )
+
+
+def refuse_no_run(path: Path) -> None:
+    """UserError for what is no run folder at all: to score it would not help."""
+    if not (path / "run.json").is_file():
+        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.store import read_lines
 from robustbench_tc.llm import Store
+from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, asked_hash
 
 from . import growth

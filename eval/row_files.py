@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers
+from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.own.book import read as read_book
 from robustbench_tc.schema import Sample, Tool
@@ -42,8 +43,7 @@ class Group(NamedTuple):
 class RowFiles:
     """The rows of a release folder, by id. In memory are an index of ids, and `GROUPS` row groups.
 
-    Raises UserError, ValueError or KeyError for files that are not as a build writes them: `inputs.load`
-    says what is wrong, or reads them all the same.
+    Raises UserError for files that are not as a build writes them.
     """
 
     def __init__(self, folder: Path, num_proc: int = 1) -> None:
@@ -57,11 +57,13 @@ class RowFiles:
         for group, table in zip(self._groups, found, strict=True):
             self._firsts.append(len(self._anchors))
             for one, clean_id, code, digest in zip(*table.to_pydict().values(), strict=True):
-                if code != group.code or one in self._places:
-                    raise ValueError(f"{group.file}: {one!r} is of another type, or was there before")
                 place = len(self._anchors)
                 if code == taxonomy.CLEAN:
                     clean[clean_id] = place
+                if code != group.code or one in self._places or clean_id not in clean:
+                    raise UserError(
+                        f"{group.file}: {one!r} has no clean row, is of another type, or is there twice"
+                    )
                 self._places[one] = place
                 self._anchors.append(clean[clean_id])
                 self._hashes.append(int(digest, 16))
@@ -114,7 +116,7 @@ class RowFiles:
 def _groups(folder: Path) -> Iterator[Group]:
     for code in taxonomy.configs(folder):
         for file in parquet.shards(folder / code):
-            metadata = pq.read_metadata(file)
+            metadata = parquet.about(file)
             for number in range(metadata.num_row_groups):
                 if rows := metadata.row_group(number).num_rows:
                     yield Group(code, file, number, rows)
@@ -122,7 +124,10 @@ def _groups(folder: Path) -> Iterator[Group]:
 
 def _identities(group: Group) -> pa.Table:
     """id, clean_id, type_code and content hash of every row."""
-    with pq.ParquetFile(group.file) as file:
-        table = file.read_row_group(group.number, columns=_HASHED)
+    try:
+        with pq.ParquetFile(group.file) as file:
+            table = file.read_row_group(group.number, columns=_HASHED)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{group.file} is not as a build writes it: {error}") from None
     hashes = [schema.written_hash(row) for row in table.to_pylist()]
     return table.select(_IDENTITY).append_column("hash", pa.array(hashes, pa.string()))

@@ -1,6 +1,5 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -13,14 +12,14 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
-from robustbench_tc.option import Tell, silent
-from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema, dataset_label
+from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema
 
-from . import growth, inputs, predictions
+from . import inputs, predictions
 from .inputs import Dataset
 from .needs_no_reading import TypeFigures
 from .parse import READER_VERSION
-from .record import RunFolder, open_run, set_aside
+from .record import RunFolder, open_run
 from .row_files import RowFiles
 from .score import judge
 
@@ -30,52 +29,29 @@ Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
 
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
-    record = folder.record
-    revision = record.dataset_revision if name is None else None
+    found = inputs.load(str(_place_of(folder, name)))
+    _check_same(folder, found.fingerprint(), name)
+    return found
+
+
+def _place_of(folder: RunFolder, name: str | None) -> Path:
+    """Where the dataset of a run lies. Raises UserError."""
+    asked, revision = folder.record.dataset, folder.record.dataset_revision
     try:
-        dataset = inputs.load(name or record.dataset, revision=revision)
+        return resolve_dataset(name or asked, None if name else revision, patterns=inputs.NEEDED)
     except UserError as error:
         if name is not None:  # --dataset names it
             raise
         raise UserError(f"{error}; {folder.path} was made of it, name its place with --dataset") from None
-    here, there = dataset.fingerprint(), record.settings.fingerprint
+
+
+def _check_same(folder: RunFolder, here: str, name: str | None) -> None:
+    there = folder.record.settings.fingerprint
     if here != there:
-        found, asked = dataset_label(dataset.version, here), dataset_label(record.dataset_version, there)
         raise UserError(
-            f"{dataset.name} ({found}) is another dataset than {folder.path} was asked ({asked}): "
-            "name the right one with --dataset"
+            f"{name or folder.record.dataset} ({here[:8]}) is another dataset than {folder.path} was asked "
+            f"({there[:8]}): name the right one with --dataset"
         )
-    return dataset
-
-
-class Damaged(UserError):
-    """The predictions on disk cannot be read."""
-
-
-def read_or_remake(folder: RunFolder, dataset: Dataset) -> tuple[list[Prediction], str | None]:
-    """The run's predictions; made again from the journal where their file is missing or damaged.
-
-    The second value says so, in one line.
-    """
-    try:
-        return predictions.read(folder.predictions_path), None
-    except UserError as error:
-        note = _remake(folder, dataset, error)
-    return predictions.read(folder.predictions_path), note
-
-
-def _remake(folder: RunFolder, dataset: Dataset, error: UserError) -> str:
-    """Makes the predictions again from the journal, and says so. Raises `error` where there is no journal."""
-    if not folder.journal_path.is_file():
-        raise error
-    kept = ""
-    if os.path.lexists(folder.predictions_path):
-        kept = f"; it is kept as {set_aside(folder.predictions_path).name}"
-    with folder.journal() as journal:
-        rows = growth.rows(dataset, folder.record.selections)
-        found = list(predictions.of(journal, rows, dataset.hashes(), folder.record.settings))
-    predictions.write(folder.predictions_path, found)
-    return f"{error}; made again from the journal: {len(found)} of {folder.record.expected}{kept}"
 
 
 class Rows(Protocol):
@@ -95,16 +71,12 @@ class Rows(Protocol):
 
 
 def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Rows:
-    """The rows of a run's dataset: where they lie, if they lie as a build writes them. Raises UserError."""
-    record = folder.record
-    try:
-        place = inputs.locate(name or record.dataset, record.dataset_revision if name is None else None)
-        found = RowFiles(place, num_proc)
-        if found.fingerprint() == record.settings.fingerprint:
-            return found
-    except (UserError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError, OSError):
-        pass  # what is wrong, or only unusual, is said by reading everything
-    return dataset_of(folder, name)
+    """The rows of a run's dataset: where they lie, or, in the paper's layout, in memory. Raises UserError for
+    another dataset."""
+    place = _place_of(folder, name)
+    found = inputs.paper_rows(place) or RowFiles(place, num_proc)
+    _check_same(folder, found.fingerprint(), name)
+    return found
 
 
 def score(
@@ -112,52 +84,34 @@ def score(
     *,
     dataset: str | Path | None = None,
     workers: Workers = SERIAL,
-    say: Tell = silent,
-    progress: Tell = silent,
 ) -> RunFolder:
     """Turns the predictions of a run folder into verdicts (`scores.parquet`); the model is not asked.
 
-    `dataset`: where the run's dataset lies now, if it was moved. `say` gets a line for every file that was
-    damaged and is made again. Raises UserError for a folder that is not a run, a file that was changed
-    since, and a dataset that is not the one that was asked; the verdicts of before then stay.
+    `dataset`: where the run's dataset lies now, if it was moved. Raises UserError for a folder that is not a
+    run, a copied one that has verdicts, damaged predictions, and a dataset that is not the one that was
+    asked; the verdicts of before then stay.
     """
     folder = open_run(Path(run))
-    for note in folder.make_way(folder.scores_path):
-        say(note)
+    folder.claim(folder.scores_path)
     place = None if dataset is None else str(dataset)
-    rows = rows_of(folder, place, workers.num_proc)
-    if remade := score_file(folder, rows, workers, dataset=place):
-        say(remade)
+    score_file(folder, rows_of(folder, place, workers.num_proc), workers)
     return folder
 
 
-def score_file(
-    folder: RunFolder, rows: Rows, workers: Workers = SERIAL, *, dataset: str | None = None
-) -> str | None:
+def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None:
     """Judges the run's predictions and writes `scores.parquet`: prediction columns, then verdict columns.
 
     A request_error is not an answer: its verdict columns are null. Predictions go through a row group at a
-    time, and with `RowFiles` their rows too. Where their file was damaged, it is made again from the journal
-    (for which `dataset` says where the dataset lies now) and the text says so.
-    Raises UserError for a prediction whose row the dataset does not have in that wording.
+    time, and with `RowFiles` their rows too. Raises UserError for predictions that are missing or damaged,
+    and for one whose row the dataset does not have in that wording.
     """
-    note = None
-    try:
-        _score_file(folder, rows, workers)
-    except Damaged as error:
-        whole = rows if isinstance(rows, Dataset) else dataset_of(folder, dataset)
-        note = _remake(folder, whole, error)
-        _score_file(folder, rows, workers)
-    return note
 
-
-def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
     def work(item: tuple[pa.RecordBatch, pa.Table]) -> pa.Table:
         batch, taken = item
         try:
             found = [schema.record(row, Prediction) for row in batch.to_pylist()]
         except ValueError as error:
-            raise Damaged(f"{folder.predictions_path} is damaged: {error}") from None
+            raise predictions.damaged(folder.predictions_path, error) from None
         as_it_is = batch.schema.equals(arrow_schema(Prediction))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
@@ -165,7 +119,7 @@ def _score_file(folder: RunFolder, rows: Rows, workers: Workers) -> None:
         return bench.judged(found, table)[1]
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
-        for batch in _read(folder.predictions_path):
+        for batch in predictions.read_batches(folder.predictions_path):
             ids: list[str] = batch["id"].to_pylist()  # type: ignore[assignment]
             asked: list[str] = batch["sample_hash"].to_pylist()  # type: ignore[assignment]
             _same_words(folder, zip(ids, asked, strict=True), rows)
@@ -188,16 +142,6 @@ def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) 
 
     _write(folder, dataset, tables())
     return verdicts
-
-
-def _read(path: Path) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in parquet.read_batches([path]):
-            if missing := {"id", "sample_hash"} - set(batch.schema.names):
-                raise Damaged(f"{path} is damaged: it has no column {', '.join(sorted(missing))}")
-            yield batch
-    except UserError as error:
-        raise Damaged(str(error)) from None
 
 
 def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], rows: Rows) -> None:
@@ -260,7 +204,7 @@ def _write(folder: RunFolder, rows: Rows, tables: Iterable[pa.Table]) -> None:
                     _count(flagged, flag, code, cell["correct"], cell["n"])
             yield table.select(kinds.names)
 
-    parquet.write_file(counted(), folder.scores_path, kinds)
+    parquet.write_file(counted(), folder.scores_path, kinds, replace=True)
     folder.record.flagged = flagged
     folder.record.needs_no_reading = rows.needs_no_reading()
     folder.record.unreviewed = rows.unreviewed() or msgspec.UNSET

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
 from . import agent_server, agents, defend as defences, models, record, request_settings, session
@@ -189,8 +189,6 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
 
 def _prompts(prompt_format: str, rlla: str | Path | None, mode: str | None) -> Prompts:
     """The words of prompt mode. Raises UserError for options that do not go together."""
-    if prompt_format not in get_args(PromptFormat):
-        raise unknown("prompt format", prompt_format, get_args(PromptFormat))
     if prompt_format == "benchmark":
         if rlla is not None:
             raise UserError(f"--rlla {rlla}: say --prompt-format rlla as well, or leave it out")
@@ -210,8 +208,6 @@ def endpoints(
     """The addresses that are asked. Raises UserError."""
     headers = request_settings.headers(options)
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
-    if backend not in get_args(Engine):
-        raise unknown("backend", backend, get_args(Engine))
     if agent is not None:
         if (model, [*base_urls], backend) != (None, [], "openai"):
             raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")

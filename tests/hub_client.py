@@ -108,8 +108,8 @@ def _resolve(repo: str, revision: str | None) -> Json:
 
 
 def _verify(name: str, against: str | None, key: str | None) -> Json:
-    from robustbench_tc.io.hub import Hub
     from robustbench_tc.release import verify
+    from robustbench_tc.release.hub import Hub
 
     repo, revision = verify.parse_name(against or name)
     hub, public = Hub(repo), None if key is None else Path(key)
@@ -128,7 +128,7 @@ def _verify(name: str, against: str | None, key: str | None) -> Json:
 
 
 def _yank(repo: str, revision: str, reason: str | None, token: str, use: str | None = None) -> Json:
-    from robustbench_tc.io.hub import Hub
+    from robustbench_tc.release.hub import Hub
     from robustbench_tc.release.yank import yank_on_hub
 
     done = yank_on_hub(Hub(repo, token=token), revision, reason, date="2026-11-21", use=use)

@@ -12,14 +12,14 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
-from robustbench_tc.builders import errata as applied
+from robustbench_tc.builders import errata as applied, errata_files
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.errata_files import Erratum
 from robustbench_tc.builders.plain import row_dict
 from robustbench_tc.builders.rebuild import own_pool, rebuild
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import errata, manifest, parquet
-from robustbench_tc.io.errata import Erratum
+from robustbench_tc.io import manifest, parquet
 from robustbench_tc.release.amend import Amended, amend
 from robustbench_tc.release.diff import configs_of
 from robustbench_tc.schema import Call, Sample, dumps, record
@@ -57,7 +57,7 @@ def text_value(sample: Sample) -> list[tuple[str, list[Any]]]:
     return [(name, values) for name, values in accepted if isinstance(values[0], str) and values[0]]
 
 
-def with_one_more(sample: Sample) -> errata.Answers:
+def with_one_more(sample: Sample) -> errata_files.Answers:
     """Its golden answers, where one more value is right."""
     first = sample.golden_answers[0][0]
     name, values = text_value(sample)[0]
@@ -114,9 +114,9 @@ def test_the_erratum_is_a_file_of_the_build_and_a_rebuild_gives_the_same_bytes(
     amended: tuple[Path, Amended], tmp_path: Path
 ) -> None:
     out, done = amended
-    assert errata.read(out / errata.NAME) == (done.erratum,)
+    assert errata_files.read(out / errata_files.NAME) == (done.erratum,)
     named = json.loads((out / "build_report.json").read_text())["files"]
-    assert named[errata.NAME] == manifest.entry(out / errata.NAME).sha256
+    assert named[errata_files.NAME] == manifest.entry(out / errata_files.NAME).sha256
     rebuild(out, tmp_path / "again", sources=None, card=benchmark_card)
     for path in manifest.files_of(out):
         assert (tmp_path / "again" / path).read_bytes() == (out / path).read_bytes(), path
@@ -139,7 +139,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
     frozen = api.release(
         out, tmp_path / "v2", version="1.1.0", created_at=MOMENT, trial=True, previous=str(release)
     )
-    assert errata.NAME in frozen.files and manifest.problems(tmp_path / "v2") == []
+    assert errata_files.NAME in frozen.files and manifest.problems(tmp_path / "v2") == []
     card = (tmp_path / "v2" / "README.md").read_text()
     assert f"| {wrong.clean_id} | 2026-11-21 | An exclamation mark is right too. |" in card
     assert "its data differ from that by a minor step" in card
@@ -153,7 +153,7 @@ def test_an_amended_build_passes_the_gate_and_its_card_lists_the_erratum(
         reason="It was right before.",
         date="2026-11-22",
     )
-    assert errata.read(tmp_path / "third" / errata.NAME) == (done.erratum, again.erratum)
+    assert errata_files.read(tmp_path / "third" / errata_files.NAME) == (done.erratum, again.erratum)
     assert next(iter(_samples(tmp_path / "third", "clean"))).golden_answers is not None
     for path in (release / "clean").glob("*.parquet"):
         assert (tmp_path / "third" / "clean" / path.name).read_bytes() == path.read_bytes()
@@ -235,7 +235,7 @@ def test_answers_that_are_none_leave_no_build(
 def test_what_cannot_be_amended_is_one_line(
     release: Path, build: Path, wrong: Sample, tmp_path: Path
 ) -> None:
-    def refused(folder: Path, clean_id: str, answers: errata.Answers) -> str:
+    def refused(folder: Path, clean_id: str, answers: errata_files.Answers) -> str:
         found = refuses(
             ".",
             api.amend,
@@ -277,8 +277,8 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
     rows, twice = (
         [row_dict(sample) for sample in samples] for samples in (clean, applied.amended(found, [two]))
     )
-    assert twice != rows and list(errata.reverted(twice, [one, two])) == rows
-    assert list(errata.reverted(twice, [one])) == twice  # not the answer that this erratum gave
+    assert twice != rows and list(errata_files.reverted(twice, [one, two])) == rows
+    assert list(errata_files.reverted(twice, [one])) == twice  # not the answer that this erratum gave
     refuses("are not those that it corrects", applied.amended, found, [one])
     refuses(
         "are not those that it corrects",
@@ -296,6 +296,6 @@ def test_an_erratum_meets_its_own_answer_only(wrong: Sample, clean: tuple[Sample
 
 @pytest.mark.parametrize("line", ["", "{}", '{"clean_id": "x"}', "\xff", "[" * 100_000])
 def test_a_broken_list_of_errata_names_its_line(line: str, tmp_path: Path) -> None:
-    path = tmp_path / errata.NAME
+    path = tmp_path / errata_files.NAME
     path.write_bytes(line.encode("latin-1") + b"\n")
-    refuses("line 1: ", errata.read, path)
+    refuses("line 1: ", errata_files.read, path)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.io import manifest
-from robustbench_tc.io.hub_errors import why_not
+from robustbench_tc.release.hub_errors import why_not
 
 from .conftest import ROOT
 from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity

@@ -195,12 +195,6 @@ def test_an_error_of_the_audit_names_the_build_and_not_its_copy(
     assert refused == f"{copy}/clean is broken"
 
 
-def test_a_build_report_that_counts_otherwise_is_refused(copy: Path, tmp_path: Path) -> None:
-    report = msgspec.json.decode((copy / "build_report.json").read_bytes())
-    report_says(copy, rows=report["rows"] | {"CD_AB": {"bfcl_v3": 1}})
-    refuses("says 1 rows of CD_AB", released, copy, tmp_path / "out")
-
-
 def test_a_file_that_the_build_does_not_name_is_refused(copy: Path, tmp_path: Path) -> None:
     (copy / "notes.txt").write_text("remember the milk")
     refuses(r"notes.txt, which build_report.json does not name", released, copy, tmp_path / "out")

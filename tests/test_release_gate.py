@@ -14,11 +14,12 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
+from robustbench_tc.audits import audit_files
 from robustbench_tc.audits.outcomes import Audited
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.generators.recorded import HAND_WRITTEN
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.io import audit_files, manifest, marker
+from robustbench_tc.io import manifest, marker
 from robustbench_tc.release import sign
 from robustbench_tc.release.verify import verify
 from robustbench_tc.schema import dumps, loads

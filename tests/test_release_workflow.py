@@ -29,9 +29,9 @@ def test_every_command_and_option_of_ours_exists(workflow: dict[Any, Any], rbtc:
     text = "\n".join(scripts(workflow)).replace("\\\n", " ")
     commands = [shlex.split(line.strip()) for line in text.splitlines() if line.strip().startswith("rbtc ")]
     verbs = [next(word for word in command[1:] if not word.startswith("-")) for command in commands]
-    assert verbs == ["sources", "build", "release", "verify", "publish", "verify"]
+    assert verbs == ["data", "build", "release", "verify", "publish", "verify"]
     for command in commands:
-        words = command[1:3] if command[1] == "sources" else command[1:2]
+        words = command[1:3] if command[1] == "data" else command[1:2]
         said = rbtc(*words, "--help").out
         for option in (word for word in command if word.startswith("--")):
             assert option in said, (command, option)

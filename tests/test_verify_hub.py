@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.io import manifest
-from robustbench_tc.io.hub import Hub as Repository, HubFile, differs, git_blob
 from robustbench_tc.release import sign
+from robustbench_tc.release.hub import Hub as Repository, HubFile, differs, git_blob
 from robustbench_tc.release.verify import verify
 
 from .conftest import ROOT

@@ -43,7 +43,12 @@ def loops(config: Any, shards: Shards, tokenizer: Any) -> list[Line]:
     verls = {
         name for name, of in _agent_loop_registry.items() if str(of.get("_target_", "")).startswith("verl.")
     }
-    named = _agents([*shards.train, *shards.validation])
+    files = [
+        path for path in (*shards.train, *shards.validation) if "agent_name" in pq.read_schema(path).names
+    ]
+    named = Counter(
+        str(name) for path in files for name in pq.read_table(path, columns=["agent_name"])["agent_name"]
+    )
     if unknown := named.keys() - verls - written.keys():
         detail = (
             f"rows name the agent {min(unknown)!r}, which verl does not know under this recipe: rows of "
@@ -54,14 +59,6 @@ def loops(config: Any, shards: Shards, tokenizer: Any) -> list[Line]:
         return [("agent loop", "ok", agent.default_agent_loop)] if written else []
     said = ", ".join(f"{name} ({count} rows)" for name, count in sorted(named.items()))
     return [("agent loop", "ok", said), *_mixture(config, shards, tokenizer, written)]
-
-
-def _agents(paths: Sequence[Path]) -> Counter[str]:
-    """Agent loop → rows that name it; none where rows leave it to the config."""
-    named = (path for path in paths if "agent_name" in pq.read_schema(path).names)
-    return Counter(
-        str(name) for path in named for name in pq.read_table(path, columns=["agent_name"])["agent_name"]
-    )
 
 
 def _mixture(config: Any, shards: Shards, tokenizer: Any, written: dict[str, Any]) -> list[Line]:

@@ -10,7 +10,7 @@ advantages of each part for themselves. Rule and draws are ours. `verl_noisy` pu
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from robustbench_tc import seeding
@@ -150,7 +150,8 @@ class Schedule:
         """Goes on from a checkpoint. A rate that the config fixes is the config's. Raises UserError."""
         try:
             rate, epoch, validated = float(state["rate"]), int(state["epoch"]), int(state["validated"])
-            first, last = (_seen(state[name]) for name in ("first", "last"))
+            seen = (state[name] for name in ("first", "last"))
+            first, last = (None if one is None else Seen(*map(float, one)) for one in seen)
             if not 0 <= rate <= 1:
                 raise ValueError(f"rate {rate}")
         except (KeyError, TypeError, ValueError) as error:
@@ -158,10 +159,6 @@ class Schedule:
         self.epoch, self._first, self._last, self._validated = epoch, first, last, validated
         if self.settings.adapt:
             self.rate = min(max(rate, self.settings.least), self.settings.most)
-
-
-def _seen(values: Sequence[float] | None) -> Seen | None:
-    return None if values is None else Seen(*map(float, values))
 
 
 def seen(metrics: Mapping[str, float]) -> Seen | None:

@@ -32,14 +32,20 @@ def configs_suite(scan: Scan) -> list[Check]:
     there = set(folder.configs())
     profile, own = str(report.get("profile")), is_own(folder)
     exact, floor = pinned(profile), papers_floor() if profile == "paper" else {}
-    papers = _papers_rows(scan)
+    # All clean rows; per type those from the paper's sources, of which the types' counts speak.
+    five = {source.name for source in sources.sources() if source.paper}
+    columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
+    papers = Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
     extensions = {t.code for t in taxonomy.known_with(there) if t.status == "extension"}
     further = extensions - {t.code for t in taxonomy.types("all")}
     data: dict[str, list[Any]] = {
         n: [] for n in "id complete known rows built stated floor reported splits accounted".split()
     }
-    skips = _skips(report)
+    skips: dict[str, dict[str, str]] = {}
+    for skip in report.get("skipped") or ():
+        reasons = skips.setdefault(str(skip.get("type_code")), {})
+        reasons[str(skip.get("clean_id"))] = str(skip.get("reason") or "")
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
         sample_config = config not in TABLES
         data["id"].append(config)
@@ -120,15 +126,6 @@ def _splits(folder: Folder, config: str) -> str:
     return "" if folder.shards(config, "test") else "a shard is missing"
 
 
-def _skips(report: dict[str, Any]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for skip in report.get("skipped") or ():
-        found.setdefault(str(skip.get("type_code")), {})[str(skip.get("clean_id"))] = str(
-            skip.get("reason") or ""
-        )
-    return found
-
-
 def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str:
     if config == taxonomy.CLEAN:
         return ""
@@ -188,13 +185,6 @@ def _taxonomy(rows: list[dict[str, Any]], types: dict[str, taxonomy.Perturbation
         if any(row.get(name) != value for name, value in mine.items()):
             return f"{row['code']} is described otherwise"
     return ""
-
-
-def _papers_rows(scan: Scan) -> Counter[str]:
-    """All clean rows; per type those from the paper's sources, of which the types' counts speak."""
-    five = {source.name for source in sources.sources() if source.paper}
-    columns = zip(scan.found.rows["config"], scan.found.rows["source"], strict=True)
-    return Counter(config for config, source in columns if source in five or config == taxonomy.CLEAN)
 
 
 def pinned(profile: str) -> dict[str, int]:

@@ -220,7 +220,11 @@ def _check(expectation: Expectation, result: Any, rows: int, index: str) -> Chec
     """One result of Great Expectations as a check."""
     values: dict[str, Any] = {} if result is None else result.result
     if not values:
-        what = "Great Expectations gave no result" if result is None else _exception(result)
+        what = "Great Expectations gave no result"
+        if result is not None:
+            info = result.exception_info or {}
+            found = info if "exception_message" in info else next(iter(info.values()), {})
+            what = f"Great Expectations could not evaluate it: {str(found.get('exception_message'))[:160]}"
         return check(expectation.id, expectation.protects, rows, [Failure("the suite", what)], reason=what)
     applied = int(values.get("element_count", rows)) - int(values.get("missing_count") or 0)
     failures = [_failure(entry, index) for entry in values.get("partial_unexpected_index_list") or []]
@@ -246,12 +250,6 @@ def _failure(entry: dict[str, Any], index: str) -> Failure:
     else:
         what = ", ".join(f"{name} {value}" for name, value in others.items()) or "not unique"
     return Failure(str(entry.get(index)), what)
-
-
-def _exception(result: Any) -> str:
-    info = result.exception_info or {}
-    found = info if "exception_message" in info else next(iter(info.values()), {})
-    return f"Great Expectations could not evaluate it: {str(found.get('exception_message'))[:160]}"
 
 
 @cache

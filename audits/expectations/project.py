@@ -45,7 +45,15 @@ def files(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
         plain = {name: data.replace(str(root).encode() + b"/", b"") for name, data in found.items()}
     known: dict[bytes, bytes] = {}
     same = {
-        name: data if name.startswith(DATA) else _UUID.sub(lambda match: _stable(match, known), data)
+        name: data
+        if name.startswith(DATA)
+        else _UUID.sub(
+            # The identifier that the n-th one gets in every audit.
+            lambda found: known.setdefault(
+                found.group(), str(uuid.uuid5(_NAMESPACE, str(len(known)))).encode()
+            ),
+            data,
+        )
         for name, data in plain.items()
     }
     same["gx/great_expectations.yml"] = _ABOUT_NOBODY.sub(b"", same["gx/great_expectations.yml"]).lstrip()
@@ -54,11 +62,6 @@ def files(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
 
 def _kept(name: str) -> bool:
     return any(name == kept or name.startswith(f"{kept}/") for kept in _KEPT)
-
-
-def _stable(match: "re.Match[bytes]", known: dict[bytes, bytes]) -> bytes:
-    """The identifier that the n-th one gets in every audit."""
-    return known.setdefault(match.group(), str(uuid.uuid5(_NAMESPACE, str(len(known)))).encode())
 
 
 def _write(root: Path, validated: Sequence[Validated]) -> None:

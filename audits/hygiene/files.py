@@ -83,11 +83,7 @@ def _of_content(path: Path) -> Iterator[Leaf] | None:
         holds_rows = HOLDS_ROWS & set(pq.read_schema(path).names)
     except (OSError, ValueError):
         return None  # its footer fails
-    return None if holds_rows else _of_table(path)
-
-
-def _of_table(path: Path) -> Iterator[Leaf]:
-    yield from leaves(pq.read_table(path).to_pylist())
+    return None if holds_rows else leaves(pq.read_table(path).to_pylist())
 
 
 def _of_footer(path: Path) -> Iterator[Leaf] | None:

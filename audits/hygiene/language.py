@@ -47,13 +47,10 @@ def not_in_language(lang: str, values: Sequence[str], after: str) -> Iterator[st
 @lru_cache(maxsize=65_536)
 def _language(text: str) -> tuple[str, float]:
     """The language of the text's prose, and how likely it is."""
-    label, probability = _detector().classify(_prose(text))
+    # Words only: identifiers, numbers and quoted values belong to no language.
+    prose = re.findall(r"(?<![\w./@'\"])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/@])", text)
+    label, probability = _detector().classify(" ".join(prose) or text)
     return label, float(probability)
-
-
-def _prose(text: str) -> str:
-    """Words only: identifiers, numbers and quoted values belong to no language."""
-    return " ".join(re.findall(r"(?<![\w./@'\"])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/@])", text)) or text
 
 
 @cache

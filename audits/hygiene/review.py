@@ -1,4 +1,4 @@
-"""Every find in a build that nobody reviewed yet: what `rbtc audit review` shows."""
+"""Every find in a build that nobody reviewed yet: what `rbtc audit --review-out` shows."""
 
 from collections.abc import Iterator
 from itertools import chain

@@ -146,15 +146,12 @@ class RowTexts(Texts):
             key = digest(f"{tagged}{changed}\0{dumps(part)}")
             known = self._parts.get(key)
             if known is None:
-                known = self._parts[key] = tuple(self._flagged_leaves(part, tagged, changed))
+                known = self._parts[key] = tuple(
+                    (leaf.text, finds)
+                    for leaf in leaves(part)
+                    if (finds := self.finds(Leaf(_bare(leaf.text, tagged, changed), leaf.secret)))
+                )
             yield from (Flagged(f"{name}/{index}", text, finds) for text, finds in known)
-
-    def _flagged_leaves(
-        self, part: Json, tagged: bool, calls: bool
-    ) -> Iterator[tuple[str, tuple[Find, ...]]]:
-        for leaf in leaves(part):
-            if finds := self.finds(Leaf(_bare(leaf.text, tagged, calls), leaf.secret)):
-                yield leaf.text, finds
 
     def _known(self, clean: Sample) -> Known:
         if clean.clean_id not in self._clean:
@@ -192,15 +189,15 @@ class RowTexts(Texts):
             )
         return self._registries[key]
 
-    def _no_schema(self, parameters: dict[str, Json]) -> str:
-        """What is wrong with a tool's schema. Those of own tools may refer to themselves, as trees do."""
-        return own_schemas.problem(parameters) or "" if self._own else schemas.invalid(parameters)
-
     def _of_the_tool(self, tool: Tool) -> tuple[str, str]:
         key = digest(dumps(tool))
         if key not in self._tools:
             long = "; ".join(lengths.tool_too_long(tool))
-            self._tools[key] = long, "" if long else self._no_schema(tool.parameters)
+            # The schemas of own tools may refer to themselves, as trees do.
+            wrong = (
+                own_schemas.problem(tool.parameters) or "" if self._own else schemas.invalid(tool.parameters)
+            )
+            self._tools[key] = long, "" if long else wrong or ""
         return self._tools[key]
 
 

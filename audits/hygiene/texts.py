@@ -68,7 +68,10 @@ class Texts:
         key = digest(f"{leaf.secret}\0{leaf.text}")
         known = self._seen.get(key)
         if known is None:
-            known = self._seen[key] = (*_by_rules(leaf.text), *self.credentials(leaf))
+            known = self._seen[key] = (
+                *(Find(rule.name, said, said) for rule in RULES.values() for said in rule.find(leaf.text)),
+                *self.credentials(leaf),
+            )
         return known
 
     def credentials(self, leaf: Leaf) -> tuple[Find, ...]:
@@ -111,11 +114,6 @@ def known(found: Iterable[Flagged], whole: str) -> Known:
     for flagged in texts:
         most |= Counter((find.rule, find.value) for find in flagged.finds)
     return Known(frozenset(flagged.text for flagged in texts), most, whole)
-
-
-def _by_rules(text: str) -> Iterator[Find]:
-    for rule in RULES.values():
-        yield from (Find(rule.name, said, said) for said in rule.find(text))
 
 
 def said(found: Iterable[tuple[Flagged, Find]]) -> dict[str, list[str]]:

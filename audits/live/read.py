@@ -70,7 +70,10 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         problem = f"it does not decode: {type(error).__name__} {str(error)[:140]}"
         return Entry(where, config, None, problem, "", of and of.row, differs)
-    return Entry(where, config, row, "", _not_canonical(raw, row), of and of.row, differs)
+    written = schema.plain_row(row)
+    written["flags"] = list(row.flags)
+    not_canonical = next((name for name in COLUMNS if written[name] != raw[name]), "")
+    return Entry(where, config, row, "", not_canonical, of and of.row, differs)
 
 
 def _decoded(raw: dict[str, Any], clean: LiveRow | None, names: tuple[str, ...]) -> LiveRow:
@@ -89,9 +92,3 @@ def _decoded(raw: dict[str, Any], clean: LiveRow | None, names: tuple[str, ...])
     return msgspec.structs.replace(
         row, fault=fault, turns=clean.turns, tools=tools, initial_state=clean.initial_state
     )
-
-
-def _not_canonical(raw: dict[str, Any], row: LiveRow) -> str:
-    written = schema.plain_row(row)
-    written["flags"] = list(row.flags)
-    return next((name for name in COLUMNS if written[name] != raw[name]), "")

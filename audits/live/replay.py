@@ -11,11 +11,12 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import CORE_TEXTS, Call, Json, LiveRow, dumps, state_hash
+from robustbench_tc.schema import CORE_TEXTS, Call, Json, LiveRow, dumps
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.handle import Handle, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ..invariants.base import HOLDS, Verdict
 from . import asked
@@ -204,7 +205,11 @@ class Replay:
                 for number, gold in enumerate(gold_calls(row)):
                     if number != left_out:
                         await world.call(gold.call.name, gold.call.parameters)
-                ends.append(_without_ids(await world.snapshot()))
+                end = await world.snapshot()
+                state = dumps(end.state)
+                for made in sorted(end.generated, key=len, reverse=True):
+                    state = state.replace(made, "(id)")  # in which every generated id is the same word
+                ends.append(state)
                 await world.close()
             self._ends[key] = ends[0] != ends[1]
         return self._ends[key]
@@ -216,7 +221,11 @@ class Replay:
         if fault.kind not in (*OF_AN_EFFECT, *CORE_TEXTS):
             return None
         twice, wide = fault.kind == "duplicate_effect", row.label == "repair"
-        shown = await self._shows(row, place, _Question(twice, wide, fault.kind in _SHOWS_ITS_RESULT))
+        question = _Question(twice, wide, fault.kind in _SHOWS_ITS_RESULT)
+        key = row.clean_id, place, question
+        if key not in self._shown:
+            self._shown[key] = await self._first_difference(row, place, question)
+        shown = self._shown[key]
         if twice:
             undone = shown is not None and await self._undone(row, place)
             if undone == wide:
@@ -225,13 +234,6 @@ class Replay:
         if wide:
             return HOLDS if shown is not None else "repair, and no read that was tried shows the effect"
         return HOLDS if shown is None else f"report, and {shown[:120]} shows the effect"
-
-    async def _shows(self, row: LiveRow, place: int, question: "_Question") -> str | None:
-        """A read that tells apart whether the call was carried out (or, with `twice`, twice); else None."""
-        key = row.clean_id, place, question
-        if key not in self._shown:
-            self._shown[key] = await self._first_difference(row, place, question)
-        return self._shown[key]
 
     async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
         gold = gold_calls(row)[place]
@@ -369,14 +371,6 @@ def _named(tools: list[str], what: str) -> str:
 
 async def _hash(world: Handle) -> str:
     return state_hash((await world.snapshot()).state)
-
-
-def _without_ids(end: Snapshot) -> str:
-    """A state in which every generated id is the same word."""
-    text = dumps(end.state)
-    for made in sorted(end.generated, key=len, reverse=True):
-        text = text.replace(made, "(id)")
-    return text
 
 
 def _at(text: str, path: tuple[str | int, ...]) -> Json:

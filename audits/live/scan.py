@@ -75,7 +75,14 @@ async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     found = LiveScan()
     by_itself, look = rows.RowChecks(), texts.LiveTexts()
     seed = folder.report.get("seed")
-    known = _known(folder, types)
+    said = folder.report.get("worlds")
+    built_with = said if isinstance(said, dict) else {}
+    known = {  # world → what is wrong with its file
+        name: HOLDS
+        if built_with.get(name) == marker.sha256(world.file)
+        else f"{name}: {world.file.name} is not the file that the build was made with"
+        for name, world in types.items()
+    }
     async with Worlds() as worlds:
         replayed = replay.Replay(worlds, types)
 
@@ -94,18 +101,6 @@ async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
             for entry, verdicts in zip(some, await asyncio.gather(*map(judged, some)), strict=True):
                 found.add(entry, verdicts)
     return found
-
-
-def _known(folder: Folder, types: Mapping[str, WorldType]) -> dict[str, str]:
-    """World → what is wrong with its file: "" where it is the build's own."""
-    said = folder.report.get("worlds")
-    built_with = said if isinstance(said, dict) else {}
-    return {
-        name: HOLDS
-        if built_with.get(name) == marker.sha256(world.file)
-        else f"{name}: {world.file.name} is not the file that the build was made with"
-        for name, world in types.items()
-    }
 
 
 _NEEDED = ("starts", "gold_is_offered", "turns_ask", "registry_is_sound")

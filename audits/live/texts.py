@@ -52,7 +52,11 @@ class LiveTexts(Texts):
         if whole:
             of_tools = {
                 "length": in_short(_too_long(row)),
-                "tools_are_schemas": in_short(_no_schemas(row)),
+                "tools_are_schemas": in_short(
+                    f"{tool.name[:80]}: {wrong}"
+                    for tool in row.tools
+                    if (wrong := schemas.invalid(tool.parameters))
+                ),
             }
         return {**shown, **of_tools, "credentials_reviewed": in_short(found.get(CREDENTIAL, ()))}
 
@@ -87,9 +91,3 @@ def _too_long(row: LiveRow) -> Iterator[str]:
             yield f"{tool.name[:80]}: a description of {len(tool.description)} characters"
         plain = msgspec.structs.replace(tool.plain, description=tool.description[: lengths.IN_A_TOOL])
         yield from (f"{tool.name[:80]}: {what}" for what in lengths.tool_too_long(plain))
-
-
-def _no_schemas(row: LiveRow) -> Iterator[str]:
-    for tool in row.tools:
-        if wrong := schemas.invalid(tool.parameters):
-            yield f"{tool.name[:80]}: {wrong}"

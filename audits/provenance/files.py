@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from robustbench_tc.io import audit_files, errata, manifest, marker
+from robustbench_tc.audits import audit_files
+from robustbench_tc.builders import errata_files
+from robustbench_tc.io import manifest, marker
 from robustbench_tc.own.book import NAME as BOOK
 
 from ..folder import Folder
@@ -49,7 +51,7 @@ def named(folder: Folder) -> Named:
         wrong.append(Failure(marker.BUILD, "it names no files: build the folder again"))
     of_a_build = of_kind(folder)
     for path, sha256 in (listed or {}).items():
-        if path in of_a_build or path == errata.NAME or _SHARD.fullmatch(path):
+        if path in of_a_build or path == errata_files.NAME or _SHARD.fullmatch(path):
             checksums.setdefault(path, set()).add(sha256)
         else:
             wrong.append(Failure(path, f"{marker.BUILD} names it, and no build has it"))

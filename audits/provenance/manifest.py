@@ -42,7 +42,11 @@ def _derived(folder: Folder) -> dict[str, Any]:
     checks = [one for one in audit.get("checks") or () if isinstance(one, dict)]
     listed = load(folder, manifest.NAME).get("files")
     named = config_of if folder.kind == "live" else str
-    entries = {name: _entry(folder, name) for name in (listed if isinstance(listed, dict) else ())}
+    entries = {
+        name: sha256 and {"bytes": (folder.path / name).stat().st_size, "sha256": sha256}
+        for name in (listed if isinstance(listed, dict) else ())
+        for sha256 in [folder.sha256(name)]
+    }
     return {
         "kind": report.get("kind"),
         "licence": "apache-2.0",
@@ -60,11 +64,6 @@ def _derived(folder: Folder) -> dict[str, Any]:
         },
         "files": entries,
     }
-
-
-def _entry(folder: Folder, name: str) -> dict[str, Any] | None:
-    sha256 = folder.sha256(name)
-    return None if sha256 is None else {"bytes": (folder.path / name).stat().st_size, "sha256": sha256}
 
 
 def _total(counts: Any) -> int:

@@ -123,7 +123,9 @@ class Comparison:
             if any(mine.get(path) != theirs.get(path) for path in inside):
                 self._table(config, split)
             else:
-                self._held["provenance.rows"] += self._rows_of(inside)
+                self._held["provenance.rows"] += sum(
+                    pq.read_metadata(self._again / path).num_rows for path in inside
+                )
                 self._held["provenance.footers"] += len(inside)
 
     def _writers_name(self, path: str) -> None:
@@ -136,9 +138,6 @@ class Comparison:
             self._fail(
                 "provenance.footers", path, f"written by {named}, the report says pyarrow {self._writer}"
             )
-
-    def _rows_of(self, paths: Sequence[str]) -> int:
-        return sum(pq.read_metadata(self._again / path).num_rows for path in paths)
 
     def _table(self, config: str, split: str) -> None:
         """One split whose bytes differ: what of it is other."""

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.builders import errata_files
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import errata, marker
+from robustbench_tc.io import marker
 from robustbench_tc.schema import TASKS
 
 from ..folder import Folder
@@ -105,7 +106,7 @@ def _of_benchmark(folder: Folder) -> dict[str, str]:
     return {
         table: digest(
             _columns(folder, table),
-            errata.reverted(
+            errata_files.reverted(
                 (row for row in folder.rows(table) if row.get("source") in sources),
                 known if table == "clean" else (),
                 unstated,
@@ -134,13 +135,13 @@ def _columns(folder: Folder, config: str, split: str = "test") -> Sequence[Colum
     return next(iter(folder.columns(config, split).values()), [])
 
 
-def _errata(folder: Folder) -> tuple[errata.Erratum, ...]:
-    if folder.there.get(errata.NAME) != "file":
+def _errata(folder: Folder) -> tuple[errata_files.Erratum, ...]:
+    if folder.there.get(errata_files.NAME) != "file":
         return ()
     try:
-        return errata.read(folder.path / errata.NAME)
+        return errata_files.read(folder.path / errata_files.NAME)
     except UserError as error:
-        folder.unreadable.append(Failure(errata.NAME, str(error).replace(f"{folder.path}/", "")))
+        folder.unreadable.append(Failure(errata_files.NAME, str(error).replace(f"{folder.path}/", "")))
         return ()
 
 

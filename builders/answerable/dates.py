@@ -28,6 +28,7 @@ _TODAY = re.compile(
 _DURATION = re.compile(
     r"(?i)\b(?P<n>\d{1,6}(?:\.\d{1,6})?|an?|one|two|three|four|five|six|half an)[\s-]*(?P<unit>hour|hr|minute|min)"
 )
+_COUNTED = {"a": 1.0, "an": 1.0, "half an": 0.5}
 _STAY = re.compile(r"(?i)\b(?P<n>\d+|\w+)[\s-](?P<unit>day|night|week)s?\b")
 _AGO = re.compile(
     r"(?i)\b(?P<n>\d+|\w+)\s(?P<unit>day|week|month|year)s?\s(?P<way>ago|later|from now|before|after|earlier|from today)"
@@ -113,7 +114,9 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
         wanted = clock[0] * 60 + clock[1]
         for index, text in enumerate(self.reading.texts):
             for match in _DURATION.finditer(text):
-                minutes = _minutes(match)
+                n = match["n"].lower()
+                count = _COUNTED[n] if n in _COUNTED else float(ONES[n]) if n in ONES else float(n)
+                minutes = int(count * (60 if match["unit"].lower().startswith("h") else 1))
                 for hour, minute, _, _ in self.clocks:
                     if (hour * 60 + minute + minutes) % 1440 == wanted:
                         return Evidence("start and duration", Place(index, *match.span()))
@@ -130,7 +133,8 @@ class Calendar(msgspec.Struct, frozen=True, dict=True):
             elif moment.day is None and moment.month is None and said.year == moment.year:
                 return Evidence("year of a date", place)
         for day, note, place in self.relative:
-            if _covers(day, moment):
+            pairs = zip((day.year, day.month, day.day), moment[:3], strict=True)
+            if moment.day is not None and all(wanted is None or have == wanted for have, wanted in pairs):
                 return Evidence(note, place)
         if partial is None and moment.day == 1 and (found := self._whole(moment)):
             return found
@@ -259,16 +263,3 @@ def _shifted(today: date, n: int, unit: str) -> Iterator[date]:
                     yield date(months // 12, months % 12 + 1, day)
                 except ValueError:
                     yield date(months // 12, months % 12 + 1, 28)
-
-
-def _covers(day: date, moment: Moment) -> bool:
-    """Whether the day is the one that `moment` says, as far as it says one."""
-    pairs = zip((day.year, day.month, day.day), moment[:3], strict=True)
-    return moment.day is not None and all(wanted is None or have == wanted for have, wanted in pairs)
-
-
-def _minutes(match: re.Match[str]) -> int:
-    words = {"a": 1.0, "an": 1.0, "half an": 0.5}
-    n = match["n"].lower()
-    count = words[n] if n in words else float(ONES[n]) if n in ONES else float(n)
-    return int(count * (60 if match["unit"].lower().startswith("h") else 1))

@@ -100,8 +100,11 @@ def _named(value: Json, text: str, said: Said) -> bool:
     else:
         return False
     shown = examples(text)
+    # An example counts where the description says what it stands for ("2 for ironing service"), and the
+    # dialogue says that. The first word of weight decides: "service" alone would say nothing.
     return any(
-        not any(start <= place.start() < end for start, end in shown) or _glossed(text, place.end(), said)
+        not any(start <= place.start() < end for start, end in shown)
+        or ((gloss := _GLOSS.match(text, place.end())) is not None and said(gloss[1]) is not None)
         for place in places
     )
 
@@ -117,12 +120,3 @@ def examples(text: str) -> list[tuple[int, int]]:
         end = closing if inside else ending.start() if ending else len(text)
         found.append((cue.start(), end))
     return found
-
-
-def _glossed(text: str, end: int, said: Said) -> bool:
-    """Whether the description says what an example stands for ("2 for ironing service"), and the dialogue that.
-
-    The first word of weight decides: "service" alone would say nothing.
-    """
-    gloss = _GLOSS.match(text, end)
-    return gloss is not None and said(gloss[1]) is not None

@@ -92,7 +92,9 @@ class Wording(msgspec.Struct, frozen=True, dict=True):
         """A text of words that are said in other order or form, in a form that the definition may give."""
         if "\n" in text or _CODE.search(text):
             return self._expression(text)
-        form = {stem(word) for word in split(_definition(schema, tool))}
+        facts = schema.items() if isinstance(schema, dict) else ()
+        defined = [*(str(value) for key, value in facts if key != "type"), tool.description if tool else ""]
+        form = {stem(word) for word in split(" ".join(defined))}
         if len(split(text)) > _LONGEST and " " in text:
             return None
         words = [word for word in split(text) if word not in _STOP] or split(text)
@@ -147,9 +149,3 @@ def _squeezed(text: str) -> str:
     plain = re.sub(r"lambda \w+:|^def .*?return |\bmath\.|\bnp\.", "", text.lower())
     plain = plain.replace("squared", "2").replace("cubed", "3").replace("\u00b2", "2").replace("\u00b3", "3")
     return re.sub(r"[\s*^()\[\]'\"`\\]|y\s?=|f\(x\)\s?=", "", plain)
-
-
-def _definition(schema: Json, tool: Tool | None) -> str:
-    """What a definition says of a parameter, in words."""
-    parts = [str(value) for key, value in schema.items() if key != "type"] if isinstance(schema, dict) else []
-    return " ".join([*parts, tool.description if tool else ""])

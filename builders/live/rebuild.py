@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import marker, parquet
-from robustbench_tc.schema import KINDS, TASKS, LiveRow, record
+from robustbench_tc.io import marker
+from robustbench_tc.schema import KINDS, TASKS, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.handle import WorldType
 
-from ..rebuild import report_in
+from ..rebuild import own_rows, report_in
 from .build import LiveSpec, Profile, build
 from .report import LiveReport
 
@@ -49,11 +49,4 @@ def rebuild_live(
         sources=sources,
         python=python,
     )
-    return build(spec, out, card=card, clean=_tasks(folder) if own_tasks else None)
-
-
-def _tasks(folder: Path) -> list[LiveRow]:
-    try:
-        return [record(row, LiveRow) for row in parquet.read_rows(parquet.shards(folder / TASKS))]
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"its own tasks cannot be read: {error}") from None
+    return build(spec, out, card=card, clean=own_rows(folder / TASKS, LiveRow) if own_tasks else None)

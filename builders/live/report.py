@@ -1,14 +1,13 @@
 """What a live build leaves behind about itself. No clock in it: same build, same report."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
 
 from robustbench_tc.io import templates
 from robustbench_tc.schema import LiveRow
-from robustbench_tc.shown import Line, Part
 
 from ..counts import add
 from ..marked import Report
@@ -41,10 +40,6 @@ class LiveReport(Report, frozen=True, kw_only=True):
     """Every pair of a task and a kind, or a registry type, without a row."""
     pins: tuple[dict[str, Any], ...] = ()
     """Upstream files that the build read: repository, commit, sha256."""
-
-    def shown(self) -> Iterator[Part]:
-        """The report's text."""
-        yield Line(self.markdown())
 
     @property
     def total(self) -> int:

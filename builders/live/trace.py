@@ -7,10 +7,11 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, state_hash
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool
 from robustbench_tc.worlds.fit import failed
 from robustbench_tc.worlds.handle import Handle, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 
 class Traced(NamedTuple):

@@ -78,16 +78,12 @@ def clean_id(case: Case, number: int) -> str:
 def golden(answer: Answer) -> GoldenAnswer:
     """An answer as the row contract wants it: for each parameter a list with the one thing expected."""
     return tuple(
-        Call(call.name, {key: [_stored(expected)] for key, expected in call.parameters.items()})
+        # An empty text stands in a matcher: alone it is the row contract's mark of what may be left out.
+        Call(
+            call.name, {key: [{"exact": one} if one == OMIT else one] for key, one in call.parameters.items()}
+        )
         for call in answer.calls
     )
-
-
-def _stored(expected: Json) -> Json:
-    """What is expected as it stands; an empty text in a matcher, as alone it is the row contract's mark of a
-    parameter that may be left out.
-    """
-    return {"exact": expected} if expected == OMIT and isinstance(expected, str) else expected
 
 
 def _messages(messages: Sequence[ChatMessage], case: Case, turn: CaseTurn) -> Iterator[Message]:
@@ -131,19 +127,17 @@ def _gold_history(answer: Answer, turn: CaseTurn, tools: Sequence[Tool]) -> Iter
     """What a right agent leaves of a turn: its calls, a result for each, and a closing word."""
     if answer.calls:
         places = zip(answer.calls, answer.places, strict=True)
-        yield Message("assistant", as_text([_made(call, tools[at]) for call, at in places]))
+        made = [
+            Call(call.name, {key: example(one, tools[at].properties.get(key, {})) for key, one in given})
+            for call, at in places
+            for given in [call.parameters.items()]
+        ]
+        yield Message("assistant", as_text(made))
         used: dict[str, int] = {}
         for call in answer.calls:
             yield Message("tool", result(turn.results, call.name, used.get(call.name, 0)))
             used[call.name] = used.get(call.name, 0) + 1
     yield Message("assistant", ASKED if answer.kind == "ask" else DONE)
-
-
-def _made(call: Call, tool: Tool) -> Call:
-    return Call(
-        call.name,
-        {key: example(expected, tool.properties.get(key, {})) for key, expected in call.parameters.items()},
-    )
 
 
 def result(results: Mapping[str, tuple[Json, ...]], name: str, number: int) -> str:

@@ -119,6 +119,7 @@ def _with(row: Sample, place: int, message: Message) -> Sample:
 class Text(Before):
     """Exchanges in words."""
 
+    rows = Rows(paper=199, bundled=73, full=3078)
     calls = False
     otherwise_caught_by = "context_holds_no_gold_value"
     how_made = (
@@ -154,6 +155,7 @@ class Text(Before):
 class Calls(Before):
     """Exchanges with calls and their results."""
 
+    rows = Rows(paper=188, bundled=71, full=3009)
     calls = True
     otherwise_caught_by = "earlier_calls_are_the_rows_own"
     how_made = (
@@ -199,7 +201,6 @@ class Context2k(Calls):
     display_name, label = "Context-2k", "2k tokens before request"
     what_is_modified = "An agent's session of 2,000 tokens stands before the request, which stays as it is."
     tokens = 2_000
-    rows = Rows(paper=188, bundled=71, full=3009)
     golden = (
         Case(
             clean="table",
@@ -222,7 +223,6 @@ class Context8k(Calls):
     display_name, label = "Context-8k", "8k tokens before request"
     what_is_modified = "An agent's session of 8,000 tokens stands before the request, which stays as it is."
     tokens = 8_000
-    rows = Rows(paper=188, bundled=71, full=3009)
     golden = (
         Case(
             clean="dialogue",
@@ -245,7 +245,6 @@ class Context32k(Calls):
     display_name, label = "Context-32k", "32k tokens before request"
     what_is_modified = "An agent's session of 32,000 tokens stands before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=188, bundled=71, full=3009)
     golden = (
         Case(
             clean="table",
@@ -268,7 +267,6 @@ class Text2k(Text):
     display_name, label = "Text-2k", "2k tokens of text"
     what_is_modified = "Text exchanges of 2,000 tokens stand before the request, which stays as it is."
     tokens = 2_000
-    rows = Rows(paper=199, bundled=73, full=3078)
     golden = (
         Case(
             clean="table",
@@ -291,7 +289,6 @@ class Text8k(Text):
     display_name, label = "Text-8k", "8k tokens of text"
     what_is_modified = "Text exchanges of 8,000 tokens stand before the request, which stays as it is."
     tokens = 8_000
-    rows = Rows(paper=199, bundled=73, full=3078)
     golden = (
         Case(
             clean="dialogue",
@@ -314,7 +311,6 @@ class Text32k(Text):
     display_name, label = "Text-32k", "32k tokens of text"
     what_is_modified = "Text exchanges of 32,000 tokens stand before the request, which stays as it is."
     tokens = 32_000
-    rows = Rows(paper=199, bundled=73, full=3078)
     golden = (
         Case(
             clean="table",

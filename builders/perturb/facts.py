@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Sample
 from robustbench_tc.sources import Source
-from robustbench_tc.taxonomy import PerturbationType
+from robustbench_tc.taxonomy import Channel, PerturbationType
 
 from . import cases
 from .base import REGISTRY, Case, Perturbation
@@ -28,6 +28,13 @@ DOING = ("perturb", "check", "spoiled")
 
 BEYOND_CORE = ("prior_art", "otherwise_caught_by", "spoiled_otherwise")
 """What a type outside the core states and does beside that."""
+
+TRAITS: dict[Channel, tuple[str, ...]] = {
+    "namesake": ("description", "wrong_parameters"),
+    "offers": ("quality", "suffix", "stated"),
+    "result": ("instructed",),
+}
+"""What a type of the channel says beside the facts of every type: the audit's rules need it."""
 
 PROMPTS = Path(__file__).parents[1] / "prompts"
 
@@ -105,7 +112,7 @@ def problems(
         wrong.append("applies_to names no source")
     if isinstance(unit.applies_to, tuple) and (lost := set(unit.applies_to) - set(found.sources)):
         wrong.append(f"applies_to names a source that there is not: {', '.join(sorted(lost))}")
-    if unstated := [name for name in taxonomy.TRAITS.get(found.channel, ()) if name not in found.traits]:
+    if unstated := [name for name in TRAITS.get(found.channel, ()) if name not in found.traits]:
         wrong.append(f"traits of the channel {found.channel} are not stated: {', '.join(unstated)}")
     if found.ground_truth_changes and "golden answers" not in found.may_change:
         wrong.append("ground_truth_changes, but may_change does not hold the golden answers")

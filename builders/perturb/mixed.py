@@ -125,12 +125,6 @@ def of_parts(code: str) -> Perturbation | None:
 DERIVED.append(of_parts)
 
 
-def _case(reads: str) -> tuple[Case, ...]:
-    typed = {"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."}
-    error = REGISTRY["transient_rate_limit"].injected_error or ""
-    return (Case(clean="table", texts=typed, reads=inspect.cleandoc(reads).replace("{error}", error)),)
-
-
 T, D, CD, RL = DESIGN
 _DESIGNED: tuple[tuple[tuple[str, ...], Rows, str], ...] = (
     (
@@ -257,5 +251,8 @@ _DESIGNED: tuple[tuple[tuple[str, ...], Rows, str], ...] = (
 )
 """Parts, rows and how the golden case reads: the six pairs, the four triples, all four."""
 
+_ERROR = REGISTRY["transient_rate_limit"].injected_error or ""
+_TEXTS = {"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."}
 for _place, (_parts, _rows, _reads) in enumerate(_DESIGNED, 701):
-    register(kind_of(_parts, _place, _rows, _case(_reads)))
+    _read = inspect.cleandoc(_reads).replace("{error}", _ERROR)
+    register(kind_of(_parts, _place, _rows, (Case(clean="table", texts=dict(_TEXTS), reads=_read),)))

@@ -71,7 +71,11 @@ def kinds(sample: Sample) -> Kinds:
     needed, unused = [], []
     for name, about in tool.properties.items():
         given = [call.parameters[name] for call in calls if name in call.parameters]
-        values = [value for accepted in given for value in _listed(accepted)]
+        values = [
+            value
+            for accepted in given
+            for value in (accepted if isinstance(accepted, list | tuple) else [accepted])
+        ]
         default = about.get("default") if isinstance(about, dict) else None
         if len(given) == len(calls) and not any(map(may_be_left_out, given)):
             if default not in values and any(_stated(value, said, whole=True) for value in values):
@@ -88,10 +92,6 @@ def kinds(sample: Sample) -> Kinds:
     if not unused:
         raise NotApplicable("no_unused_optional_parameter")
     return Kinds(tuple(optional or needed), tuple(unused))
-
-
-def _listed(values: Json) -> list[Json]:
-    return list(values) if isinstance(values, list | tuple) else [values]
 
 
 def _stated(value: Json, said: str, *, whole: bool) -> bool:
@@ -130,6 +130,7 @@ def without(schema: Schema, name: str) -> Schema:
 class Moot(Balanced):
     """The common course of both types."""
 
+    rows = Rows(paper=30, bundled=10, full=856)
     design = "moot"
     prior_art = "none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox"
     wishes = WISHES
@@ -204,7 +205,6 @@ class CDMoot(Moot):
     )
     how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
     quality = "cost"
-    rows = Rows(paper=30, bundled=10, full=856)
     golden = (
         Case(
             clean="ferry",
@@ -233,7 +233,6 @@ class TDMoot(Moot):
     how_made = _HOW_MADE.format(better="quicker", wish="quickest")
     quality = "time"
     mirrored = True
-    rows = Rows(paper=30, bundled=10, full=856)
     golden = (
         Case(
             clean="ferry",

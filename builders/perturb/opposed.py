@@ -47,6 +47,7 @@ _HOW_MADE = (
 class Opposed(Balanced):
     """The common course of both types."""
 
+    rows = Rows(paper=142, bundled=55, full=2797)
     design = "inv"
     prior_art = "none known for tools"
     wishes = WISHES
@@ -117,7 +118,6 @@ class CDInv(Opposed):
     )
     how_made = _HOW_MADE.format(wish="quick one at any price", sibling="TD_inv")
     quality = "time"
-    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",
@@ -145,7 +145,6 @@ class TDInv(Opposed):
     )
     how_made = _HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv")
     quality = "cost"
-    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",

@@ -133,6 +133,7 @@ def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> 
 class Flood(Perturbation):
     """`dose` tools of the source's full pool enter at seeded places."""
 
+    rows = Rows(paper=197, bundled=72, full=3073)
     component = "action"
     level = "interaction"
     pack = "registry"
@@ -226,7 +227,6 @@ class Flood1(Flood):
     )
     how_made = _HOW_MADE.format("One tool", "s")
     dose = 1
-    rows = Rows(paper=197, bundled=72, full=3073)
     golden = (
         Case(
             clean="table",
@@ -249,7 +249,6 @@ class Flood3(Flood):
     )
     how_made = _HOW_MADE.format("Three tools", "")
     dose = 3
-    rows = Rows(paper=197, bundled=72, full=3073)
     golden = (
         Case(
             clean="table",
@@ -274,7 +273,6 @@ class Flood10(Flood):
     )
     how_made = _HOW_MADE.format("Ten tools", "")
     dose = 10
-    rows = Rows(paper=197, bundled=72, full=3073)
     golden = (
         Case(
             clean="table",

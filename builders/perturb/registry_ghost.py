@@ -222,7 +222,10 @@ class Asked(Ghost):
         """The messages that ask for the tool of this name, and their diff."""
         base = self.base(sample)
         messages, came = wished(base, rng.choice(WISHES).format(ghost=name))
-        return messages, (*opened(sample)[1], _in_clean(came, sample, base))
+        # Of a message of `base` as one of the clean row: a message may stand before them there.
+        place = int(came.path.split("/")[2]) - (len(base.messages) - len(sample.messages))
+        came = msgspec.structs.replace(came, path=f"/messages/{place}/content")
+        return messages, (*opened(sample)[1], came)
 
 
 def _wished_name(template: str, text: str) -> str | None:
@@ -399,9 +402,3 @@ class NamedTool(Asked):
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """Asked in the words of the clean row."""
         return msgspec.structs.replace(row, messages=clean.messages, changes=())
-
-
-def _in_clean(change: Change, clean: Sample, base: Sample) -> Change:
-    """The change of a message of `base` as one of the clean row: a message may stand before them there."""
-    place = int(change.path.split("/")[2]) - (len(base.messages) - len(clean.messages))
-    return msgspec.structs.replace(change, path=f"/messages/{place}/content")

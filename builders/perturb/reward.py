@@ -39,6 +39,8 @@ _ALWAYS_BETTER = (
 class Suffixed(Preference):
     """The distractor has a suffixed name, and the query says what is wanted."""
 
+    paper_rows = 102
+    rows = Rows(paper=148, bundled=60)
     pack = "core"
     may_change = ("messages", "the set of tools", "golden answers")
     ground_truth_changes = False
@@ -63,6 +65,8 @@ class Abbreviated(Preference):
 class Unstated(Abbreviated):
     """Nothing in the query says what is wanted."""
 
+    paper_rows = 144
+    rows = Rows(paper=144, bundled=55)
     pack = "core"
     may_change = ("the set of tools", "golden answers")
     train_augmentable = True
@@ -88,8 +92,6 @@ class CD(Suffixed):
     )
     quality = "cost"
     suffix = "_Budget"
-    rows = Rows(paper=148, bundled=60)
-    paper_rows = 102
     golden = (
         Case(
             clean="table",
@@ -122,8 +124,6 @@ class TD(Suffixed):
     )
     quality = "time"
     suffix = "_Fast"
-    rows = Rows(paper=148, bundled=60)
-    paper_rows = 102
     golden = (
         Case(
             clean="table",
@@ -151,8 +151,6 @@ class CDNT(Suffixed):
     )
     quality = "cost"
     suffix = "_1"
-    rows = Rows(paper=148, bundled=60)
-    paper_rows = 102
     golden = (
         Case(
             clean="table",
@@ -180,8 +178,6 @@ class TDNT(Suffixed):
     )
     quality = "time"
     suffix = "_1"
-    rows = Rows(paper=148, bundled=60)
-    paper_rows = 102
     golden = (
         Case(
             clean="table",
@@ -209,8 +205,6 @@ class CDAB(Unstated):
     )
     how_made = _HOW_MADE.format(what="price per call", name=_AB_NAME, query=_UNSTATED)
     quality = "cost"
-    rows = Rows(paper=144, bundled=55)
-    paper_rows = 144
     golden = (
         Case(
             clean="table",
@@ -249,8 +243,6 @@ class TDAB(Unstated):
     )
     how_made = _HOW_MADE.format(what="response time", name=_AB_NAME, query=_UNSTATED)
     quality = "time"
-    rows = Rows(paper=144, bundled=55)
-    paper_rows = 144
     golden = (
         Case(
             clean="table",
@@ -268,6 +260,7 @@ class TDAB(Unstated):
 class Stated(Abbreviated):
     """The same with the preference stated: built only when named."""
 
+    rows = Rows(paper=144, bundled=55, full=2920)
     pack = "offers"
     prior_art = "none known: the paper's AB types with the preference of its other reward types"
     may_change = ("messages", "the set of tools", "golden answers")
@@ -292,7 +285,6 @@ class CDABPref(Stated):
     what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
     how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
     quality = "cost"
-    rows = Rows(paper=144, bundled=55, full=2920)
     golden = (
         Case(
             clean="table",
@@ -319,7 +311,6 @@ class TDABPref(Stated):
     what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
     how_made = "As TD_AB. " + _STATED.format(wish="quick one")
     quality = "time"
-    rows = Rows(paper=144, bundled=55, full=2920)
     golden = (
         Case(
             clean="table",

@@ -25,6 +25,7 @@ _BEST_OFFER = (
 class Factor(Preference):
     """CD with one factor."""
 
+    rows = Rows(paper=148, bundled=60, full=3028)
     pack = "severity"
     may_change = ("messages", "the set of tools", "golden answers")
     ground_truth_changes = False
@@ -77,7 +78,6 @@ class Factor15(Factor):
     how_made = _FACTOR.format(times="one and a half times")
     factors = (Fraction(3, 2),)
     dose = 1.5
-    rows = Rows(paper=148, bundled=60, full=3028)
     golden = (
         Case(
             clean="table",
@@ -103,7 +103,6 @@ class Factor5(Factor):
     how_made = _FACTOR.format(times="five times")
     factors = (5,)
     dose = 5
-    rows = Rows(paper=148, bundled=60, full=3028)
     golden = (
         Case(
             clean="table",
@@ -129,7 +128,6 @@ class Factor100(Factor):
     how_made = _FACTOR.format(times="a hundred times")
     factors = (100,)
     dose = 100
-    rows = Rows(paper=148, bundled=60, full=3028)
     golden = (
         Case(
             clean="table",

@@ -36,7 +36,9 @@ def in_form_of(registry: Sequence[Tool], tool: Tool, beside: Tool) -> Tool | Non
     entries = next((inner["items"] for inner in own if "items" in inner), None)
     properties: dict[str, Json] = {}
     for name, inner in tool.properties.items():
-        word = _word(inner.get("type"), words)
+        # The registry's word for a type: itself, the other word for numbers, or a text.
+        also = (inner.get("type"), _OTHER_NUMBER.get(str(inner.get("type"))))
+        word = next((one for one in also if one is not None and one in words), "string")
         if not (inner.keys() <= keys and (word == inner.get("type") or inner.keys() <= _SAID)):
             return None
         typed = {"type": word} | {key: value for key, value in inner.items() if key != "type"}
@@ -46,12 +48,6 @@ def in_form_of(registry: Sequence[Tool], tool: Tool, beside: Tool) -> Tool | Non
     form: dict[str, Json] = {"properties": properties, "required": _required(tool, beside)}
     parameters = {key: form.get(key, value) for key, value in beside.parameters.items()}
     return Tool(tool.name, tool.description, {"type": "object", "properties": properties} | parameters)
-
-
-def _word(word: Json, words: Sequence[Json]) -> Json:
-    """The registry's word for a type: itself, the other word for numbers, or a text."""
-    also = (word, _OTHER_NUMBER.get(str(word)))
-    return next((one for one in also if one is not None and one in words), "string")
 
 
 def _required(tool: Tool, beside: Tool) -> list[str]:

@@ -163,6 +163,7 @@ def _moved(change: Change, tools: tuple[Tool, ...]) -> Change:
 class SuffixedSwap(Swap):
     """The suffixed tool is the better one."""
 
+    rows = Rows(paper=148, bundled=57, full=2815)
     may_change: ClassVar[tuple[Part, ...]] = ("messages", "the set of tools", "golden answers")
     flags = MappingProxyType(
         {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse offer here"}
@@ -172,6 +173,7 @@ class SuffixedSwap(Swap):
 class ReadableSwap(Swap):
     """The tool with the original, readable name is the better one."""
 
+    rows = Rows(paper=144, bundled=53, full=2725)
     ground_truth_changes = False
     may_change: ClassVar[tuple[Part, ...]] = ("the set of tools", "golden answers")
     suffix = None
@@ -190,7 +192,6 @@ class CDSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="CD", which="called `_Budget`")
     quality = "cost"
     suffix = "_Budget"
-    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -219,7 +220,6 @@ class TDSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="TD", which="called `_Fast`")
     quality = "time"
     suffix = "_Fast"
-    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -248,7 +248,6 @@ class CDNTSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="CD_NT", which="with the suffix `_1`")
     quality = "cost"
     suffix = "_1"
-    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -277,7 +276,6 @@ class TDNTSwap(SuffixedSwap):
     how_made = _HOW_MADE.format(core="TD_NT", which="with the suffix `_1`")
     quality = "time"
     suffix = "_1"
-    rows = Rows(paper=148, bundled=57, full=2815)
     golden = (
         Case(
             clean="table",
@@ -305,7 +303,6 @@ class CDABSwap(ReadableSwap):
     what_is_modified = _WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper")
     how_made = _HOW_MADE.format(core="CD_AB", which="with the readable name")
     quality = "cost"
-    rows = Rows(paper=144, bundled=53, full=2725)
     golden = (
         Case(
             clean="table",
@@ -329,7 +326,6 @@ class TDABSwap(ReadableSwap):
     what_is_modified = _WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster")
     how_made = _HOW_MADE.format(core="TD_AB", which="with the readable name")
     quality = "time"
-    rows = Rows(paper=144, bundled=53, full=2725)
     golden = (
         Case(
             clean="table",

@@ -37,6 +37,7 @@ _HOW_MADE = (
 class MixedUnits(Balanced):
     """The common course of both types."""
 
+    rows = Rows(paper=142, bundled=55, full=2797)
     design = "unit"
     prior_art = "none known for tools"
     wishes = PREFERENCES
@@ -106,7 +107,6 @@ class CDUnit(MixedUnits):
     )
     how_made = _HOW_MADE.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one")
     quality = "cost"
-    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",
@@ -139,7 +139,6 @@ class TDUnit(MixedUnits):
     )
     quality = "time"
     mirrored = True
-    rows = Rows(paper=142, bundled=55, full=2797)
     golden = (
         Case(
             clean="table",

@@ -4,7 +4,7 @@ The facts are `builders/data/pins.json`. Paths are under the sources root, one f
 """
 
 from functools import cache
-from hashlib import file_digest
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -44,16 +44,17 @@ class Pin(msgspec.Struct, frozen=True):
     def problem(self, path: Path) -> str | None:
         """What is wrong with the file at `path`, or None."""
         try:
-            if not path.is_file():
-                return "missing"
-            size = path.stat().st_size
-            if size != self.bytes:
-                return f"{size:,} bytes instead of {self.bytes:,}"
-            with path.open("rb") as file:
-                found = file_digest(file, "sha256").hexdigest()
+            return difference(self, path.read_bytes()) if path.is_file() else "missing"
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
-        return None if found == self.sha256 else f"sha256 {found[:12]}… instead of {self.sha256[:12]}…"
+
+
+def difference(pin: Pin, data: bytes) -> str | None:
+    """How a file's bytes are not the pinned ones, or None."""
+    if len(data) != pin.bytes:
+        return f"{len(data):,} bytes instead of {pin.bytes:,}"
+    found = sha256(data).hexdigest()
+    return None if found == pin.sha256 else f"sha256 {found[:12]}… instead of {pin.sha256[:12]}…"
 
 
 class Pins(msgspec.Struct, frozen=True):

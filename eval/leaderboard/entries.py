@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.hub import HubFile
+from robustbench_tc.release.hub import HubFile
 
 from . import reading
 from .checker import CHECKER, ENTRY, EPISODES, PREDICTIONS, RECORD, SUBMISSION, decode, encode

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import hub
 from robustbench_tc.io.files import atomic_file, is_ours, locked
-from robustbench_tc.io.hub import LATER, HubFile
 from robustbench_tc.io.resolve import HUB_ID
+from robustbench_tc.release import hub
+from robustbench_tc.release.hub import LATER, HubFile
 
 if TYPE_CHECKING:
     from huggingface_hub import Discussion

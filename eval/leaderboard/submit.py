@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.exchange import import_run
 from robustbench_tc.eval.record import Mode
-from robustbench_tc.io.folders import new_or_empty
+from robustbench_tc.io.folders import check_new
 from robustbench_tc.io.resolve import HUB_ID
 from robustbench_tc.io.templates import environment
 from robustbench_tc.schema import Json
@@ -64,8 +64,8 @@ def init(place: str, dataset: str, *, live: str | None = None, own: Sequence[str
     head = there.create(private=False) if isinstance(there, Hub) else None
     if STATUS in there.files():
         raise UserError(f"{place} is a results repository already: edit its {STATUS}")
-    if there.folder is not None and not new_or_empty(there.folder):
-        raise UserError(f"{place} is there and is no empty folder: take another place")
+    if there.folder is not None:
+        check_new(there.folder)
     texts = environment(__package__, "templates")
     files = {
         path: texts.get_template(name).render(place=place, dataset=dataset, live=live, own=more).encode()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -34,8 +33,7 @@ def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) ->
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
-    for name in (record.EPISODES, record.SCORES):
-        folders.refuse_foreign(folder.path / name)
+    folder.claim(record.SCORES)
     unedited.check_all(folder, data.by_id)
     return score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
 

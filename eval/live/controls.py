@@ -46,7 +46,7 @@ class Named(Policy):
     """Says by its class what failed."""
 
     def closing(self, turn: int, lost: list[int]) -> str:
-        names = dict.fromkeys(self.plan.class_of(self.plan.calls[at].name) for at in lost)
+        names = dict.fromkeys(self.plan.classes.get(name := self.plan.calls[at].name, name) for at in lost)
         said = [f"The {name} failed: I could not do it as you asked." for name in names]
         return " ".join(said) or super().closing(turn, lost)
 

@@ -10,13 +10,13 @@ import msgspec
 from robustbench_tc import live_types, schema, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
-from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.schema import LiveRow, row_hash
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
 from .. import draw
-from ..inputs import Selection, version_of
+from ..inputs import Selection
 from .row_check import mistake
 
 _NEEDED = ("*/test-*.parquet", "README.md", "*.json")

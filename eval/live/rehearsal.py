@@ -58,8 +58,7 @@ class Rehearsal:
             for turn, calls in enumerate(row.golden_calls)
             for _ in calls
         ]
-        self._world_class = _world_class(row.world)
-        self._class_of = _classes(row.world)
+        self._world_class, self.classes = _played(row.world)
         self.results: list[str] = []
         self._ids: list[str] = []
         if self._world_class is not None:
@@ -76,10 +75,6 @@ class Rehearsal:
     def tool(self, name: str) -> LiveTool | None:
         """The world's tool of that name."""
         return self._tools.get(name)
-
-    def class_of(self, name: str) -> str:
-        """What people call the work of a tool; its name, where its world is not at hand."""
-        return self._class_of.get(name, name)
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
@@ -213,17 +208,12 @@ def _note(known: dict[str, list[Json]], name: str, value: Json) -> None:
 
 
 @cache
-def _classes(name: str) -> Mapping[str, str]:
-    try:
-        return {tool: one.name for one in classes(find(name)) for tool in one.tools}
-    except UserError:
-        return {}
-
-
-@cache
-def _world_class(name: str) -> Any:
+def _played(name: str) -> tuple[Any, Mapping[str, str]]:
+    """The class of a world that runs in this process, and what people call the work of each tool; neither of
+    a world that is not at hand."""
     try:
         world = find(name)
     except UserError:
-        return None
-    return None if world.python is not None or name == "bfcl" else load_file(world.file).WORLD
+        return None, {}
+    named = {tool: one.name for one in classes(world) for tool in one.tools}
+    return None if world.python is not None else load_file(world.file).WORLD, named

@@ -9,7 +9,6 @@ Journaled results are not trusted: every call is made again, with the same fault
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -130,12 +129,9 @@ async def replayed(
         downstream,
         tuple(pairs),
         repaired,
-        _classes(world),
+        classes(world),
     )
     return await _without_what_is_lost(replay, worlds, world) if row.label == "report" else replay
-
-
-_classes = cache(classes)
 
 
 async def _without_what_is_lost(replay: Replay, worlds: Worlds, world: WorldType) -> Replay:

@@ -207,7 +207,7 @@ def score_run(
 def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
     """Writes scores.parquet."""
     table = arrow_table(scores, LiveScore)
-    write_file([table], path, table.schema)
+    write_file([table], path, table.schema, replace=True)
 
 
 def read_scores(folder: Path) -> list[LiveScore]:

@@ -3,19 +3,17 @@
 import json
 from collections.abc import Iterator
 
-from robustbench_tc import schema, taxonomy
 from robustbench_tc.schema import Json
+from robustbench_tc.worlds.faults import CORE_TEXTS
 from robustbench_tc.worlds.fit import failed
 
 Path = tuple[str | int, ...]
 """Keys and positions, from the outside in."""
 
-_CORE_TEXTS = frozenset(taxonomy.get(kind).injected_error for kind in schema.CORE_TEXTS)
-
 
 def looks_failed(text: str) -> bool:
     """Whether a result reads as a failure: a core text, or an error of the world's."""
-    return text in _CORE_TEXTS or failed(text)
+    return text in CORE_TEXTS.values() or failed(text)
 
 
 def parsed(text: str) -> Json:

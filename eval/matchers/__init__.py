@@ -15,10 +15,10 @@ is a plain value. Plain values compare by JSON type, texts after Unicode NFC and
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, dumps
 
 from . import dates, pattern_examples, subschemas
 from .patterns import found_in
@@ -223,20 +223,11 @@ def _problem_of_plain(expected: Json) -> str | None:
 
 def _not_finite(value: Json) -> str | None:
     """The same of a value in which nothing is a matcher."""
-    infinite = any(isinstance(one, float) and not math.isfinite(one) for one in _leaves(value))
-    return "a number must be finite" if infinite else None
-
-
-def _leaves(value: Json) -> Iterator[Json]:
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            left += one.values()
-        elif isinstance(one, list | tuple):
-            left += one
-        else:
-            yield one
+    try:
+        dumps(value)
+    except ValueError:
+        return "a number must be finite"
+    return None
 
 
 def _is_number(value: Json) -> bool:

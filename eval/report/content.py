@@ -10,23 +10,16 @@ import msgspec
 from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.needs_no_reading import read
 from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
-from robustbench_tc.eval.stats.breakdown import Flagged, Gain, SourceCell, breakdown, gains
-from robustbench_tc.eval.stats.evidence import Answer, answer
+from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.levels import LevelLine, levels
 from robustbench_tc.eval.stats.losses import Loss
-from robustbench_tc.eval.stats.packs import Given, Table, tables as pack_tables
-from robustbench_tc.eval.stats.repeats import Repeated, repeated
-from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, unstated
+from robustbench_tc.eval.stats.overview import Counted, counted
+from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, labels as labels_of
 from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars
-from robustbench_tc.eval.stats.stages import Stages, stages
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
-from robustbench_tc.eval.stats.unreviewed import Unreviewed, unreviewed
 from robustbench_tc.eval.stats.values import codes_of, pack_of
-from robustbench_tc.eval.stats.verified import Beside, beside
 from robustbench_tc.io.numbers import NONE, counts, number
 from robustbench_tc.shown import Line as Text, Part
 
@@ -58,7 +51,7 @@ class Mark(msgspec.Struct, frozen=True):
     stars: int
 
 
-class Model(msgspec.Struct, frozen=True):
+class Model(Counted, frozen=True, kw_only=True):
     """One run in the report, or one of the paper's models."""
 
     label: str
@@ -67,42 +60,18 @@ class Model(msgspec.Struct, frozen=True):
     run: str
     """The run folder as given, or `paper:MODEL`."""
     params_b: float | None
-    summary: Summary
-    answer: Answer | None = None
-    """What the run says. None for the paper's models, of which, as of all that follows, only counts are
-    known."""
-    source_losses: dict[str, dict[str, Loss]] = {}
+    source_losses: dict[str, dict[str, Loss]] = msgspec.field(default_factory=dict)
     """Source → type code."""
-    error_modes: dict[str, dict[str, int]] = {}
-    """As in `stats.breakdown`."""
-    verified: dict[str, Beside] = {}
-    """Clean, perturbed and the components without the rows that nobody could answer."""
-    sources: dict[str, dict[str, SourceCell]] = {}
-    flags: dict[str, Flagged] = {}
     gains: tuple[Gain, ...] = ()
-    length: int = 0
-    """Scored replies that were cut at the token limit."""
-    content_filter: int = 0
-    """Replies that a content filter cut or withheld, and requests that it refused."""
-    marks: dict[str, Mark] = {}
+    marks: dict[str, Mark] = msgspec.field(default_factory=dict)
     """Against the baseline, by Table 2's columns (retention excepted)."""
-    closures: dict[str, Interval | None] = {}
+    closures: dict[str, Interval | None] = msgspec.field(default_factory=dict)
     """Component → the share of the baseline's Δ that the model closes, with Fieller's set; None: it cannot be
     said."""
-    type_marks: dict[str, Mark] = {}
+    type_marks: dict[str, Mark] = msgspec.field(default_factory=dict)
     """By type code; their p is Holm's over the types."""
-    card: dict[str, str] = {}
+    card: dict[str, str] = msgspec.field(default_factory=dict)
     """How the run was made, for people."""
-    repeated: Repeated | None = None
-    """With repeats: pass@k, pass^k, and the variance within rows."""
-    packs: tuple[Table, ...] = ()
-    """What the packs beyond the core measure."""
-    levels: tuple[LevelLine, ...] = ()
-    """Every level's rows: of the core, of each pack, and of all."""
-    stages: Stages | None = None
-    """Where wrong answers fail; None where only counts are known."""
-    unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
-    """Golden answers of logs that nobody looked at; left out where there are none."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -202,13 +171,12 @@ def build(
     expected: Iterable[tuple[str, str]] | None = None,
 ) -> Report:
     """Raises UserError where runs are of different datasets, given twice, or the baseline is none of them."""
-    _refuse_twice(runs)
     aligned = align(runs, subset=options.subset, expected=expected)
-    labels = _labels(runs)
+    labels = labels_of(runs)
     base = _baseline(runs, labels, options.baseline)
     summaries = [summarise(o, options.convention, allow_missing=options.allow_missing) for o in aligned]
     models = []
-    for at, run in enumerate(runs):
+    for at, (run, outcomes, summary) in enumerate(zip(runs, aligned, summaries, strict=True)):
         marks: dict[str, Mark] = {}
         closures: dict[str, Interval | None] = {}
         type_marks: dict[str, Mark] = {}
@@ -216,37 +184,22 @@ def build(
             sides = (aligned[base], aligned[at])
             marks, closures = _marks(*sides, summaries[base], summaries[at], options.convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
-        rest = breakdown(run, options.subset, allow_missing=options.allow_missing)
         of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
-        partial = options.allow_missing
-        models.append(
-            Model(
-                label=labels[at],
-                model=run.model,
-                mode=run.mode,
-                run=run.path,
-                params_b=params_of(run.model),
-                summary=summaries[at],
-                answer=answer(run, aligned[at]),
-                source_losses=losses.by_source(aligned[at], of_sample, allow_missing=partial),
-                error_modes=rest.error_modes,
-                verified=beside(aligned[at], unstated(run), summaries[at].lines),
-                sources=rest.sources,
-                flags=rest.flags,
-                gains=gains(summaries[at], rest),
-                length=rest.length,
-                content_filter=rest.content_filter,
-                marks=marks,
-                closures=closures,
-                type_marks=type_marks,
-                card=_card(run),
-                repeated=repeated(aligned[at]),
-                packs=pack_tables(Given(run, aligned[at], summaries[at], partial)),
-                levels=levels(aligned[at], allow_missing=partial),
-                stages=stages(run, aligned[at], options.subset, allow_missing=partial),
-                unreviewed=unreviewed(run, aligned[at]) or msgspec.UNSET,
-            )
+        fields = counted(run, outcomes, summary, subset=options.subset, allow_missing=options.allow_missing)
+        model = Model(
+            **fields,  # type: ignore[arg-type]
+            label=labels[at],
+            model=run.model,
+            mode=run.mode,
+            run=run.path,
+            params_b=params_of(run.model),
+            source_losses=losses.by_source(outcomes, of_sample, allow_missing=options.allow_missing),
+            marks=marks,
+            closures=closures,
+            type_marks=type_marks,
+            card=_card(run),
         )
+        models.append(msgspec.structs.replace(model, gains=gains(summary, model)))
     models.sort(key=_rank)
     own = runs[0].own_tools
     return Report(
@@ -261,7 +214,7 @@ def build(
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
         needs_no_reading=next(
-            (found for run in runs if (found := blind.lines(read(run.record.needs_no_reading)))), ()
+            (found for run in runs if (found := blind.lines(run.record.needs_no_reading))), ()
         ),
         note=CONVENTIONS[options.convention],
         trends={"runs": trends(models), **({} if own else {"paper": trends(papers())})},
@@ -305,29 +258,9 @@ def params_of(name: str) -> float | None:
 
 
 def _rank(model: Model) -> tuple[float, str]:
+    """Best first, those with a gap last."""
     perturbed = model.summary.values["perturbed"]
     return (1.0 if perturbed is None else -perturbed.value, model.label)
-
-
-def _refuse_twice(runs: Sequence[Run]) -> None:
-    seen: set[str] = set()
-    for run in runs:
-        if run.path in seen:
-            raise UserError(f"{run.path} is given twice")
-        seen.add(run.path)
-
-
-def _labels(runs: Sequence[Run]) -> list[str]:
-    """Model names; with the mode, then the folder, where they repeat."""
-    for label in (
-        lambda run: run.model,
-        lambda run: f"{run.model} ({run.mode})",
-        lambda run: f"{run.model} ({run.path})",
-    ):
-        found = [label(run) for run in runs]
-        if len(set(found)) == len(found):
-            break
-    return found
 
 
 def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:
@@ -400,7 +333,7 @@ def _card(run: Run) -> dict[str, str]:
         "status": counts(totals.get("status", {})),
         "finish reasons": counts(totals.get("finish_reason", {})),
         "retries": str(totals.get("retries", "")),
-        "tokens": _tokens(totals),
+        "tokens": f"{totals.get('prompt_tokens', 0)} in, {totals.get('completion_tokens', 0)} out",
     } | {
         f"flagged {flag}": ", ".join(
             f"{code} {one['correct']} of {one['n']} right" for code, one in cells.items()
@@ -413,12 +346,6 @@ def _card(run: Run) -> dict[str, str]:
 def _short(value: object, limit: int = 60) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _tokens(totals: Mapping[str, Any]) -> str:
-    if "prompt_tokens" not in totals:
-        return ""
-    return f"{totals['prompt_tokens']} in, {totals.get('completion_tokens', 0)} out"
 
 
 def _host(endpoint: str) -> str:

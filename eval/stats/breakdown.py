@@ -89,28 +89,26 @@ class Flagged(msgspec.Struct, frozen=True):
 class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     """Counts over the answers of one run that are in the subset."""
 
-    error_modes: dict[str, dict[str, int]]
+    error_modes: dict[str, dict[str, int]] = {}
     """`clean`, component or type code → mode → wrong answers; a component's are those of its core types."""
-    sources: dict[str, dict[str, SourceCell]]
+    sources: dict[str, dict[str, SourceCell]] = {}
     """Source → `clean`, component or `extension` → its rows."""
-    mean_scores: dict[str, float]
+    mean_scores: dict[str, float] = {}
     """Source → mean score over all its rows, with partial credit."""
-    injected: dict[str, int]
-    """Transition type → rows that met the error."""
-    length: int
+    length: int = 0
     """Scored replies that were cut at the token limit."""
-    content_filter: int
+    content_filter: int = 0
     """Replies that a content filter cut or withheld, and requests that it refused: these have no verdict."""
-    too_long: int
+    too_long: int = 0
     """Wrong because the endpoint refused the length."""
-    rejected: int
+    rejected: int = 0
     """Wrong because the endpoint refused the registry."""
-    flags: dict[str, Flagged]
+    flags: dict[str, Flagged] = {}
     """By flag of the verdict: those of READ_WITH_CARE always."""
 
 
 _COLUMNS = (
-    *("type_code", "source", "correct", "score", "error_mode", "injected", "finish_reason", "status"),
+    *("type_code", "source", "correct", "score", "error_mode", "finish_reason", "status"),
     "flags",
 )
 
@@ -123,11 +121,11 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     inside = [pair in wanted for pair in pairs]
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
-    injected, finished, statuses = Counter[str](), Counter[str](), Counter[str]()
+    finished, statuses = Counter[str](), Counter[str]()
     flags = {name: Flagged() for name in READ_WITH_CARE}
     filtered = 0
     for row, n in Counter(compress(zip(*columns, strict=True), inside)).items():
-        code, source, verdict, score, mode, met, finish, status, flagged = row
+        code, source, verdict, score, mode, finish, status, flagged = row
         # `clean`, or the component that a core type counts for
         component = taxonomy.component_of(code) if code in taxonomy.codes() else None
         head = component or (taxonomy.CLEAN if code == taxonomy.CLEAN else EXTENSION)
@@ -140,7 +138,6 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
                 modes[name][mode or "other"] += n
         for flag in filter(None, flagged.split(",")):
             flags[flag] = flags.get(flag, Flagged()).add(head, verdict * n, n)
-        injected[code] += n * bool(met)
         finished[finish] += n
         statuses[status] += n
     return Breakdown(
@@ -162,7 +159,6 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
             for source, parts in cells.items()
             if (mean := _mean([one for part in parts.values() for one in part])) is not None
         },
-        injected=dict(injected),
         length=finished["length"],
         content_filter=filtered,
         too_long=statuses["too_long"],

@@ -22,7 +22,7 @@ from .intervals import Interval, apart_from, of_counts
 from .live_defences import LiveDefenceTable
 from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
 from .power import Power, power
-from .runs import Outcomes, Run, Subset, align
+from .runs import Outcomes, Run, Subset, align, labels
 from .significance import fisher_p, holm, holm_by
 from .summary import gaps
 from .unreviewed import unreviewed
@@ -207,7 +207,8 @@ def compare_runs(
     """
     first, second = align([a, b], subset=subset)
     progress("counting")
-    names = labels(a, b)
+    first_name, second_name = labels([a, b])
+    names = first_name, second_name
     found = compare_outcomes(names, first, second)
     if not found.overall:
         raise UserError(f"{a.path} and {b.path} have no answered row in common")
@@ -252,11 +253,12 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
     there = compare_types(first, second, (code for code in first.types if code != taxonomy.CLEAN))
     corrected = holm_by(pack_of, {code: pair.p for code, pair in there.items()})
     types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
+    core = [one for one in types if one.type_code in leading(there)]
     return Comparison(
         a=names[0],
         b=names[1],
         dataset_version=None,
-        verdict=_verdict(names, overall, _leading(types)) if overall else "",
+        verdict=_verdict(names, overall, core) if overall else "",
         overall=overall,
         deltas=deltas,
         types=types,
@@ -272,21 +274,7 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
     )
 
 
-def _leading(types: tuple[TypePair, ...]) -> tuple[TypePair, ...]:
-    kept = leading(one.type_code for one in types)
-    return tuple(one for one in types if one.type_code in kept)
-
-
-def labels(a: Run, b: Run) -> tuple[str, str]:
-    """Model names, with mode or folder where they alone do not tell the runs apart."""
-    if a.model != b.model:
-        return a.model, b.model
-    if a.mode != b.mode:
-        return f"{a.model} ({a.mode})", f"{b.model} ({b.mode})"
-    return f"{a.model} ({a.path})", f"{b.model} ({b.path})"
-
-
-def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: tuple[TypePair, ...]) -> str:
+def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[TypePair]) -> str:
     a, b = names
     name = "perturbed" if "perturbed" in overall else taxonomy.CLEAN
     pair = overall[name]

@@ -11,7 +11,6 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from ..needs_no_reading import read as blind_figures
 from .caveats import caveats
 from .delivery import Delivery, delivery
 from .intervals import Interval
@@ -186,7 +185,7 @@ def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
     if run.own_tools:
         return f"{max(math.ceil(cases * min(factor, RIGHT)) - cases, 1)} more cases"
     samples = int((outcomes.n[:, 0] > 0).sum())
-    rows = {one.type_code: one.rows for one in blind_figures(run.record.needs_no_reading)}
+    rows = {one.type_code: one.rows for one in run.record.needs_no_reading}
     exist = rows.get(taxonomy.CLEAN, samples)
     if samples >= exist:
         return "ask more, --repeat, profile full, or another component"

@@ -10,11 +10,10 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import defend, prompts, reasons, record as run_record, verdicts
 from robustbench_tc.eval.defend.base import Defence
-from robustbench_tc.eval.record import Session
+from robustbench_tc.eval.record import Session, refuse_no_run, refuse_run
 from robustbench_tc.eval.row_view import one_of, split
 from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
-from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.schema import ERROR_MODES, Call, Prediction, Sample, Verdict, dumps, record
 from robustbench_tc.shown import Part, Table
 

@@ -1,5 +1,9 @@
-"""Which places of a ranking the data allow: every two models tested against each other."""
+"""Which places of a ranking the data allow: every two models tested against each other.
 
+And whether two values rank models alike.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -82,3 +86,15 @@ def _told_apart(p: Floats, scores: Floats) -> Pairs:
     upper = np.triu(np.ones(p.shape, np.bool_), 1)
     apart[upper] = holm_below(p[upper], LEVEL)
     return Pairs(p, (apart | apart.T) & (scores[:, None] > scores[None, :]))
+
+
+def rank_correlation(x: Floats, y: Floats) -> float | None:
+    """Spearman's ρ of two values of the same models, ties at their mean rank; None where one never varies."""
+    ranks = []
+    for values in (x, y):
+        distinct, place, times = np.unique(values, return_inverse=True, return_counts=True)
+        if len(distinct) < 2:
+            return None
+        ranks.append((np.cumsum(times) - (times - 1) / 2)[place] - (len(values) + 1) / 2)
+    a, b = ranks
+    return float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))

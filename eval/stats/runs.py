@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.record import RunRecord, open_run
+from robustbench_tc.eval.record import RunRecord, open_run, refuse_no_run, refuse_run
 from robustbench_tc.eval.score.category import case_of
 from robustbench_tc.io import parquet
-from robustbench_tc.io.not_live import refuse_no_run, refuse_run
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
@@ -68,6 +67,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def own_tools(self) -> bool:
         """Whether every row is of somebody's own tools: nothing of the published benchmark is beside it."""
         return set(self.rows["source"].tolist()) == {sources.OWN}
+
+
+def labels(runs: Sequence[Run]) -> list[str]:
+    """Model names; with the mode, then the folder, where they alone do not tell the runs apart."""
+    models = [run.model for run in runs]
+    modes = [f"{run.model} ({run.mode})" for run in runs]
+    paths = [f"{run.model} ({run.path})" for run in runs]
+    return next((found for found in (models, modes) if len(set(found)) == len(found)), paths)
 
 
 def read(folder: str | Path) -> Run:
@@ -228,11 +235,8 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
         return self._sums(codes, self.kept + self.gained, self.pairs)
 
     def _sums(self, codes: Iterable[str], first: Ints, second: Ints) -> tuple[Ints, Ints]:
-        at = self._at(codes)
+        at = [self.types.index(code) for code in codes if code in self.types]
         return self.by_unit(first[:, at].sum(axis=1)), self.by_unit(second[:, at].sum(axis=1))
-
-    def _at(self, codes: Iterable[str]) -> list[int]:
-        return [self.types.index(code) for code in codes if code in self.types]
 
     def usable(self, allow_missing: bool = False) -> tuple[str, ...]:
         """The types whose values may be shown: no row is missing, or that is allowed and some are there."""

@@ -2,6 +2,7 @@
 every warning and table below it."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
@@ -21,6 +22,7 @@ from .intervals import Interval
 from .overview import Overview, overview
 from .packs import Cell, Table
 from .runs import Subset, read
+from .values import HEADS
 
 WIDTH = 100
 """Characters of a line of the first screen."""
@@ -102,8 +104,8 @@ def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
     yield _cut(answer.sentence)
     yield ""
     yield f"{'accuracy':>22}   drop, 95 % interval     keeps"
-    accuracies = {name: line.accuracy for name, line in made.lines.items() if line.n}
-    if not accuracies.keys() & made.components.keys():
+    accuracies = {name: one.accuracy for name in HEADS if (one := made.summary.lines[name]).n}
+    if not accuracies.keys() & set(taxonomy.COMPONENTS):
         ranked = sorted(answer.types.values(), key=lambda one: (one.word != "loses", -one.drop.value))
         accuracies |= {one.name: one.after for one in ranked[:TYPES]}
     for name, accuracy in accuracies.items():
@@ -149,9 +151,9 @@ def _rest(made: Overview) -> Iterator[Part]:
     every table."""
     yield from (f"warning: {one}" for one in made.answer.warnings)
     yield from (f"{name}: {one.why}" for name, one in made.answer.lines.items() if one.why)
-    yield from (f"gap: {one}" for one in made.gaps)
-    if made.power is not None:
-        yield made.power.line
+    yield from (f"gap: {one}" for one in made.summary.gaps)
+    if made.summary.power is not None:
+        yield made.summary.power.line
     for table in _tables(made):
         yield shown.Table(table.columns, _lines(table.rows), table.title, (WRONG,))
         if table.note:
@@ -178,7 +180,7 @@ def _keeps(found: Evidence) -> str:
 
 
 def _tables(made: Overview) -> Iterator[Table]:
-    answer, among, lines = made.answer, made.intervals, made.lines
+    answer, among, of_types = made.answer, made.summary.values, made.summary.types
     yield Table(
         name="lines",
         title=f"rows: {made.subset}; below each value its 95 % interval",
@@ -186,14 +188,14 @@ def _tables(made: Overview) -> Iterator[Table]:
         rows=tuple(
             (
                 name,
-                line.correct,
-                line.n,
+                made.summary.lines[name].correct,
+                made.summary.lines[name].n,
                 among.get(name, among.get(f"accuracy_{name}")),
                 among.get(f"delta_{name}"),
                 among.get(f"delta_matched_{name}"),
                 *_evidence(answer.lines.get(name)),
             )
-            for name, line in lines.items()
+            for name in HEADS
         ),
     )
     yield levels.table(made.levels)
@@ -210,7 +212,18 @@ def _tables(made: Overview) -> Iterator[Table]:
         name="types",
         title="by type",
         columns=("type", "n", *VALUES, WRONG),
-        rows=tuple(_of_types(made)),
+        rows=tuple(
+            (
+                code,
+                row.accuracy.n,
+                row.accuracy,
+                row.delta,
+                row.delta_matched,
+                *_evidence(answer.types.get(code)),
+                counts(made.error_modes.get(code, {})),
+            )
+            for code, row in of_types.items()
+        ),
     )
     if made.repeated is not None:
         r = made.repeated.repeats
@@ -226,50 +239,41 @@ def _tables(made: Overview) -> Iterator[Table]:
     yield stages.table(made.stages)
     yield from made.packs
     if made.needs_no_reading:
-        there = {one.type_code for one in made.types}
         solved = (
             f"{code} {_percent(accuracy)} by {policy}"
             for code, (policy, accuracy) in blind.solved(made.needs_no_reading).items()
-            if code in there
+            if code in of_types
         )
         yield Table(
             name="blind",
             title="request-blind baselines: how often the right tool is chosen",
-            columns=("", *lines),
-            rows=tuple((one.name, *(one.heads[name] for name in lines)) for one in made.needs_no_reading),
+            columns=("", *HEADS),
+            rows=tuple((one.name, *(one.heads[name] for name in HEADS)) for one in made.needs_no_reading),
             note=f"Types solved without the request: {', '.join(solved) or 'none'}.",
         )
     yield _replies(made)
 
 
-def _of_types(made: Overview) -> Iterator[tuple[Cell, ...]]:
-    for one in made.types:
-        row = made.type_intervals.get(one.type_code, one)
-        values = (row.accuracy, row.delta, row.delta_matched)
-        evidence = _evidence(made.answer.types.get(one.type_code))
-        yield (one.type_code, one.n, *values, *evidence, counts(one.error_modes))
-
-
 def _replies(made: Overview) -> Table:
-    among = made.intervals
+    modes = Counter[str]()
+    for code in (taxonomy.CLEAN, *made.summary.types):
+        modes.update(made.error_modes.get(code, {}))
+    without = made.flags["call_beside_refusal"].accuracies_without(made.summary.lines)
     return Table(
         name="counts",
         title="retention, and how replies ended and were read",
         columns=("", "value"),
         rows=(
-            ("retention", among.get("retention")),
-            ("retention with transition", among.get("retention_with_transition")),
-            ("ToolEyes mean partial score", made.tooleyes_score),
-            *((f"wrong answers: {mode}", n) for mode, n in made.error_modes.items()),
+            ("retention", made.summary.values["retention"]),
+            ("retention with transition", made.summary.values["retention_with_transition"]),
+            ("ToolEyes mean partial score", made.mean_scores.get("tooleyes")),
+            *((f"wrong answers: {mode}", n) for mode, n in modes.items()),
             ("cut at the token limit", made.length),
             ("content filter", made.content_filter),
             ("too long", made.too_long),
             ("rejected", made.rejected),
-            *((f"replies with {flag}", one.replies) for flag, one in made.reply_flags.items()),
-            *(
-                (f"{name} without calls beside a refusal", value)
-                for name, value in made.without_beside_refusal.items()
-            ),
+            *((f"replies with {flag}", one.replies) for flag, one in made.flags.items()),
+            *((f"{name} without calls beside a refusal", value) for name, value in without.items()),
             *(
                 (f"right among {code} flagged {flag}", f"{cell['correct']} of {cell['n']}")
                 for flag, cells in made.flagged.items()

@@ -8,7 +8,7 @@ clean and perturbed are resampled apart; this one needs counts only, so it also 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -83,35 +83,18 @@ class Summary(msgspec.Struct, frozen=True):
     """The smallest loss (Δ matched) that the run could have seen; None where there are no pairs."""
 
 
-class Intervals(Protocol):
-    """What a convention puts around the values of some types together; the values are put in afterwards."""
-
-    def accuracy(self, codes: Sequence[str]) -> Interval:
-        """Around correct / n over all rows of the types."""
-        ...
-
-    def delta(self, codes: Sequence[str]) -> Interval:
-        """Around the clean accuracy minus the types' accuracy."""
-        ...
-
-    def delta_matched(self, codes: Sequence[str]) -> Interval:
-        """Around the mean over anchored pairs of clean correct − perturbed correct."""
-        ...
-
-    def retention(self, components: Sequence[Sequence[str]]) -> Interval:
-        """Around 1 − mean Δ / clean accuracy; `components`: the types of each component."""
-        ...
-
-
 def summarise(
     outcomes: Outcomes, convention: Convention = "cluster", *, allow_missing: bool = False
 ) -> Summary:
     """The summary of one run. With `allow_missing` values stand over the rows that are there."""
     found = values.from_counts(outcomes.counts(), outcomes.usable(allow_missing), partial=allow_missing)
-    intervals: Intervals = Clustered(outcomes, found.codes.values())
+    clustered = Clustered(outcomes, found.codes.values())
     if convention == "paper":  # repeats of a row are not independent in any convention
-        intervals = Independent(found, intervals if outcomes.repeats > 1 else None)
-    made = _summary(found, intervals, gaps(outcomes))
+        made = _summary(
+            found, Independent(found, clustered if outcomes.repeats > 1 else None), gaps(outcomes)
+        )
+    else:
+        made = _summary(found, clustered, gaps(outcomes))
     flips = _flips(outcomes, found, made.types)
     types = {code: replace(row, flips=flips.get(code)) for code, row in made.types.items()}
     losses: dict[str, Interval | None] = {
@@ -129,7 +112,7 @@ def from_counts(counts: Mapping[str, tuple[int, int]], *, partial: bool = False)
     return _summary(found, Independent(found), (f"no rows of {', '.join(missing)}",) if missing else ())
 
 
-def _summary(found: Values, intervals: Intervals, lacks: tuple[str, ...]) -> Summary:
+def _summary(found: Values, intervals: "Clustered | Independent", lacks: tuple[str, ...]) -> Summary:
     def around(kind: str, name: str) -> Interval | None:
         value: float | None = getattr(found.lines[name], kind)
         if value is None:
@@ -222,7 +205,7 @@ class Clustered:
 class Independent:
     """Rows resampled as if they were independent, clean and perturbed apart."""
 
-    def __init__(self, found: Values, repeated: Intervals | None = None) -> None:
+    def __init__(self, found: Values, repeated: Clustered | None = None) -> None:
         """`repeated`: what is put around Δ matched where rows were asked several times."""
         self._found, self._repeated = found, repeated
         self._generator = np.random.default_rng(seeding.rng(0, "independent retention").getrandbits(128))

@@ -9,6 +9,7 @@ from robustbench_tc.io.numbers import percent
 
 from .runs import Outcomes, Run
 from .values import from_counts
+from .verified import beside
 
 HEADS = ("clean", "perturbed")
 
@@ -47,12 +48,9 @@ def unreviewed(run: Run, outcomes: Outcomes) -> Unreviewed | None:
     known = set(run.record.unreviewed or ()) & set(outcomes.clean_ids)
     if not known:
         return None
-    left = outcomes.without(known)
     before = from_counts(outcomes.counts(), outcomes.usable(True), partial=True).lines
-    after = from_counts(left.counts(), left.usable(True), partial=True).lines
+    without = beside(outcomes, known, before)
     lines = {
-        name: Accuracy(before[name].accuracy, after[name].accuracy if after[name].n else None)
-        for name in HEADS
-        if before[name].n
+        name: Accuracy(before[name].accuracy, without[name].accuracy) for name in HEADS if before[name].n
     }
     return Unreviewed(answers=len(known), of=len(outcomes.clean_ids), lines=lines)

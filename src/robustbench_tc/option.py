@@ -3,9 +3,9 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from .errors import UserError
+from .errors import UserError, unknown
 
 Struct = TypeVar("Struct")
 
@@ -83,12 +83,17 @@ def options(verb: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Optio
                 yield parameter, note
 
 
-def check_numbers(verb: Callable[..., Any], values: Mapping[str, Any]) -> None:
-    """Holds a call from Python to the numbers that the command line takes. Raises UserError."""
+def check(verb: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    """Holds a call from Python to the numbers and words that the command line takes. Raises UserError."""
     for parameter, option in options(verb):
-        value, least = values[parameter.name], option.at_least
-        if least is not None and value is not None and not value >= least:  # so that nan is refused too
+        value, least, hint = values[parameter.name], option.at_least, get_args(parameter.annotation)[0]
+        if value is None:
+            continue
+        if least is not None and not value >= least:  # so that nan is refused too
             raise UserError(f"{parameter.name} {value}: give {least:g} or more")
+        kinds = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
+        if kinds and value not in get_args(kinds[0]):
+            raise unknown(parameter.name, value, get_args(kinds[0]))
 
 
 def struct_of(kind: type[Struct], values: Mapping[str, Any]) -> Struct:

@@ -90,7 +90,7 @@ class _Gate(pytest.Collector):
 
 class _Component(pytest.Item):
     def runtest(self) -> None:
-        from .eval.gate import describe
+        from .eval.stats.gate_forms import describe
 
         assert isinstance(self.parent, _Gate)
         line = self.parent.line(self.name)

@@ -19,7 +19,6 @@ from .errors import UserError, unknown
 from .schema.facts import (
     CLEAN as CLEAN,
     COMPONENTS as COMPONENTS,
-    TRAITS as TRAITS,
     Channel as Channel,
     Level as Level,
     Method as Method,

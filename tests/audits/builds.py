@@ -14,10 +14,10 @@ from robustbench_tc.audits import gate
 from robustbench_tc.audits.judge import Judge
 from robustbench_tc.audits.judges import recorded_judge
 from robustbench_tc.audits.report import AuditReport, Check
-from robustbench_tc.builders import generations
+from robustbench_tc.builders import errata_files, generations
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
-from robustbench_tc.io import errata, marker
+from robustbench_tc.io import marker
 from robustbench_tc.schema import PublishedSample, arrow_schema, loads
 
 Row = dict[str, Any]
@@ -43,7 +43,7 @@ def made_once(make: Make, kept: Path, own_rows: bool) -> Make:
     def made(build: Path, out: Path) -> None:
         report = loads((build / marker.BUILD).read_text())
         told = [report.get(f) for f in ("profile", "seed", "types")] if isinstance(report, dict) else report
-        read = [generations.NAME, errata.NAME, *(["clean", "known_issues"] if own_rows else [])]
+        read = [generations.NAME, errata_files.NAME, *(["clean", "known_issues"] if own_rows else [])]
         files = [p for name in read for p in sorted((build / name).rglob("*")) or [build / name]]
         hashes = [marker.sha256(p) if p.is_file() else "" for p in files]
         key = repr((own_rows, pa.__version__, told, hashes)).encode()

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.audits import gate
+from robustbench_tc.audits import audit_files, gate
 from robustbench_tc.audits.earlier import earlier_check
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.provenance.beside import form_check
 from robustbench_tc.audits.report import AuditReport
-from robustbench_tc.io import audit_files, manifest, marker
+from robustbench_tc.io import manifest, marker
 from robustbench_tc.io.resolve import Yank, yanked_json
 
 from . import builds

@@ -207,14 +207,16 @@ def test_what_hostile_rows_say_is_text_on_the_pages(tmp_path: Path) -> None:
 
 def test_a_second_audit_replaces_its_own_files_and_touches_no_other(sound: Written, tmp_path: Path) -> None:
     folder = builds.copy(sound.folder, tmp_path / "robustbench-tc")
-    mine = folder / "audit" / "notes.txt"
-    mine.write_text("mine")
     fewer = {name: data for name, data in sound.files.items() if not name.startswith("data_docs")}
     gate.write(msgspec.structs.replace(sound.report, files=named(fewer)), folder, fewer)
     left = {path.relative_to(folder / "audit").as_posix() for path in (folder / "audit").rglob("*")}
     folders = {parent.as_posix() for name in fewer for parent in PurePosixPath(name).parents} - {"."}
-    assert left == {*fewer, *folders, "notes.txt"}, "no empty folder stays behind"
+    assert left == {*fewer, *folders}, "no empty folder stays behind"
+    mine = folder / "audit" / "notes.txt"
+    mine.write_text("mine")
+    refuses("notes.txt was not written by rbtc", gate.write, sound.report, folder, sound.files)
     assert mine.read_text() == "mine"
+    mine.unlink()
     gate.write(sound.report, folder, sound.files)
     assert (folder / "audit" / "data_docs" / "index.html").is_file()
 
@@ -250,7 +252,7 @@ def test_a_link_or_a_file_called_audit_is_left_alone(sound: Written, tmp_path: P
     (tmp_path / "c" / "audit").mkdir(parents=True)
     (tmp_path / "c" / "audit" / "gx").symlink_to(elsewhere)
     for folder in (tmp_path / "a", tmp_path / "b", tmp_path / "c"):
-        refuses("is a link or a file, which no audit wrote", gate.write, sound.report, folder, sound.files)
+        refuses("audit.* was not written by rbtc", gate.write, sound.report, folder, sound.files)
         assert not (folder / "audit_report.json").exists()
     assert not list(elsewhere.iterdir()) and (tmp_path / "b" / "audit").read_text() == "mine"
 
@@ -262,13 +264,17 @@ def test_a_report_cannot_name_files_outside_for_removal(sound: Written, tmp_path
     (folder / "audit").mkdir(parents=True)
     outward = {
         name: hashlib.sha256(b"years of work").hexdigest()
-        for name in ("../thesis.txt", "audit/../../thesis.txt", str(outside), "audit")
+        for name in (
+            "../thesis.txt",
+            "audit/../../thesis.txt",
+            str(outside),
+        )
     }
     report = msgspec.structs.replace(sound.report, files=outward)
-    for written in (json.dumps({"files": outward}).encode(), report.json()):
-        (folder / "audit_report.json").write_bytes(written)
-        refuses("is not replaced", gate.write, sound.report, folder, {})
-        assert (folder / "audit_report.json").read_bytes() == written
+    (folder / "audit_report.json").write_text(json.dumps({"files": outward}))
+    refuses("is not a marker of rbtc", gate.write, sound.report, folder, {})
+    (folder / "audit_report.json").write_bytes(report.json())
+    gate.write(sound.report, folder, {})
     assert outside.read_text() == "years of work"
 
 

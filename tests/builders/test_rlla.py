@@ -270,16 +270,16 @@ def test_an_endpoint_writes_the_texts_of_the_drawn_types_and_a_second_build_asks
 
 
 def test_without_an_endpoint_and_sources_the_report_says_what_was_not_done(source: Path, rbtc: Rbtc) -> None:
-    said = " ".join(rbtc("build", "toolrl-dr", "--rlla", source).out.split())
+    done = rbtc("build", "toolrl-dr", "--rlla", source)
+    said = " ".join(done.out.split())
     assert "Not generated (no generator): realistic_typos" in said
     assert "Leak check: not done: no benchmark sources at hand" in said
-    assert "toolrl-dr" in said
+    assert "toolrl-dr" in done.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--ratio", "half"], "--ratio 'half' is not a number: give a share from 0 to 1"),
         (["--ratio", "1.5"], "--ratio 3/2 is not a share: give a number from 0 to 1"),
         (["--types", "CD,transient_timeout"], "transient_timeout happens at run time"),
         (["--configs", "fulll"], "unknown config 'fulll': did you mean full?"),
@@ -293,3 +293,5 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
 ) -> None:
     assert line in rbtc("build", "toolrl-dr", "--rlla", source, *arguments).refusal
     assert not (tmp_path / "toolrl-dr").exists()
+    wrong = rbtc("build", "toolrl-dr", "--rlla", source, "--ratio", "half")
+    assert (wrong.code, wrong.err) == (2, "rbtc: --ratio: 'half' is not a number: give a share from 0 to 1\n")

@@ -32,8 +32,6 @@ def commands(text: str) -> Iterator[str]:
 
 def problem(words: list[str]) -> str | None:
     """What is wrong with the words behind `rbtc`, or None."""
-    if not _launch.knows(words) and words[0] in _typers():
-        return None
     command, rest = _launch.app(), words
     while rest and not rest[0].startswith("-") and rest[0] in command:
         command, rest = command[rest[0]], rest[1:]
@@ -46,15 +44,6 @@ def problem(words: list[str]) -> str | None:
         if re.fullmatch(r"--?[a-z][\w-]*", name) and name not in options:
             return f"{' '.join(words[: len(words) - len(rest)])} has no {name}"
     return None
-
-
-def _typers() -> set[str]:
-    """First words of the commands that are not verbs yet: goes with the last of them."""
-    from typer.main import get_command
-
-    from robustbench_tc.cli import _app
-
-    return set(get_command(_app()).commands)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("page", SHOWN, ids=lambda path: str(path.relative_to(ROOT)))

@@ -141,7 +141,7 @@ def commands(release: Path, runs: tuple[Path, Path]) -> list[list[object]]:
         ["failures", one, "--json"],
         ["compare", one, two],
         ["compare", one, two, "--json"],
-        ["compare", one, "--vs", f"paper:{EVIL}"],
+        ["compare", one, f"paper:{EVIL}"],
         ["summary", one, "--allow-missing"],
         ["summary", one, "--allow-missing", "--json"],
         ["summary", EVIL],

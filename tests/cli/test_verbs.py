@@ -4,7 +4,7 @@ import inspect
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,19 +18,24 @@ from robustbench_tc.option import Option, Verb, listed
 from ..conftest import ROOT
 
 
-def test_an_option_name_has_one_meaning_over_all_verbs() -> None:
-    meanings: dict[str, set[str]] = defaultdict(set)
+def option_places() -> Iterator[tuple[str, Option]]:
     for verb in VERBS:
         for one in _derive.declared(verb.function):
-            meanings[one.shown].add(one.option.help)
+            if not one.is_argument:
+                yield one.shown, one.option
+
+
+def test_an_option_name_has_one_meaning_over_all_verbs() -> None:
+    meanings: dict[str, set[str]] = defaultdict(set)
+    for name, option in option_places():
+        meanings[name].add(option.help)
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
 
 
 def test_what_several_verbs_share_is_declared_in_one_place() -> None:
     places: dict[str, set[int]] = defaultdict(set)
-    for verb in VERBS:
-        for one in _derive.declared(verb.function):
-            places[one.shown].add(id(one.option))
+    for name, option in option_places():
+        places[name].add(id(option))
     assert {name for name, found in places.items() if len(found) > 1} == set()
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from hypothesis import given, strategies as st
 
 from robustbench_tc import schema, taxonomy
+from robustbench_tc.audits import evidence
 from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, Shortcut, TypeScore
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
@@ -64,6 +64,7 @@ def audit_report(**more: Any) -> AuditReport:
             "build": "x",
             "passed": True,
             "checks": (Check(id="a.passed", protects="x", status="passed"),),
+            "evidence": evidence.audit(taxonomy.evidence(), taxonomy.codes())[1],
             **more,
         }
     )
@@ -160,25 +161,12 @@ def test_types_without_a_supporting_case_are_called_constructed(build: Path, rep
         assert lines[code].endswith("| constructed |") is (code in constructed)
 
 
-def test_evidence_is_counted_in_the_releases_own_table(build: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "evidence"
-    folder.mkdir()
-    path = next((build / "evidence").glob("*.parquet"))
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    for row in rows:
-        if row["type_code"] == "CD":
-            row["verdict"] = "partly"
-    pq.write_table(pa.Table.from_pylist(rows, table.schema), folder / path.name)
-    found = release_facts(
-        tmp_path,
-        version="1.0.0",
-        sha256={f"evidence/{path.name}": "x"},
-        audit=audit_report(),
-        citations={},
-        bibtex="",
-    )
-    assert "CD" in found.constructed
+def test_a_type_whose_cases_support_it_no_more_is_called_constructed(build: Path) -> None:
+    cases = [
+        case | ({"verdict": "partly"} if case["type_code"] == "CD" else {}) for case in taxonomy.evidence()
+    ]
+    _, found = evidence.audit(cases, taxonomy.codes())
+    assert "CD" in facts(build, evidence=found).constructed
 
 
 def test_the_audit_is_shown_as_it_was(build: Path, report: BuildReport) -> None:

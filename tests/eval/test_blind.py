@@ -218,8 +218,9 @@ def test_the_lines_pool_the_rows_of_their_types() -> None:
         [{"type_code": "CD", "rows": 1, "chance": 0.5, "right": {}}] * 2,
     ],
 )
-def test_figures_that_cannot_be_are_none(found: object) -> None:
-    assert needs_no_reading.read(found) == ()
+def test_figures_that_cannot_be_are_none(tmp_path: Path, found: object) -> None:
+    audit_of(tmp_path, found)
+    assert needs_no_reading.audited(tmp_path, {"CD": 1}) == ()
 
 
 def audit_of(folder: Path, figures: object) -> None:

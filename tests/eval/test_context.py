@@ -24,7 +24,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.io import parquet
-from robustbench_tc.io.store import Store
+from robustbench_tc.llm.store import Store
 from robustbench_tc.schema import Call, Prediction, Sample, asked_hash, dumps, loads
 from robustbench_tc.sql.query import Inputs, query
 

@@ -145,7 +145,7 @@ def test_retention_is_a_gap_with_a_reason_where_no_clean_answer_is_right(
         done = rbtc("report", runs[name], "--out", tmp_path)
         assert "retention is not defined: no clean answer is right" in done.err
         assert "retention is not defined" in (tmp_path / "report.html").read_text()
-        assert json.loads(rbtc("summary", runs[name], "--json").out)["retention"] is None
+        assert json.loads(rbtc("summary", runs[name], "--json").out)["summary"]["values"]["retention"] is None
         table2 = rbtc("sql", "table2", "--run", runs[name], "--json").out
         assert [row["retention"] for row in json.loads(table2)] == [None]
         [outcomes] = align([read(runs[name])])

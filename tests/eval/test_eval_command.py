@@ -34,16 +34,16 @@ def test_every_agent_gets_its_known_verdicts_over_http(rbtc: Rbtc, release: Path
 def test_the_headline_of_the_name_biased_agent(rbtc: Rbtc, release: Path) -> None:
     rbtc("eval", release, "--agent", "name-biased", "--out", "run")
     found = json.loads(rbtc("summary", "run", "--json").out)
-    assert found["clean"]["accuracy"] == 1.0
-    assert found["components"]["reward"]["delta"] > 0.5
+    lines = found["summary"]["lines"]
+    assert lines["clean"]["accuracy"] == 1.0
+    assert lines["reward"]["delta"] > 0.5
     for component in ("observation", "action", "transition"):
-        assert found["components"][component]["delta"] in (None, 0.0)
-    lines = {line["type_code"]: line for line in found["types"]}
+        assert lines[component]["delta"] in (None, 0.0)
     for code in ("CD", "TD", "CD_AB", "TD_AB"):
-        assert lines[code]["error_modes"] == {"name_bias": lines[code]["n"]}
+        assert found["error_modes"][code] == {"name_bias": lines[code]["n"]}
     assert "· small (" in rbtc("summary", "run").out
     paper = json.loads(rbtc("summary", "run", "--subset", "paper", "--json").out)
-    assert paper["perturbed"]["n"] < found["perturbed"]["n"]
+    assert paper["summary"]["lines"]["perturbed"]["n"] < lines["perturbed"]["n"]
 
 
 def test_the_same_command_goes_on_and_another_is_refused(rbtc: Rbtc, release: Path) -> None:
@@ -160,23 +160,25 @@ def test_there_is_no_headline_while_rows_have_no_answer(rbtc: Rbtc, release: Pat
         assert server.count == before + 1
 
 
-def test_scores_are_made_again_without_the_model(rbtc: Rbtc, release: Path) -> None:
-    rbtc("eval", release, "--agent", "oracle", "--out", "run", "--types", "clean,CD")
+def test_scores_are_made_again_without_the_model_and_predictions_of_the_journal(
+    rbtc: Rbtc, release: Path
+) -> None:
+    command = ("eval", release, "--agent", "oracle", "--out", "run", "--types", "clean,CD")
+    rbtc(*command)
     before = Path("run/scores.parquet").read_bytes()
     Path("run/scores.parquet").unlink()
     assert "run is not scored yet: rbtc score run" in rbtc("summary", "run").err
-    # A cut file is made again from the journal, and a torn journal gives what it still has.
-    predicted = Path("run/predictions.parquet")
-    predicted.write_bytes(predicted.read_bytes()[:100])
-    said = rbtc("score", "run")
-    assert said.code == 0 and "made again from the journal" in said.err
-    assert Path("run/scores.parquet").read_bytes() == before
-    predicted.unlink()
-    journal = Path("run/journal.jsonl")
-    journal.write_bytes(journal.read_bytes()[:-30])
     assert rbtc("score", "run").code == 0
+    assert Path("run/scores.parquet").read_bytes() == before
+    predicted, journal = Path("run/predictions.parquet"), Path("run/journal.jsonl")
+    answered = predicted.read_bytes()
+    for spoil in (lambda: predicted.write_bytes(answered[:100]), predicted.unlink):
+        spoil()
+        assert "rbtc eval makes it again from the journal" in rbtc("score", "run").refusal
+        assert rbtc(*command).code == 0 and predicted.read_bytes() == answered
+    journal.write_bytes(journal.read_bytes()[:-30])
     rows = len(predictions.read(predicted))
-    assert f"1 of {rows + 1} rows have no answer" in rbtc("summary", "run").err
+    assert rbtc(*command).code == 0 and len(predictions.read(predicted)) == rows
 
 
 def test_a_moved_dataset_can_be_named_and_another_is_refused(rbtc: Rbtc, tmp_path: Path) -> None:

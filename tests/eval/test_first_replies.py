@@ -85,7 +85,7 @@ def test_a_server_that_calls_gets_its_accuracy_in_fc_mode(rbtc: Rbtc, dataset: t
         said = rbtc(*first_command(url))
     assert said.code == 0, said.err
     assert "qwen3-8b is asked in fc mode, as it was trained; --mode changes it" in said.err
-    assert json.loads(rbtc("summary", MINE, "--json").out)["clean"]["accuracy"] == 1.0
+    assert json.loads(rbtc("summary", MINE, "--json").out)["summary"]["values"]["clean"]["value"] == 1.0
     assert all(native(MINE)) and not any("native" in line for line in warnings(MINE))
 
 

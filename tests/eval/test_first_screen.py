@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from robustbench_tc import taxonomy
+from robustbench_tc.eval.stats.values import HEADS
 
 from ..conftest import Done
 from .synthetic_runs import SIZES, clean_ids, coin, pairs, write_run
@@ -120,7 +121,7 @@ def test_a_summary_is_one_screen_with_the_numbers_of_its_json(
     made = json.loads(rbtc("summary", folder, "--allow-missing", "--json").out)
     answer = made["answer"]
     assert lines[2] == answer["sentence"]
-    accuracies = {"clean": made["clean"], "perturbed": made["perturbed"], **made["components"]}
+    accuracies = {name: made["summary"]["lines"][name] for name in HEADS}
     shown = {line.split()[0]: line for line in lines[5:] if line.split()[0] in accuracies}
     assert shown.keys() == {name for name, one in accuracies.items() if one["n"]}
     for name, line in shown.items():
@@ -151,4 +152,4 @@ def test_full_prints_the_screen_and_then_every_warning_and_table(
     made = json.loads(rbtc("summary", folder, "--allow-missing", "--json").out)
     assert all(f"warning: {one}" in full.out for one in made["answer"]["warnings"])
     listed = {line.split()[0] for line in full.out.splitlines() if line.strip()}
-    assert {one["type_code"] for one in made["types"]} <= listed
+    assert made["summary"]["types"].keys() <= listed

@@ -52,13 +52,8 @@ def evaluate(release: Path, server: LoopbackServer) -> Evaluate:
     """`api.evaluate` of the small release into a folder."""
 
     def run(out: Path, dataset: Path = release, **options: Any) -> record.RunFolder:
-        asked: dict[str, Any] = {
-            "model": "tiny",
-            "base_url": server.url,
-            "seed": 5,
-            "max_retries": 0,
-            "probe": False,
-        }
+        asked: dict[str, Any] = {"model": "tiny", "base_url": server.url, "seed": 5, "max_retries": 0}
+        asked["probe"] = False
         return api.evaluate(dataset, out=out, **(asked | options)).folder
 
     return run

@@ -61,12 +61,8 @@ def careful(body: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
 def test_calls_in_order_are_waited_for(bench: Path, tmp_path: Path, mode: str) -> None:
     with LoopbackServer(careful) as server:
-        given: dict[str, Any] = {
-            "model": "tiny",
-            "base_url": server.url,
-            "out": tmp_path / "run",
-            "probe": False,
-        }
+        given: dict[str, Any] = {"model": "tiny", "base_url": server.url, "out": tmp_path / "run"}
+        given["probe"] = False
         api.evaluate(bench, ids=("own__chain", "own__vague"), mode=mode, **given)
         asked = server.count
         api.evaluate(bench, ids=("own__chain", "own__vague"), mode=mode, **given)
@@ -90,9 +86,8 @@ def test_who_stops_after_the_first_call_or_makes_another_is_wrong(bench: Path, t
     for agent, reason in ((stops, "call_count"), (repeats, "wrong_name")):
         with LoopbackServer(agent) as server:
             run = tmp_path / reason
-            api.evaluate(
-                bench, ids=("own__chain::clean",), model="tiny", base_url=server.url, out=run, probe=False
-            )
+            asked: dict[str, Any] = {"ids": "own__chain::clean", "model": "tiny", "base_url": server.url}
+            api.evaluate(bench, **asked, out=run, probe=False)
             assert server.count == 2
         assert verdicts(run) == {"own__chain::clean": (False, reason)}
 

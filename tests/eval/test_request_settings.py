@@ -13,7 +13,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, record, request_settings
 from robustbench_tc.eval.backends.vllm import check_takes
 from robustbench_tc.eval.request_settings import RequestSettings, settle
-from robustbench_tc.io.store import Store
+from robustbench_tc.llm.store import Store
 
 from ..conftest import ROOT, Rbtc
 from ..loopback import Fault, LoopbackServer, error_body, reply

@@ -5,8 +5,8 @@ import re
 import pytest
 import yaml
 
+from robustbench_tc.dataset_cards import citation
 from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
-from robustbench_tc.io import citation
 
 from ..conftest import ROOT
 

@@ -29,7 +29,7 @@ def without(data: Path, out: Path, column: str) -> Path:
 
 
 def test_the_grpo_recipe_is_ready(training_data: Path, tiny: Path) -> None:
-    findings = readiness("toolrl_dr", str(training_data), tiny)
+    findings = readiness("toolrl_dr", str(training_data), tiny).findings
     assert failures(findings) == []
     details = {finding.what: finding.detail for finding in findings}
     assert details["reward"] == "68 golds earn the maximum through verl's reward manager"
@@ -38,18 +38,18 @@ def test_the_grpo_recipe_is_ready(training_data: Path, tiny: Path) -> None:
 
 
 def test_the_retry_recipe_is_ready(training_data: Path, tiny: Path) -> None:
-    findings = readiness("retry", str(training_data), tiny)
+    findings = readiness("retry", str(training_data), tiny).findings
     assert failures(findings) == []
     assert Finding("agent loop", "ok", "retry_agent") in findings
 
 
 def test_the_paft_recipe_is_ready(training_data: Path, tiny: Path) -> None:
-    assert failures(readiness("paft", str(training_data), tiny)) == []
+    assert failures(readiness("paft", str(training_data), tiny).findings) == []
 
 
 def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Path) -> None:
     data = without(training_data, tmp_path / "data", "prompt")
-    ((what, detail),) = failures(readiness("toolrl_dr", str(data), tiny))
+    ((what, detail),) = failures(readiness("toolrl_dr", str(data), tiny).findings)
     assert what == "columns" and "has no column 'prompt'" in detail
 
 
@@ -66,7 +66,9 @@ def test_a_missing_column_is_named(training_data: Path, tiny: Path, tmp_path: Pa
     ],
 )
 def test_a_moved_or_misspelt_key_is_named(training_data: Path, tiny: Path, override: str, line: str) -> None:
-    ((what, detail),) = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=[override]))
+    ((what, detail),) = failures(
+        readiness("toolrl_dr", str(training_data), tiny, overrides=[override]).findings
+    )
     assert what == "config" and detail.startswith(line)
 
 
@@ -74,30 +76,30 @@ def test_a_tokenizer_that_swallows_the_tags_is_named(training_data: Path, tiny: 
     model = tmp_path / "the model's folder, a=b"
     shutil.copytree(tiny, model)
     save_tokenizer(model, special_tags=True)
-    ((what, detail),) = failures(readiness("toolrl_dr", str(training_data), model))
+    ((what, detail),) = failures(readiness("toolrl_dr", str(training_data), model).findings)
     assert what == "tokenizer" and detail.startswith("<tool_call> is a special token")
 
 
 def test_rows_over_the_limit_and_rows_that_vanish_are_named(training_data: Path, tiny: Path) -> None:
     short = ["data.max_prompt_length=1000"]
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=short))
+    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=short).findings)
     assert [what for what, _ in found] == ["train prompts", "validation prompts"]
     assert "exceed 1000 tokens (row " in found[0][1]
     filtered = [*short, "data.filter_overlong_prompts=true"]
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=filtered))
+    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=filtered).findings)
     assert [what for what, _ in found] == ["train rows", "validation rows"]
     assert "rows vanish in RLHFDataset" in found[0][1]
 
 
 def test_a_reward_that_does_not_know_the_data_is_named(training_data: Path, tiny: Path) -> None:
     path = "reward.custom_reward_function.path=null"
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=[path]))
+    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=[path]).findings)
     assert [what for what, _ in found] == ["reward"]
 
 
 def test_a_batch_that_no_rows_fill_is_named(training_data: Path, tiny: Path) -> None:
     big = ["data.train_batch_size=128", "actor_rollout_ref.actor.ppo_mini_batch_size=128"]
-    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=big))
+    found = failures(readiness("toolrl_dr", str(training_data), tiny, overrides=big).findings)
     assert [what for what, _ in found] == ["steps"]
 
 

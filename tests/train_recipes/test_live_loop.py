@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pyarrow.parquet as pq
 
-from robustbench_tc.api.live import build_live
+from robustbench_tc.api.building import build_live
 from robustbench_tc.schema import LiveRow
 from robustbench_tc.schema import loads, record
 from robustbench_tc.train_recipes.check import Finding, readiness, score_golds
@@ -86,6 +86,6 @@ def test_golds_earn_the_maximum_and_the_recipe_is_ready(
     scores = asyncio.run(score_golds(config, tokenizer, locate(str(live_data), "retry_live").train, 12))
     assert len(scores) == 12 and all(score == best for score, best in scores)
     wide = ["data.max_prompt_length=8192"]  # the tiny model's tokens are bytes
-    findings = readiness("retry_live", str(live_data), tiny, overrides=wide)
+    findings = readiness("retry_live", str(live_data), tiny, overrides=wide).findings
     assert [one for one in findings if one.verdict == "failed"] == []
     assert Finding("agent loop", "ok", "live_agent") in findings

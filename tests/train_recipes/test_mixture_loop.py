@@ -114,7 +114,7 @@ def test_golds_earn_the_maximum_and_the_recipe_is_ready(
 ) -> None:
     scores = asyncio.run(score_golds(config, tokenizer, locate(str(mixed), "mixture").train, 40))
     assert len(scores) == 40 and all(score == best for score, best in scores)
-    findings = readiness("mixture", str(mixed), tiny)
+    findings = readiness("mixture", str(mixed), tiny).findings
     assert [one for one in findings if one.verdict == "failed"] == []
     (loops,) = [one for one in findings if one.what == "agent loop"]
     counts = Counter(
@@ -133,12 +133,12 @@ def test_rows_that_name_an_agent_that_is_not_there(mixed: Path, tiny: Path, tmp_
         wrong = pa.array(["nobody"] * table.num_rows)
         (tmp_path / "mixture").mkdir(exist_ok=True)
         pq.write_table(table.set_column(column, "agent_name", wrong), tmp_path / "mixture" / path.name)
-    (line,) = failures(readiness("mixture", str(tmp_path), tiny))
+    (line,) = failures(readiness("mixture", str(tmp_path), tiny).findings)
     assert line[0] == "agent loop" and "name the agent 'nobody', which verl does not know" in line[1]
 
 
 def test_rows_of_a_single_config_are_refused_as_a_mixture(training_data: Path, tiny: Path) -> None:
-    findings = readiness("mixture", str(training_data), tiny, config="full")
+    findings = readiness("mixture", str(training_data), tiny, config="full").findings
     (failed,) = [one for one in findings if one.verdict == "failed"]
     assert failed.what == "columns" and "no column 'agent_name'" in failed.detail
 
@@ -148,7 +148,9 @@ def test_a_mixture_keeps_its_share(config: Any, dataset: Any, mixed: Path, tiny:
     config = config.data.copy()
     config.sampling = "adaptive"
     refuses("a mixture keeps its share of retry rows", wrap(None), config, dataset)
-    ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]))
+    ((what, detail),) = failures(
+        readiness("mixture", str(mixed), tiny, overrides=["data.sampling=minimax"]).findings
+    )
     assert what == "mixture" and "data.sampling=minimax: a mixture keeps its share" in detail
 
 
@@ -185,13 +187,13 @@ def test_rows_are_held_against_loop_and_reward(mixed: Path, tiny: Path, tmp_path
     shutil.copytree(path.parent, swapped)
     at = table.schema.get_field_index("agent_name")
     pq.write_table(table.set_column(at, "agent_name", agents), swapped / path.name)
-    ((what, detail),) = failures(readiness("mixture", str(tmp_path), tiny))
+    ((what, detail),) = failures(readiness("mixture", str(tmp_path), tiny).findings)
     assert what == "mixture" and "is of the recipe 'retry' and names the agent 'full_agent'" in detail
     for recipe in ("retry", "toolrl_dr"):
-        found = failures(readiness(recipe, str(mixed), tiny, config="mixture"))
+        found = failures(readiness(recipe, str(mixed), tiny, config="mixture").findings)
         assert ("agent loop" in [what for what, _ in found]) and "--recipe mixture" in found[-1][1]
     other = "reward.custom_reward_function.path=pkg://robustbench_tc.train_recipes.retry.reward"
-    ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=[other]))
+    ((what, detail),) = failures(readiness("mixture", str(mixed), tiny, overrides=[other]).findings)
     assert what == "mixture" and "the rows name a reward each" in detail
 
 

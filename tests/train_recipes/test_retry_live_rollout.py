@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from robustbench_tc.api.live import build_live
 
+from robustbench_tc.api.building import build_live
 from robustbench_tc.schema import LiveRow, loads, record
 from robustbench_tc.train_recipes.retry.reward import reply
 from robustbench_tc.train_recipes.retry_live import rows

@@ -409,7 +409,7 @@ def test_a_loop_that_does_not_say_what_it_met_ends_the_run(
 
 
 def said(data: Path, tiny: Path, *overrides: str) -> list[tuple[str, str]]:
-    findings = readiness("retry", str(data), tiny, overrides=list(overrides))
+    findings = readiness("retry", str(data), tiny, overrides=list(overrides)).findings
     return [(one.verdict, one.detail) for one in findings if one.what == "noisy groups"]
 
 

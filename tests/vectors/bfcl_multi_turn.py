@@ -7,9 +7,10 @@ from types import TracebackType
 import msgspec
 
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_verdict
-from robustbench_tc.schema import Call, Json, LiveRow, state_hash
+from robustbench_tc.schema import Call, Json, LiveRow
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from .rows import AGREED, UNLISTED, Row, calls_of
 

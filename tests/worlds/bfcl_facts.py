@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.eval.live.bfcl_check import PlayedTurn, gold_turns, upstream_verdict
-from robustbench_tc.schema import Call, LiveRow, state_hash
+from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find
+from robustbench_tc.worlds.same_state import state_hash
 
 from .bfcl_replays import Answer, Job, gold, replays
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from robustbench_tc.schema import state_hash
 from robustbench_tc.worlds.base import (
     MAX_ERROR_CHARACTERS,
     MAX_RESULT_CHARACTERS,
@@ -14,6 +13,7 @@ from robustbench_tc.worlds.base import (
     read,
     write,
 )
+from robustbench_tc.worlds.same_state import state_hash
 
 LOOPED: list[Any] = []
 LOOPED.append(LOOPED)

@@ -149,7 +149,7 @@ def _prepared(out: Path, seed: int) -> Path:
     if not (rows / "train.parquet").is_file():
         toy.write_rows(rows)
     if not (training / "build_report.json").is_file():
-        build = ["build", "toolrl-dr", "--rlla", str(rows), "--config", "full", "--out", str(training)]
+        build = ["build", "toolrl-dr", "--rlla", str(rows), "--configs", "full", "--out", str(training)]
         _ended([sys.executable, "-m", "robustbench_tc", *build], "the build", print)
     _taught(training, base, seed=seed)
     return base

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...needs_no_reading import TypeFigures, read
+from ...needs_no_reading import TypeFigures
 from ..confidence import shares
 from ..intervals import Interval, of_estimate
 from . import Cell, Given, Table
@@ -174,7 +174,7 @@ def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     """The run's own accuracies, then those of the rules that the dataset's figures hold."""
     core = tuple(code for code in (*STATED, *UNSTATED) if verdicts.get(code) and verdicts.get(f"{code}_swap"))
     groups = ((*core, *(f"{code}_swap" for code in core)), *DESIGNS.values())
-    figures = {one.type_code: one for one in read(given.run.record.needs_no_reading)}
+    figures = {one.type_code: one for one in given.run.record.needs_no_reading}
     names = dict.fromkeys(name for one in figures.values() for name in one.right)
     if not names:
         return

@@ -91,8 +91,8 @@ def audit(
     """
     if find_spec("great_expectations") is None:
         raise need_extra("great_expectations", "audit")
-    from ..audits import gate, outcomes
-    from ..io import audit_files, store as store_files
+    from ..audits import audit_files, gate, outcomes
+    from ..llm import store as store_files
 
     folder = Path(folder)
     if golds is not None or gold_class is not None:
@@ -103,7 +103,7 @@ def audit(
         return outcomes.unreviewed(folder, review_out)
     if folder.is_file() or (folder / "run.json").is_file():
         if out is not None:
-            audit_files.check_own(out)
+            audit_files.check(out, alone=True)
         report = gate.audit_predictions(*outcomes.answers_of(folder, dataset))
         return outcomes.Audited(report, () if out is None else gate.write(report, out), full)
     out = audit_files.check_place(folder, out)

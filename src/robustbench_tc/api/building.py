@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from .. import taxonomy
 from ..errors import UserError
-from ..option import Option, Tell, listed, silent
+from ..option import Option, Tell, check, listed, silent
 from . import options
 from .own import server_of
 
@@ -78,12 +78,13 @@ def build(
 
     >>> build("robustbench-tc", profile="bundled").total  # doctest: +SKIP
     """
+    check(build, locals())
     from ..builders.build import BuildSpec, factorial, select_types
+    from ..builders.errata_files import read_file
     from ..builders.generate import Settings
     from ..builders.own.dataset import BY_RULE, read_own
     from ..builders.sources import OWN_CASES
-    from ..io.errata import read_file
-    from ..io.store import refuse_foreign
+    from ..llm.store import refuse_foreign
 
     refuse_foreign(store)
     if small := taxonomy.few(names := taxonomy.split(types)):
@@ -287,8 +288,7 @@ def build_training(
     from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
-    from ..eval.reward import earns_maximum
-    from ..io.store import refuse_foreign
+    from ..llm.store import refuse_foreign
 
     refuse_foreign(store)
     workers = options.workers_of(num_proc, engine, address)
@@ -324,7 +324,6 @@ def build_training(
         spec,
         Path(out),
         checks=Checks(
-            earns_maximum=earns_maximum,
             leaks=leaks,
             tokens=None if tokenizer is None else prompt_tokens(tokenizer),
             max_tokens=max_prompt_length,

@@ -69,7 +69,7 @@ def gate(
 
     >>> gate("runs/mine", against="runs/released").outcome  # doctest: +SKIP
     """
-    from ..eval import gate as forms
+    from ..eval.stats import gate_forms as forms, gate_run
     from ..eval.stats.runs import Run, read
 
     for file in (junit, markdown):
@@ -77,7 +77,7 @@ def gate(
             forms.check_place(file)
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
-    found = forms.judge(
+    found = gate_run.judge(
         new,
         base,
         max_drop=max_drop,
@@ -99,9 +99,10 @@ def gate(
 
 
 def compare(
-    a: Annotated["str | Path | Run", Option(help="The baseline: a scored run folder or a log.", typed=str)],
+    a: Annotated["str | Path | Run", Option(name="base", help="A: a scored run folder or a log.", typed=str)],
     b: Annotated[
-        "str | Path | Run", Option(help="The run or log to compare with it, or paper:MODEL.", typed=str)
+        "str | Path | Run",
+        Option(name="other", help="B: the run or log to compare with it, or paper:MODEL.", typed=str),
     ],
     more: Annotated[
         "Sequence[str | Path | Run]",

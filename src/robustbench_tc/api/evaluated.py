@@ -1,6 +1,6 @@
 """A run as `evaluate` returns it: its summary, its scores, SQL over them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,9 @@ class Evaluated(Evaluation):
         """1 where a verdict on a reference agent is not the known one."""
         return int(bool(self.unexpected))
 
-    def score(self, progress: Callable[[str], None] = lambda line: None) -> None:
+    def score(self) -> None:
         """Raises UserError where the server refused nearly every row for one reason."""
-        super().score(progress)
+        super().score()
         refused = reasons.of_predictions(self.folder.predictions_path)
         if said := reasons.mostly_rejected(refused, self.folder.record.expected):
             raise UserError(said)

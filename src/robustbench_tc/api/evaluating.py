@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..errors import UserError
-from ..option import Option, Tell, check_numbers, silent, struct_of
+from ..option import Option, Tell, check, silent, struct_of
 from . import options
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    dataset: Annotated[
-        "str | Path", Option(help="A release's folder, a Hub id, or the paper's api_eval.", typed=str)
-    ] = "robustbench-tc",
+    dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
     *,
     model: Annotated[str | None, options.MODEL] = None,
     base_url: Annotated["Names", options.BASE_URL] = (),
@@ -124,7 +122,7 @@ def evaluate(
     from ..eval.request_settings import RequestOptions
     from .evaluated import Evaluated
 
-    check_numbers(evaluate, given)
+    check(evaluate, given)
     requests = struct_of(RequestOptions, given)
     workers = options.workers_of(1, engine, address)
     run = Evaluated.begin(
@@ -146,7 +144,7 @@ def evaluate(
             say(line)
         raise
     if score:
-        run.score(say)
+        run.score()
     return run
 
 

@@ -31,12 +31,12 @@ def export(
     check_file(Path(out))
     folder = record.open_run(Path(run))
     data = verdicts.dataset_of(folder, dataset)
-    found, remade = verdicts.read_or_remake(folder, data)
+    found = predictions.read(folder.predictions_path)
     if layout == "ours":
         predictions.write_lines(Path(out), found)
     else:
         exchange.write_predictions(Path(out), found, data.by_id)
-    return exchange.Exchanged(predictions=len(found), path=str(out), notes=(remade,) if remade else ())
+    return exchange.Exchanged(predictions=len(found), path=str(out))
 
 
 def import_predictions(
@@ -65,8 +65,7 @@ def import_predictions(
     place = record.default_place(model, wanted, "-imported") if out is None else Path(out)
     folder, found = exchange.import_run(Path(predictions), data, model=model, mode=wanted, out=place)
     notes = [*folder.notes, *(f"left out: {count} × {why}" for why, count in folder.record.left_out.items())]
-    if remade := verdicts.score_file(folder, data):
-        notes.append(remade)
+    verdicts.score_file(folder, data)
     if absent := len(data.rows) - len({one.id for one in found}):
         notes.append(f"{absent} rows of the dataset have none")
     return exchange.Exchanged(predictions=len(found), path=str(folder.path), notes=tuple(notes))

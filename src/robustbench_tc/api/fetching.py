@@ -25,7 +25,7 @@ def fetch(
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
     progress: Tell = silent,
 ) -> "Fetched | Verification":
-    """Download the pinned upstream files, resuming what an earlier run began.
+    """Download the pinned upstream files, going on where an earlier run ended.
 
     Every file is checked against its sha256 before it gets its name; files that are right are not asked for.
 

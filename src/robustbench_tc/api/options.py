@@ -117,7 +117,7 @@ AGENT = Option(
 )
 ALLOW_MISSING = Option(help="Go on although some rows have no answer or no text.")
 ALLOW_WRITES = Option(help="Faults may replace results of tools that write, too.")
-ASKED = Option(help="A dataset's folder, or its name on the Hub.")
+ASKED = Option(help="A dataset's folder, or its name on the Hub.", typed=str)
 BACKEND = Option(
     help="openai; vllm: in this process, in batches; anthropic, gemini: their own API (extra `providers`).",
     panel=MODEL_PANEL,

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..option import check_numbers, struct_of
+from ..option import check, struct_of
 from . import options
 from .progress import Progress
 
@@ -84,7 +84,7 @@ def run_live(
     from ..eval.stats.live_summary import LiveScores
     from ..eval.who import Effort, at_addresses
 
-    check_numbers(run_live, given)
+    check(run_live, given)
     if out is not None:
         record.check_place(Path(out))
     of_requests = struct_of(request_settings.RequestOptions, given)

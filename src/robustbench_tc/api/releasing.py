@@ -10,7 +10,7 @@ from ..option import Option, Tell, silent
 from . import options
 
 if TYPE_CHECKING:
-    from ..io.errata import Answers
+    from ..builders.errata_files import Answers
     from ..release.amend import Amended
     from ..release.freeze import Released
     from ..release.publish import Published
@@ -21,9 +21,7 @@ _WITHDRAW = "Withdrawing"
 
 def release(
     build: Annotated[str | Path, Option(help="What `rbtc build` wrote.", typed=Path)],
-    out: Annotated[
-        str | Path, Option(help="The release folder; it must not exist.", typed=Path, dashed=True)
-    ],
+    out: Annotated[str | Path, options.OUT],
     *,
     version: Annotated[str, Option(help="Semantic, such as 1.0.0.")],
     created_at: str | None = None,
@@ -128,9 +126,7 @@ def amend(
     release: Annotated[
         str | Path, Option(help="A release folder; with --withdraw also org/name@VERSION.", typed=str)
     ],
-    out: Annotated[
-        str | Path | None, Option(help="The new build; it must not exist.", typed=Path | None, dashed=True)
-    ] = None,
+    out: Annotated[str | Path | None, options.OUT] = None,
     *,
     clean_id: Annotated[str | None, Option(help="The sample whose golden answers are wrong.")] = None,
     answers: Annotated[

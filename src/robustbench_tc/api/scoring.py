@@ -65,7 +65,6 @@ def score(
     out: Annotated[Path | None, options.OUT] = None,
     model: Annotated[str | None, options.MODEL] = None,
     repeat: Annotated[int | None, options.REPEAT] = None,
-    say: Tell = silent,
     progress: Tell = silent,
 ) -> "Scored | Explained":
     """Turn a run's predictions into verdicts (scores.parquet), asking the model nothing; print the summary.
@@ -101,7 +100,8 @@ def score(
     if explain is not None:
         return explaining.explained(record.open_run(Path(run)), explain, place)
     workers = options.workers_of(num_proc, engine, address)
-    return Scored(verdicts.score(run, dataset=place, workers=workers, say=say, progress=progress))
+    progress(f"reading {run}")
+    return Scored(verdicts.score(run, dataset=place, workers=workers))
 
 
 def _parameters(words: Sequence[str]) -> dict[str, str]:

@@ -63,8 +63,8 @@ def show(
 
         return replies(folder, row, dataset=dataset)
     from ..eval import row_view
-    from ..io import not_live
+    from ..eval.inputs import is_dataset
 
-    if not_live.is_dataset(folder):
+    if is_dataset(folder):
         raise UserError(f"{folder} is a live dataset: add --play to be the agent in one of its rows")
     return row_view.find(folder, row)

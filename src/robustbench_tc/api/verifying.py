@@ -39,8 +39,8 @@ def verify(
 
     >>> verify("releases/1.0.0/robustbench-tc").intact  # doctest: +SKIP
     """
-    from ..io.hub import Hub
     from ..release import verify as verifying
+    from ..release.hub import Hub
 
     folder = Path(release).expanduser()
     if against is None and folder.exists():

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
@@ -185,35 +184,11 @@ def each_minute(line: Callable[[], str]) -> Iterator[None]:
         teller.join()
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Without a terminal says every LINE_S that `what` still goes on: for work that tells nothing itself."""
-    begun = time.monotonic()
-    with each_minute(lambda: f"{what}: {time_of(time.monotonic() - begun)} so far"):
-        yield
-
-
 def time_of(seconds: float) -> str:
     """A length of time as people say it: `40 s`, `12 min`, `3.5 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def warn(line: str) -> None:
-    """A line on standard error that ends nothing."""
-    err.print(f"warning: {line}", markup=False, soft_wrap=True)
-
-
-def written_whole(out: object, store: Path | None = None) -> Callable[[], str]:
-    """After Ctrl-C: `out` is written at the end only, and answers of endpoints stay in `store`."""
-
-    def kept() -> str:
-        there = store is not None and store.exists()
-        answers = f"; answers of endpoints are kept in {store}" if there else ""
-        return f"nothing was written to {out}{answers}; run the same command again"
-
-    return kept
 
 
 def table(

@@ -81,7 +81,7 @@ class Declared:
     def read(self, words: Any, where: str = "") -> Any:
         """The value for the words. Raises WrongWords, which names the option."""
         if self.option.read is None:
-            return words.expanduser() if isinstance(words, Path) else words
+            return words
         try:
             return self.option.read(words)
         except UserError as error:

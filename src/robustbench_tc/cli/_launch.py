@@ -1,9 +1,11 @@
 """From words to a verb that has run: cyclopts parses, the verb works under a spinner, its result is shown."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
@@ -43,7 +45,12 @@ def app() -> App:
         first, _, second = verb.name.partition(" ")
         panel = _derive.group(verb.panel, panels.index(verb.panel))
         if first not in groups:
-            groups[first] = App(name=first, group=panel, group_commands="Commands")
+            words = ", ".join(
+                one.name.removeprefix(f"{first} ") for one in VERBS if one.name.startswith(f"{first} ")
+            )
+            groups[first] = App(
+                name=first, help=words, group=panel, group_commands="Commands", sort_key=len(groups)
+            )
             whole.command(groups[first])
         if second:
             groups[first].command(_derive.command(verb), name=second)
@@ -54,6 +61,11 @@ def app() -> App:
     return whole
 
 
+def at_home(word: str) -> str:
+    """`--out=~/a`, or a quoted `~/a`, with the user's home: no shell puts it in there."""
+    return re.sub(r"^(--[\w-]+=)?~(?=/|$)", lambda found: (found[1] or "") + str(Path.home()), word)
+
+
 def launch(words: list[str]) -> int:
     """Runs what the words say; its exit code. Raises WrongWords, and UserError of the verb."""
     if not words:
@@ -61,7 +73,8 @@ def launch(words: list[str]) -> int:
         return 0
     at = words.index("--") if "--" in words else len(words)
     try:
-        given = app()(words[:at], print_error=False, exit_on_error=False, console=_console.out)
+        ours = [at_home(word) for word in words[:at]]
+        given = app()(ours, print_error=False, exit_on_error=False, console=_console.out)
     except CycloptsError as error:
         chain = " ".join(("rbtc", *(error.command_chain or ())))
         said, _, others = " ".join(str(error).split()).partition(" Available commands: ")

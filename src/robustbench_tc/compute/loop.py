@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -27,7 +28,10 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     with ThreadPoolExecutor(1) as thread:
         done = thread.submit(in_thread)
         try:
-            return done.result()
+            while not done.done():  # a thread that waits without end may not see the signal
+                wait([done], timeout=1)
         except KeyboardInterrupt:
-            loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
+            with suppress(RuntimeError):  # it ended meanwhile
+                loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
             raise
+        return done.result()

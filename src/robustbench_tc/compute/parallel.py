@@ -45,12 +45,12 @@ def map_ordered(
 
     Raises what `work` raises; UserError if a process is killed from outside.
     """
-    if workers.engine == "ray":
-        yield from cluster.map_ordered(work, items, workers.num_proc, workers.address)
-    elif workers.num_proc <= 1:
+    if workers.engine == "local" and workers.num_proc <= 1:
         yield from map(work, items)
-    else:
+    elif workers.engine == "local":
         yield from _pooled(work, items, workers.num_proc)
+    else:
+        yield from cluster.map_ordered(work, items, workers.num_proc, workers.address)
 
 
 @contextmanager

@@ -10,12 +10,14 @@ edited by hand is distinguished from ours. It names every file of the folder but
 """
 
 import hashlib
+import os
 import re
-import stat
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from ..errors import UserError
 
 BUILD = "build_report.json"
 """The marker of a build."""
@@ -45,10 +47,6 @@ LIVING = ""
 _SEAL = "<!-- as written by rbtc: sha256 {} -->"
 
 
-class NotOurs(ValueError):
-    """A file that is not a marker of ours; the text says why, without the file's name."""
-
-
 class Marker(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The fields that make a JSON file a marker. A build's has many more, which are not looked at here."""
 
@@ -59,7 +57,7 @@ class Marker(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Of `rbtc.json`."""
     files: dict[str, str] = {}
     """Relative path → sha256, or LIVING."""
-    own_sha256: str
+    own_sha256: str = ""
 
 
 def hashes(folder: Path, *, but: str) -> dict[str, str]:
@@ -83,19 +81,10 @@ def sha256_of(data: bytes) -> str:
 
 
 def sealed(marker: Any) -> bytes:
-    """A marker struct, whose `own_sha256` is empty, as readable JSON with that field filled in."""
-    return _sealed(msgspec.json.format(msgspec.json.encode(marker), indent=1) + b"\n")
-
-
-def sealed_report(report: Any) -> bytes:
-    """`sealed` for a struct without the field `own_sha256`, which is added at the end."""
-    plain = msgspec.json.format(msgspec.json.encode(report), indent=1)
-    return _sealed(plain.removesuffix(b"\n}") + b',\n "own_sha256": ""\n}\n')
-
-
-def _sealed(plain: bytes) -> bytes:
-    own = sha256_of(plain).encode()
-    return plain.replace(b'"own_sha256": ""', b'"own_sha256": "' + own + b'"', 1)
+    """A marker struct as readable JSON, with `own_sha256` filled in, or at its end."""
+    fields = msgspec.to_builtins(marker) | {"own_sha256": ""}
+    plain = msgspec.json.format(msgspec.json.encode(fields), indent=1) + b"\n"
+    return plain.replace(b'"own_sha256": ""', b'"own_sha256": "%b"' % sha256_of(plain).encode(), 1)
 
 
 def is_sealed(data: bytes, own_sha256: str) -> bool:
@@ -117,20 +106,22 @@ def is_whole_page(path: Path) -> bool:
     return found is not None and is_sealed(data, found[1].decode())
 
 
-def read(path: Path) -> Marker:
-    """A marker file, held against its seal. Raises NotOurs, and FileNotFoundError where there is none."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        raise NotOurs("it is not a regular file")
-    data = path.read_bytes()
+def read(path: Path) -> Marker | None:
+    """A marker file, held against its seal; None where there is none. UserError for one that is not ours."""
+    if not os.path.lexists(path):
+        return None
     try:
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("it is not a regular file")
+        data = path.read_bytes()
         found = msgspec.json.decode(data, type=Marker)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise NotOurs("it is not a marker of rbtc") from None
-    version = found.marker_version if path.name == OWN else found.report_version
-    if version != {BUILD: BUILD_VERSION, OWN: OWN_VERSION}.get(path.name, version):
-        raise NotOurs(f"it is of version {version}, which this rbtc does not write")
-    if not is_sealed(data, found.own_sha256):
-        raise NotOurs("it was changed since rbtc wrote it")
-    if any(name.startswith("/") or ".." in name.split("/") for name in found.files):
-        raise NotOurs("it names files outside its folder")
+        version = found.marker_version if path.name == OWN else found.report_version
+        if version != {BUILD: BUILD_VERSION, OWN: OWN_VERSION}.get(path.name, version):
+            raise ValueError(f"it is of version {version}, which this rbtc does not write")
+        if not is_sealed(data, found.own_sha256):
+            raise ValueError("it was changed since rbtc wrote it")
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path} is not a marker of rbtc: {error}. Nothing was changed: choose another name"
+        ) from None
     return found

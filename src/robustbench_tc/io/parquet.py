@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import UserError
-from .folders import own_file
+from .files import atomic_file
 
 BATCH_ROWS = 2_000
 """Rows of a row group: what a reader or a writer has to hold at once."""
@@ -96,13 +96,10 @@ def write_shards(tables: Iterable[pa.Table], folder: Path, split: str, schema: p
     return total
 
 
-def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema) -> None:
-    """Writes one file of a folder from tables of any size, wholly or not at all, as `own_file` does.
-
-    A row group is in memory at a time.
-    """
+def write_file(tables: Iterable[pa.Table], path: Path, schema: pa.Schema, *, replace: bool = False) -> None:
+    """Writes one file as `atomic_file` does, from tables of any size, a row group in memory at a time."""
     with (
-        own_file(path) as beside,
+        atomic_file(path, replace=replace) as beside,
         pq.ParquetWriter(beside, schema, compression="zstd") as writer,
     ):
         for group in row_groups(tables, schema):
@@ -117,6 +114,14 @@ def opened(path: Path) -> pq.ParquetFile:
     `use_threads=False`: every thread that decodes keeps memory of its own.
     """
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+
+
+def about(path: Path) -> pq.FileMetaData:
+    """What a file says of its row groups and columns. UserError for one that is not Parquet."""
+    try:
+        return pq.read_metadata(path)
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{path} is not a readable Parquet file: {error}") from None
 
 
 def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

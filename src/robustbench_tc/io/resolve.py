@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import UserError
-from .manifest import NAME, YANKED, bounded, printable, read
+from .manifest import NAME, YANKED, printable
 
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 """`org/name`."""
@@ -45,7 +45,7 @@ def read_yanked(path: Path) -> tuple[Yank, ...]:
     if not path.is_file():
         return ()
     try:
-        return msgspec.json.decode(bounded(path), type=tuple[Yank, ...])
+        return msgspec.json.decode(path.read_bytes(), type=tuple[Yank, ...])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 
@@ -57,16 +57,25 @@ def check_revision(folder: Path, revision: str | None) -> None:
     """
     if revision is None:
         return
-    if not (folder / NAME).is_file():
+    version = version_of(folder)
+    if version is None:
         raise UserError(
             f"--revision {revision}: {folder} is an unreleased build and has no version: "
             "leave --revision out, or name a release"
         )
-    version = read(folder).version
     if revision.removeprefix("v") != version:
         raise UserError(
             f"--revision {revision}: {folder} is version {version}: name another folder or revision"
         )
+
+
+def version_of(folder: Path) -> str | None:
+    """The version that the release's manifest states; a build has none."""
+    try:
+        found = msgspec.json.decode((folder / NAME).read_bytes())
+        return str(found["version"])
+    except (OSError, ValueError, LookupError, TypeError):  # a build
+        return None
 
 
 def resolve_dataset(name: str, revision: str | None = None, *, patterns: Iterable[str] | None = None) -> Path:
@@ -123,7 +132,7 @@ def _yanked_of(repo: str) -> tuple[Yank, ...]:
 
 def _warn(name: str, folder: Path, yanked: Sequence[Yank]) -> None:
     """Says so on standard error where the version that was resolved is a withdrawn one."""
-    version = read(folder).version if yanked and (folder / NAME).is_file() else None
+    version = version_of(folder)
     for found in yanked:
         if found.version == version:
             _log.warning("%s: %s", name, found.line)

@@ -5,13 +5,13 @@ retries, counts and keeps; `transport.py` sends one attempt, as `native.py` does
 their own, and `balance.py` shares requests out among several addresses.
 """
 
-from ..io.store import Store
 from .balance import LoadBalancer, over_http
 from .client import Client, Stats
 from .endpoint import PROVIDERS, Endpoint, native_model, parse_endpoint, parse_endpoints
 from .errors import LLMError
 from .messages import ChatRequest, Completion, call_id, completion
 from .native import need_any_llm
+from .store import Store
 from .transport import Transport
 
 __all__ = [

@@ -4,7 +4,7 @@
         done = await client.complete(ChatRequest(messages=[{"role": "user", "content": "…"}]))
 
 A completion is data (`Completion`), and so is its absence (`LLMError`, errors.py). With a `Store`
-(io/store.py) an answer is on disk before it is returned, and no request is sent twice, also across runs.
+(llm/store.py) an answer is on disk before it is returned, and no request is sent twice, also across runs.
 Keys appear in no error, log or store: reply bytes and error texts are scrubbed where they come in.
 """
 
@@ -18,13 +18,13 @@ from typing import Any, Self
 import msgspec
 
 from ..errors import UserError
-from ..io.store import Store
 from ..schema import Json
 from .address import public
 from .endpoint import Endpoint
 from .errors import LLMError, takes_no_tools
 from .messages import ChatRequest, Completion
 from .refused import most_tokens, refused, refused_value, takes_no_system
+from .store import Store
 from .transport import HttpTransport, Transport
 
 

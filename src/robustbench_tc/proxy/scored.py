@@ -191,8 +191,8 @@ def _folder(place: Path, data: Dataset, settings: Settings) -> RunFolder:
     there = record.open_run(place)
     if found := growth.differences(there.record.settings, settings, "selection", "repeat"):
         raise UserError(growth.refusal(place, there.record.settings, settings, found))
-    notes = there.make_way(there.predictions_path, there.scores_path)
-    folder = RunFolder(
+    there.claim(there.predictions_path, there.scores_path)
+    return RunFolder(
         place,
         RunRecord(
             dataset=data.name,
@@ -202,8 +202,6 @@ def _folder(place: Path, data: Dataset, settings: Settings) -> RunFolder:
             expected=0,
         ),
     )
-    folder.notes = notes
-    return folder
 
 
 def _left_out(

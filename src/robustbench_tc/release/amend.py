@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..builders import generations, rebuild
+from ..builders import errata_files, generations, rebuild
 from ..builders.build import BuildSpec, build
 from ..builders.errata import amended
+from ..builders.errata_files import Answers, Erratum
 from ..builders.report import BuildReport
 from ..builders.sources import Pool
 from ..builders.sources.fetch import resolve_root
 from ..dataset_cards.render import benchmark_card
 from ..errors import UserError, unknown
-from ..io import errata, manifest
-from ..io.errata import Answers, Erratum
+from ..io import manifest
 from ..option import Tell, silent
 from ..schema import dumps
 from ..shown import Part
@@ -85,7 +85,7 @@ def amend(
     release, but for what no longer keeps a value of the new answer. Raises UserError.
     """
     if isinstance(answers, Path):
-        answers = errata.read_answers(answers)
+        answers = errata_files.read_answers(answers)
     before = manifest.read(folder)
     if before.kind != "robustbench-tc":
         raise UserError(f"{folder} is a release of {before.kind}: only the benchmark has errata of its own")
@@ -120,7 +120,7 @@ def amend(
         sources=root,
         codes=settings.types,
         seed=settings.seed,
-        errata=(*errata.read(folder / errata.NAME), erratum),
+        errata=(*errata_files.read(folder / errata_files.NAME), erratum),
         allow_missing=True,
     )
     build(

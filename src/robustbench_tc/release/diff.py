@@ -315,15 +315,9 @@ def _config(
 
 def _columns(files: Iterable[Path]) -> dict[str, str]:
     """Column → its type. Writers disagree about what they call a list's element: that is left out."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     found: dict[str, str] = {}
     for path in files:
-        try:
-            schema = pq.read_schema(path)
-        except pa.ArrowInvalid as error:
-            raise UserError(f"{path} is not a readable Parquet file: {error}") from None
+        schema = parquet.about(path).schema.to_arrow_schema()
         found |= {field.name: re.sub(r"list<\w+: ", "list<", str(field.type)) for field in schema}
     return found
 

@@ -11,13 +11,13 @@ import msgspec
 from robustbench_tc import live_types
 
 from .. import __version__, schema
-from ..audits import gate
+from ..audits import audit_files, gate
 from ..audits.report import AuditReport
 from ..builders.sources import OWN_CASES
 from ..dataset_cards.checkpoint import NAME as CHECKPOINT
 from ..dataset_cards.released import Facts, load, render
 from ..errors import UserError
-from ..io import audit_files, folders, manifest, marker
+from ..io import folders, manifest, marker
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
 from ..io.resolve import HUB_ID, dataset_folder
 from ..shown import Part
@@ -27,9 +27,6 @@ from .versions import check_step
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-RENDERED = ("README.md", "build_report.md", "croissant.json", "LICENSE")
-"""Files that a dataset's release gets with its version in them, whatever the build had."""
 
 NEVER_OVERWRITTEN = "a release is never overwritten, choose another --out"
 
@@ -155,28 +152,22 @@ def release(
     _check_profile(build, kind, about.profile, trial=trial, own_data=own_data)
     carried = _carried(build, kind, about)
     named = live_types.config_of if kind == "robustbench-tc-live" else str
-    rows = {named(code): _total(counts) for code, counts in about.rows.items()}
+    rows = {  # training data count perturbed rows besides those of their splits
+        named(code): sum(counts.get(one, 0) for one in ("train", "validation"))
+        if "train" in counts
+        else sum(counts.values())
+        for code, counts in about.rows.items()
+    }
     with folders.atomic_dir(out, hint=NEVER_OVERWRITTEN) as folder:
         for name in carried:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(build / name, folder / name, follow_symlinks=False)
         data = manifest.data_files({name: manifest.entry(folder / name) for name in carried}, kind)
-        _check_counts(folder, data, rows)
         report = None if kind == "checkpoint" else _audited(build, folder, data, audit)
-        facts = Facts(
-            kind=kind,
-            version=version,
-            created_at=created_at,
-            repo=repo,
-            doi=doi,
-            previous=followed,
-            build=plain,
-            audit=report,
-            files=data,
-        )
-        for name, content in render(folder, facts).items():
-            (folder / name).write_bytes(content)
-        check_secrets(folder)
+        verdict = None
+        if report is not None:
+            waived = tuple(check.id for check in report.having("waived"))
+            verdict = Gate(True, marker.AUDIT, len(report.checks), waived)
         frozen = Manifest(
             kind=kind,
             version=version,
@@ -189,12 +180,17 @@ def release(
             rows=rows,
             sources=about.pins or about.sources,
             generators=about.generators,
-            gate=None if report is None else _verdict(report),
+            gate=verdict,
             repo=repo,
             doi=doi,
             previous=followed,
-            files={name: manifest.entry(folder / name) for name in manifest.files_of(folder)},
+            files=data,
         )
+        for name, content in render(folder, Facts(frozen, plain, report)).items():
+            (folder / name).write_bytes(content)
+        check_secrets(folder)
+        files = {name: manifest.entry(folder / name) for name in manifest.files_of(folder)}
+        frozen = msgspec.structs.replace(frozen, files=files)
         _seal(folder, frozen, key)
     return frozen
 
@@ -206,12 +202,6 @@ def _follows(build: Path, version: str, previous: str) -> Previous:
     step = diff(folder, build).step
     check_step(version, before, step)
     return Previous(before.version, before.data_sha256, step)
-
-
-def _verdict(report: AuditReport) -> Gate:
-    """What the manifest says of the gate, which was green."""
-    waived = tuple(check.id for check in report.having("waived"))
-    return Gate(passed=True, report=marker.AUDIT, checks=len(report.checks), waived=waived)
 
 
 def _seal(folder: Path, frozen: Manifest, key: "Ed25519PrivateKey | None") -> None:
@@ -283,37 +273,9 @@ def _carried(build: Path, kind: Kind, about: About) -> list[str]:
     return carried
 
 
-def _check_counts(folder: Path, data: Mapping[str, FileEntry], rows: Mapping[str, int]) -> None:
-    """UserError where the build report says another number of rows than the files hold."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    held: dict[str, int] = {}
-    for name in data:
-        if name.endswith(".parquet"):
-            config = name.split("/")[0]
-            try:
-                held[config] = held.get(config, 0) + pq.read_metadata(folder / name).num_rows
-            except pa.ArrowInvalid as error:
-                raise UserError(f"{name} is not a readable Parquet file: {error}") from None
-    for config, said in rows.items():
-        found = held.get(config, 0)
-        if said != found:
-            raise UserError(
-                f"{marker.BUILD} says {said} rows of {config}, the files hold {found}: build the folder again"
-            )
-
-
 def _about(plain: dict[str, Any], build: Path, kind: Kind) -> About:
     try:
         return msgspec.convert(plain, About)
     except msgspec.ValidationError as error:
         name = CHECKPOINT if kind == "checkpoint" else marker.BUILD
         raise UserError(f"{build / name} is not as this package writes it: {error}") from None
-
-
-def _total(counts: Mapping[str, int]) -> int:
-    """Rows of a config: by source in the benchmark's report, by split in that of the training data."""
-    if "train" in counts:
-        return counts["train"] + counts.get("validation", 0)
-    return sum(counts.values())

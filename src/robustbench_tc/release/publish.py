@@ -14,13 +14,13 @@ import msgspec
 from ..dataset_cards.released import read_audit
 from ..errors import UserError
 from ..io import manifest
-from ..io.hub import AGAIN, TIMEOUT_S, Hub
 from ..io.manifest import Manifest
 from ..io.resolve import read_yanked
 from ..option import Tell, silent
 from ..shown import Part
 from .diff import configs_of
 from .freeze import unpublishable
+from .hub import AGAIN, TIMEOUT_S, Hub
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):

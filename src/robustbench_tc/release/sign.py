@@ -20,9 +20,6 @@ from ..errors import UserError, need_extra
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-KEY_BYTES = 2**16
-"""A key file is smaller."""
-
 
 def private_key(
     path: Path, *, warn: Callable[[str], None], passphrase: Callable[[], str] | None = None
@@ -45,7 +42,8 @@ def private_key(
     try:
         found = load(data, None)
     except (TypeError, ValueError) as error:  # what both say of an encrypted key, in several words
-        if not _is_encrypted(data, error):
+        said = str(error).lower()
+        if b"ENCRYPTED" not in data and "password" not in said and "encrypted" not in said:
             raise UserError(f"{path} holds no private key that can be read: {_NEW_KEY}") from None
         if passphrase is None:
             raise UserError(
@@ -111,21 +109,10 @@ def ask_passphrase() -> Callable[[], str] | None:
 _NEW_KEY = "make one with `ssh-keygen -t ed25519 -f FILE`"
 
 
-def _is_encrypted(data: bytes, error: Exception) -> bool:
-    return b"ENCRYPTED" in data or "password" in str(error).lower() or "encrypted" in str(error).lower()
-
-
 def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(KEY_BYTES + 1)
-    except FileNotFoundError:
-        raise UserError(f"no key at {path}") from None
-    except IsADirectoryError:
-        raise UserError(f"{path} is a folder: name the key's file") from None
-    if len(data) > KEY_BYTES:
-        raise UserError(f"{path} is not a key: it has more than {KEY_BYTES:,} bytes")
-    return data
+    if not path.is_file():
+        raise UserError(f"no key at {path}")
+    return path.read_bytes()
 
 
 def _need() -> None:

@@ -13,11 +13,11 @@ import msgspec
 
 from ..errors import UserError
 from ..io import manifest
-from ..io.hub import Hub, differs
 from ..io.manifest import Contents, Manifest, Problem, printable
 from ..io.resolve import HUB_ID, read_yanked
 from ..shown import Line, Part
 from . import sign
+from .hub import Hub, differs
 
 Witness = Literal["none", "key", "hub", "key and hub"]
 

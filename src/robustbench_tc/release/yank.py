@@ -14,11 +14,11 @@ import msgspec
 from ..errors import UserError
 from ..io import manifest, templates
 from ..io.files import atomic_file
-from ..io.hub import Hub
 from ..io.manifest import Kind, printable
 from ..io.resolve import Yank, read_yanked, yanked_json
 from ..option import Tell
 from ..shown import Part
+from .hub import Hub
 from .verify import parse_name
 
 _BEGIN, _END = "<!-- yanked versions -->", "<!-- end of yanked versions -->"

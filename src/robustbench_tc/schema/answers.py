@@ -60,16 +60,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ErrorMode = Literal[
-    "empty",
-    "omitted",
-    "missing_call",
-    "wrong_name",
-    "ghost",
-    "wrong_parameters",
-    "name_bias",
-    "wrong_language",
-    "other",
-]
+    "empty", "omitted", "missing_call", "wrong_name", "ghost", "wrong_parameters", "name_bias",
+    "wrong_language", "other",
+]  # fmt: skip
 """Why a wrong prediction is wrong (`eval.score.error_modes`)."""
 
 ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)

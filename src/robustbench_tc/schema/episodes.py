@@ -5,13 +5,10 @@ then. A perturbed row is its clean row with one fault; nothing that is sent befo
 Or it is its clean row with more tools in the registry, as one of the core's types puts them in.
 """
 
-import hashlib
-import json
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from ..errors import UserError
 from .json import Json, digest
 from .parquet import Int32
 from .rows import Call, Message, Tool
@@ -21,28 +18,15 @@ TASKS = "tasks"
 """The config of the clean rows; the others are called `live_` and their fault's kind, or their type."""
 
 CoreText = Literal[
-    "transient_timeout",
-    "transient_rate_limit",
-    "transient_auth_error",
-    "transient_server_error",
-    "transient_malformed_response",
-    "transient_schema_drift",
-]
-Kind: TypeAlias = (
-    CoreText
-    | Literal[
-        "timeout_after_effect",
-        "malformed_response_after_effect",
-        "schema_drift_after_effect",
-        "silent_no_op",
-        "stale_read",
-        "fabricated_leaf",
-        "duplicate_effect",
-        "prerequisite",
-        "strict_types",
-        "injected_instruction",
-    ]
-)
+    "transient_timeout", "transient_rate_limit", "transient_auth_error", "transient_server_error",
+    "transient_malformed_response", "transient_schema_drift",
+]  # fmt: skip
+OwnText = Literal[
+    "timeout_after_effect", "malformed_response_after_effect", "schema_drift_after_effect", "silent_no_op",
+    "stale_read", "fabricated_leaf", "duplicate_effect", "prerequisite", "strict_types",
+    "injected_instruction",
+]  # fmt: skip
+Kind: TypeAlias = CoreText | OwnText
 CORE_TEXTS: tuple[str, ...] = get_args(CoreText)
 """Kinds whose text is that of the core's type of the same name; the call is not executed."""
 
@@ -53,7 +37,7 @@ AFTER_EFFECT: dict[str, CoreText] = {
 }
 """Kinds whose call is executed, and the kind whose text is answered, byte for byte."""
 
-KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(get_args(Kind)[1]))
+KINDS: tuple[str, ...] = (*CORE_TEXTS, *get_args(OwnText))
 """Every kind of fault, in the order of every table."""
 
 EXPLICIT = (*CORE_TEXTS, *AFTER_EFFECT, "prerequisite", "strict_types")
@@ -257,15 +241,6 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended
     replies: tuple[Reply, ...]
     error: str | None = None
-
-
-def state_hash(state: Json) -> str:
-    """sha256 of a state as JSON with sorted keys: the form of vectors/bfcl_multi_turn.jsonl."""
-    try:
-        text = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"the world's state is not JSON: {error}") from None
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def row_hash(row: LiveRow) -> str:

@@ -25,26 +25,11 @@ Method = Literal["llm", "rule", "runtime"]
 """llm: the text is model-written; rule: a pure function; runtime: happens while the tool runs."""
 
 Channel = Literal[
-    "query",
-    "descriptions",
-    "namesake",
-    "siblings",
-    "offers",
-    "registry",
-    "context",
-    "tool_result",
-    "result",
+    "query", "descriptions", "namesake", "siblings", "offers", "registry", "context", "tool_result", "result",
     "mixed",
-]
+]  # fmt: skip
 """By which way the disturbance enters. Types of one channel share the audit's rules for it; a mixed type's
 rows are held step by step against those of its parts."""
-
-TRAITS: dict[Channel, tuple[str, ...]] = {
-    "namesake": ("description", "wrong_parameters"),
-    "offers": ("quality", "suffix", "stated"),
-    "result": ("instructed",),
-}
-"""What a type of the channel says beside the facts of every type: the audit's rules need it."""
 
 NoCall = Literal["wrong", "accepted", "right"]
 """wrong: its rows want calls. accepted: their answers hold the empty one beside answers with calls. right:
@@ -52,16 +37,9 @@ the empty answer is the only one, so that declining, asking and answering in wor
 wrong."""
 
 Part = Literal[
-    "messages",
-    "the number or roles of messages",
-    "the set of tools",
-    "the order of tools",
-    "tool names",
-    "tool descriptions",
-    "parameter descriptions",
-    "parameter schemas",
-    "golden answers",
-]
+    "messages", "the number or roles of messages", "the set of tools", "the order of tools", "tool names",
+    "tool descriptions", "parameter descriptions", "parameter schemas", "golden answers",
+]  # fmt: skip
 """A part of a row that can differ from its clean row."""
 
 

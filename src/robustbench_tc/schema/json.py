@@ -6,7 +6,7 @@ survives every reader byte for byte.
 """
 
 import hashlib
-import json
+import json as stdlib_json
 import re
 from typing import Any, TypeAlias
 
@@ -38,7 +38,7 @@ def dumps(value: Json) -> str:
         except OverflowError:  # integers beyond 64 bits have no place in MessagePack
             finite = False
         if not finite:
-            json.dumps(msgspec.to_builtins(value), allow_nan=False)
+            stdlib_json.dumps(msgspec.to_builtins(value), allow_nan=False)
     return text
 
 

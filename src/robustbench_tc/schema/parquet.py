@@ -4,24 +4,13 @@ Numbers, texts, objects of texts (messages) and lists of these have columns of t
 as canonical JSON text.
 """
 
-import json
+import json as stdlib_json
+import typing
 from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypeAlias,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -42,16 +31,11 @@ limits of that decoder lies inside as text."""
 
 _TYPES: dict[Any, dict[str, Any]] = {
     JsonObject: {"_type": "Json"},
-    **{
-        hint: {"dtype": name, "_type": "Value"}
-        for hint, name in (
-            (bool, "bool"),
-            (int, "int64"),
-            (Int32, "int32"),
-            (float, "float64"),
-            (str, "string"),
-        )
-    },
+    bool: {"dtype": "bool", "_type": "Value"},
+    int: {"dtype": "int64", "_type": "Value"},
+    Int32: {"dtype": "int32", "_type": "Value"},
+    float: {"dtype": "float64", "_type": "Value"},
+    str: {"dtype": "string", "_type": "Value"},
 }
 """Annotation → its column, as `datasets` notes it."""
 
@@ -64,20 +48,20 @@ def _columns(*kinds: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def _column(hint: Any) -> dict[str, Any] | None:
     """None for what has no column type of its own."""
-    origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
+    origin, inner = typing.get_origin(hint), [one for one in typing.get_args(hint) if one is not NoneType]
     if origin is Literal:
         return _TEXT
-    if origin in (Union, UnionType):
+    if origin in (typing.Union, UnionType):
         return _column(inner[0]) if len(inner) == 1 else None
     if origin is tuple:
         item = _column(inner[0])
         return None if item is None else {"feature": item, "_type": "List"}
-    if is_typeddict(hint) or (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
+    if typing.is_typeddict(hint) or (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
         fields = {name: _column(one) for name, one in _hints(hint).items()}
         return fields if all(one == _TEXT for one in fields.values()) else None
     return _TYPES.get(hint)
@@ -107,7 +91,7 @@ def arrow_schema(*kinds: type[msgspec.Struct]) -> "pa.Schema":
 
     columns = _columns(*kinds)
     schema = pa.schema([(name, arrow_type(one)) for name, one in columns.items()])
-    return schema.with_metadata({"huggingface": json.dumps({"info": {"features": columns}})})
+    return schema.with_metadata({"huggingface": stdlib_json.dumps({"info": {"features": columns}})})
 
 
 def features(kind: type[msgspec.Struct]) -> "datasets.Features":

@@ -131,16 +131,8 @@ class PublishedSample(Sample, frozen=True, gc=False, kw_only=True):
 
 def content_hash(sample: Sample) -> str:
     """16 hex digits over what a model is shown and judged by: a verdict is about this content alone."""
-    return digest(
-        (
-            sample.id,
-            sample.messages,
-            sample.tools,
-            sample.golden_answers,
-            sample.output_format,
-            sample.injected_error,
-        )
-    )
+    shown = sample.id, sample.messages, sample.tools, sample.golden_answers
+    return digest((*shown, sample.output_format, sample.injected_error))
 
 
 def written_hash(row: dict[str, Any]) -> str:

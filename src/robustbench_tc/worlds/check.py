@@ -145,7 +145,10 @@ def _replay(world: type[World], task: Task) -> str | None:
                 return f"{where}: there is no such tool{_near(gold.name, methods)}"
             outcome = first.attempt(gold.name, gold.arguments)
             if outcome.failed:
-                return f"{where} fails: {_reason(outcome.text)}{_made(first)}: correct the call or the state"
+                reason = str(json.loads(outcome.text)["error"])[:300]
+                made = first.generated()  # gold has to name ids that the seed decides
+                ids = f" (ids made before it: {', '.join(made)})" if made else ""
+                return f"{where} fails: {reason}{ids}: correct the call or the state"
             results.append(outcome.text)
             if (text := second.call(gold.name, gold.arguments)) != outcome.text:
                 return (
@@ -198,17 +201,6 @@ def _keys_are_texts(value: Any) -> bool:
 def _raised(error: Exception) -> str:
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said[:300]}"
-
-
-def _reason(text: str) -> str:
-    said = str(json.loads(text)["error"])
-    return said if len(said) <= 300 else f"{said[:300]}…"
-
-
-def _made(world: World) -> str:
-    """Gold has to name ids that the seed decides: they are said here."""
-    made = world.generated()
-    return f" (ids made before it: {', '.join(made)})" if made else ""
 
 
 def _near(name: str, methods: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ passes unchanged, so that an episode with a fault and its clean one agree up to 
 """
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
@@ -17,7 +18,10 @@ from .. import schema, taxonomy
 from ..errors import UserError
 from ..schema import Fault, Json, LiveTool, Step
 from .fit import error, failed, fits, wrong_type
-from .handle import Answered, Handle
+from .handle import Answered, Handle, Snapshot
+
+CORE_TEXTS = {kind: taxonomy.get(kind).injected_error or "" for kind in schema.CORE_TEXTS}
+"""What a call is answered by kinds that are the core's."""
 
 
 class FaultedWorld:
@@ -104,18 +108,13 @@ class FaultedWorld:
         if fault is None or self._before is not None or not self._stands_before(fault, tool):
             return await self._carried_out(tool, arguments)
         if fault.kind in schema.CORE_TEXTS:
-            return _Made(_core_text(fault.kind), 0, met=True)
+            return _Made(CORE_TEXTS[fault.kind], 0, met=True)
         return await _ANSWERS[fault.kind](self, fault, tool, arguments)
 
     def _stands_before(self, fault: Fault, tool: LiveTool) -> bool:
         """Whether this call, which has been counted, may meet the fault."""
-        if fault.kind in _UNTIL:
-            times = None
-        else:
-            times = (
-                {"once": 1, "always": None}[fault.repeat] if isinstance(fault.repeat, str) else fault.repeat
-            )
-        if times is not None and self._met >= times:
+        times = {"once": 1, "always": math.inf}.get(fault.repeat, fault.repeat)
+        if fault.kind not in _UNTIL and self._met >= times:
             return False
         if self._met_by is not None and fault.kind != "stale_read":
             return tool.name == self._met_by
@@ -139,18 +138,21 @@ class FaultedWorld:
 
     async def _lost(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         made, changed = await self._with_effect(tool, arguments)
-        return made.instead(_core_text(schema.AFTER_EFFECT[fault.kind])) if changed else made
+        return made.instead(CORE_TEXTS[schema.AFTER_EFFECT[fault.kind]]) if changed else made
 
     async def _no_op(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
-        tried = await self.handle.copy()
-        try:
-            answered = await tried.call(tool.name, arguments)
-            changed = await tried.snapshot() != await self.handle.snapshot()
-        finally:
-            await tried.close()
-        if answered.problem is None and changed:
+        answered, after = await self._tried(tool, arguments)
+        if answered.problem is None and after != await self.handle.snapshot():
             return _Made(answered.text, 0, met=True)
         return await self._carried_out(tool, arguments)
+
+    async def _tried(self, tool: LiveTool, arguments: Mapping[str, Json]) -> tuple[Answered, Snapshot]:
+        """The call in a copy of the world, and the copy's state after it."""
+        tried = await self.handle.copy()
+        try:
+            return await tried.call(tool.name, arguments), await tried.snapshot()
+        finally:
+            await tried.close()
 
     async def _begin_stale(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         before = await self.handle.copy()
@@ -198,17 +200,12 @@ class FaultedWorld:
 
     async def _strict(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         wrong = wrong_type(tool.parameters, arguments)
-        if wrong is None or not await self._accepts(tool, arguments):
+        if wrong is None:
+            return await self._carried_out(tool, arguments)
+        answered, _ = await self._tried(tool, arguments)
+        if answered.problem is not None or failed(answered.text):  # the world itself refuses it
             return await self._carried_out(tool, arguments)
         return _Made(error(f"parameter {wrong.field[:80]!r} must be of type {wrong.expected}"), 0, met=True)
-
-    async def _accepts(self, tool: LiveTool, arguments: Mapping[str, Json]) -> bool:
-        tried = await self.handle.copy()
-        try:
-            answered = await tried.call(tool.name, arguments)
-        finally:
-            await tried.close()
-        return answered.problem is None and not failed(answered.text)
 
     async def _instructed(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> "_Made":
         made = await self._carried_out(tool, arguments)
@@ -292,12 +289,6 @@ def _at(place: Json, step: str | int) -> Json:
     if isinstance(place, list) and isinstance(step, int) and 0 <= step < len(place):
         return place[step]
     return _ABSENT
-
-
-def _core_text(code: str) -> str:
-    text = taxonomy.get(code).injected_error
-    assert text is not None
-    return text
 
 
 def _check(fault: Fault) -> None:

@@ -101,7 +101,10 @@ def classes(world: WorldType) -> tuple[ToolClass, ...]:
     derived: dict[str, list[str]] = {}
     for tool in made.tools():
         if tool["name"] not in taken:
-            derived.setdefault(_noun(tool["name"]), []).append(tool["name"])
+            # Its words behind the first, which is a verb; of one word, that.
+            words = re.findall("[A-Z]?[a-z0-9]+|[A-Z]+", tool["name"]) or [tool["name"]]
+            noun = " ".join(words[1:] or words).lower().removesuffix("s")
+            derived.setdefault(noun, []).append(tool["name"])
     return (*made.classes, *(ToolClass(noun, (), tuple(tools)) for noun, tools in derived.items()))
 
 
@@ -112,9 +115,3 @@ def looks_first(world: WorldType) -> Mapping[str, tuple[str, ...]]:
         return bfcl_functions.LOOKS_FIRST
     of_file: Mapping[str, tuple[str, ...]] = load_file(world.file).WORLD.looks_first
     return of_file
-
-
-def _noun(tool: str) -> str:
-    """What a tool's name says it is about: its words behind the first, which is a verb; of one word, that."""
-    words = re.findall("[A-Z]?[a-z0-9]+|[A-Z]+", tool) or [tool]
-    return " ".join(words[1:] or words).lower().removesuffix("s")

@@ -1,19 +1,30 @@
-"""Whether two states are the same but for the ids that were generated in them, one to one.
+"""Whether two states are the same, to the byte or but for the ids that were generated in them, one to one.
 
 Generated ids may be whole values, keys, parts of texts, or numbers. The search is exact; where it would take
 too long the answer is None, never a guess.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.handle import Snapshot
 
 STEPS = 200_000
 """So many pairs of values are compared before the search is given up."""
+
+
+def state_hash(state: Json) -> str:
+    """sha256 of a state as JSON with sorted keys: the form of vectors/bfcl_multi_turn.jsonl."""
+    try:
+        text = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"the world's state is not JSON: {error}") from None
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class _TooLong(Exception):

@@ -10,7 +10,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -153,38 +153,43 @@ def shortened(text: object) -> str:
 
 
 def _unbounded(value: Json) -> str | None:
-    """Why no tool can take a value. Walks without recursion: how deep it goes is up to the model."""
-    left, characters = [(value, 1)], 0
+    """Why no tool can take a value."""
+    parts = list(_parts(value))
+    objects = [one for one, _ in parts if isinstance(one, dict)]
+    texts = "".join(one for one, _ in parts if isinstance(one, str))
+    wrong = {
+        f"is nested deeper than {MAX_ARGUMENT_DEPTH} levels": any(
+            depth > MAX_ARGUMENT_DEPTH for one, depth in parts if isinstance(one, dict | list)
+        ),
+        "has characters that are not valid Unicode": _SURROGATE.search(texts) is not None,
+        "has a number beyond 64 bits": any(
+            not -(2**63) <= one < 2**63 for one, _ in parts if isinstance(one, int)
+        ),
+        "has a number that is not finite": any(
+            not math.isfinite(one) for one, _ in parts if isinstance(one, float)
+        ),
+        "has a key that is not a text": not all(isinstance(key, str) for one in objects for key in one),
+        f"is longer than {MAX_ARGUMENT_CHARACTERS} characters": len(parts) + len(texts)
+        > MAX_ARGUMENT_CHARACTERS,
+        "is not JSON": not all(isinstance(one, _JSON | None) for one, _ in parts),
+    }
+    return next((why for why, found in wrong.items() if found), None)
+
+
+def _parts(value: Json) -> Iterator[tuple[Json, int]]:
+    """Every value and key in a value, with how deep it lies. Without recursion: that is up to the model."""
+    left = [(value, 1)]
     while left:
         one, depth = left.pop()
-        characters += 1
-        if isinstance(one, str):
-            characters += len(one)
-            if not one.isascii() and any("\ud800" <= letter <= "\udfff" for letter in one):
-                return "has characters that are not valid Unicode"
-        elif isinstance(one, bool) or one is None:
-            pass
-        elif isinstance(one, int):
-            if not -(2**63) <= one < 2**63:
-                return "has a number beyond 64 bits"
-        elif isinstance(one, float):
-            if not math.isfinite(one):
-                return "has a number that is not finite"
-        elif isinstance(one, list | dict):
-            if depth > MAX_ARGUMENT_DEPTH:
-                return f"is nested deeper than {MAX_ARGUMENT_DEPTH} levels"
-            if len(one) > MAX_ARGUMENT_CHARACTERS:
-                return f"is longer than {MAX_ARGUMENT_CHARACTERS} characters"
-            if isinstance(one, dict):
-                if not all(isinstance(key, str) for key in one):
-                    return "has a key that is not a text"
-                left += [(key, depth) for key in one]
+        yield one, depth
+        if isinstance(one, dict):
+            left += [(key, depth) for key in one]
+        if isinstance(one, dict | list):
             left += [(inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)]
-        else:
-            return "is not JSON"
-        if characters > MAX_ARGUMENT_CHARACTERS:
-            return f"is longer than {MAX_ARGUMENT_CHARACTERS} characters"
-    return None
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_JSON = str | int | float | bool | dict | list
 
 
 def _fits(value: Json, hint: Any) -> bool:

@@ -89,7 +89,9 @@ class _Clause(NamedTuple):
 def told(message: str, turn: Turn = Turn()) -> Told:
     """What a message tells of the work of a turn."""
     plain = _plain(message)
-    if not _is_english(plain):
+    words = set(re.findall(r"[^\W\d_]+", plain))
+    # A text with few function words of any language counts as English: the rule's words are English ones.
+    if OTHER_SCRIPT.search(plain) or len(words & FOREIGN) > len(words & ENGLISH):
         return Told("unclear")
     clauses = list(_clauses(plain, turn))
     named = frozenset[str]().union(*(one.what for one in clauses))
@@ -217,11 +219,3 @@ def _plain(text: str) -> str:
     """The end of a message in lower case, with straight quotes and single spaces within lines."""
     text = text[-_LONGEST:].lower().replace("’", "'").replace("**", "").replace("`", "").replace("_", " ")
     return re.sub(r"[ \t]+", " ", text).strip()
-
-
-def _is_english(plain: str) -> bool:
-    """A text with few function words of any language counts as English: the rule's words are English ones."""
-    if OTHER_SCRIPT.search(plain):
-        return False
-    words = set(re.findall(r"[^\W\d_]+", plain))
-    return len(words & FOREIGN) <= len(words & ENGLISH)

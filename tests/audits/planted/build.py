@@ -209,7 +209,7 @@ class Forged:
         for name in (n for n in report.get("files") or () if (self.path / n).is_file()):
             report["files"][name] = marker.sha256(self.path / name)
         report.pop("own_sha256", None)
-        path.write_bytes(marker.sealed_report(report))
+        path.write_bytes(marker.sealed(report))
         page = self.path / marker.PAGE
         if page.is_file():
             page.write_text(marker.sealed_page(page.read_text().rpartition("<!-- as written by rbtc")[0]))

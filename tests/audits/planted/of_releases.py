@@ -30,7 +30,7 @@ def verdict(build: Forged, change: Callable[[dict[str, Any]], Any]) -> None:
     found = json.loads(path.read_bytes())
     change(found)
     found.pop("own_sha256", None)
-    path.write_bytes(marker.sealed_report(found))
+    path.write_bytes(marker.sealed(found))
 
 
 def sealed(what: str, change: Callable[[dict[str, Any]], Any]) -> None:

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from robustbench_tc.api.building import build_release
 from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.again import rebuild_of
+from robustbench_tc.audits.audit_files import JUDGMENTS
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.page import render
 from robustbench_tc.audits.provenance.beside import Cards
@@ -23,7 +24,6 @@ from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import manifest, marker
-from robustbench_tc.io.audit_files import JUDGMENTS
 from robustbench_tc.release import freeze
 from robustbench_tc.release.verify import verify
 

@@ -16,11 +16,11 @@ from robustbench_tc.audits import gate, provenance
 from robustbench_tc.audits.again import rebuild_of
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.builders.build import BuildSpec
+from robustbench_tc.builders.errata_files import Answers, Erratum
 from robustbench_tc.builders.generate import Settings
 from robustbench_tc.builders.sources import read
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.io import marker
-from robustbench_tc.io.errata import Answers, Erratum
 
 from ...loopback import LoopbackServer
 

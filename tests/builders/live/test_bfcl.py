@@ -12,10 +12,11 @@ import pytest
 
 from robustbench_tc.builders.live import bfcl, bfcl_tools
 from robustbench_tc.builders.live.trace import with_gold
-from robustbench_tc.schema import Call, LiveRow, dumps, state_hash
+from robustbench_tc.schema import Call, LiveRow, dumps
 from robustbench_tc.worlds import bfcl_functions, find
 from robustbench_tc.worlds.handle import Snapshot, Start
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ...refusals import refuses
 from ...worlds.bfcl_replays import LONG, Answer, Job, gold, replays

@@ -20,12 +20,13 @@ from robustbench_tc.builders.live.report import LiveReport
 from robustbench_tc.builders.live.rows import clean_rows
 from robustbench_tc.builders.live.trace import traced
 from robustbench_tc.io import marker, parquet
-from robustbench_tc.schema import KINDS, LiveRow, features, state_hash
+from robustbench_tc.schema import KINDS, LiveRow, features
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ...conftest import ROOT
 from ...refusals import refuses

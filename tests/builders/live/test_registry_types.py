@@ -13,11 +13,12 @@ from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.live_types import registry_types, type_code
-from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn, state_hash
+from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.faults import FaultedWorld, meant
 from robustbench_tc.worlds.handle import Start
 from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.same_state import state_hash
 
 from ...conftest import ROOT
 from ...refusals import refuses

@@ -303,17 +303,14 @@ def test_duplicate_ids_keep_the_first_and_report_the_other(tmp_path: Path) -> No
 
 
 def test_a_sample_that_the_scorer_refuses_is_left_out_with_its_reason(tmp_path: Path) -> None:
-    good = [{"light.dim": {"level": [1]}}]
-    write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(1)], [good, good])
-
-    def accept(sample: Sample) -> str | None:
-        return "wrong_type" if sample.clean_id.endswith("_0") else None
-
-    pool = sources.read(tmp_path, "bundled", accept)
+    good, bad = [{"light.dim": {"level": [1]}}], [{"light.dim": {"level": [1], "zz": ["x"]}}]
+    write_bfcl(tmp_path, [bfcl_question(0), bfcl_question(1)], [bad, good])
+    assert len(sources.read(tmp_path, "bundled").samples) == 2
+    pool = sources.read(tmp_path, "bundled", checked=True)
     assert [s.clean_id for s in pool.samples] == ["bfcl_v3__BFCL_v3_multiple__multiple_1"]
     (issue,) = pool.issues
     assert (issue.reason, issue.source, issue.file) == ("gold_fails_scorer", "bfcl_v3", BFCL_FILE)
-    assert "wrong_type" in issue.detail
+    assert "refuses the golden answer: answer 0 as " in issue.detail
 
 
 def test_a_missing_file_is_named_where_the_profile_needs_it(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from robustbench_tc.api.live import build_live
 
 from robustbench_tc import api
+from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import agent_server, inputs
 from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.logs import opened

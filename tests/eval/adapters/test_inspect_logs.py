@@ -95,7 +95,7 @@ def test_a_report_of_logs_says_what_one_of_runs_says(
 def test_on_the_command_line(runs: dict[str, tuple[Path, Path]], rbtc: Callable[..., Done]) -> None:
     done = rbtc("compare", runs["base"][1], runs["tuned"][1])
     assert done.code == 0 and "A = base, B = tuned" in done.out
-    done = rbtc("compare", runs["base"][1], "--vs", "paper:o4-mini")
+    done = rbtc("compare", runs["base"][1], "paper:o4-mini")
     assert done.code == 0 and "base beside paper:o4-mini" in done.out
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.api.live import build_live
+from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.adapters.serve import LINE, Service
 from tests.eval import small
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.api.live import build_live
+from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import agent_server, inputs
 from robustbench_tc.eval.live import inputs as live_inputs
 from tests.conftest import ROOT

@@ -215,6 +215,6 @@ def test_a_dataset_folder_is_named_by_its_whole_path(tmp_path: Path, monkeypatch
     assert (found.dataset, found.own) == (str(tmp_path / "made"), ("lab/own@v1",))
     with pytest.raises(UserError, match="nowhere is neither a folder nor a dataset of the Hub"):
         submit.init("others", "made", live="nowhere")
-    with pytest.raises(UserError, match="is no empty folder"):
+    with pytest.raises(UserError, match="is not empty"):
         submit.init(str(tmp_path / "made" / ".."), "made")
     assert not Path("others").exists()

@@ -138,13 +138,12 @@ def of_live(entry: Entry, said: dict[str, Any], run: Path) -> None:
 def of_rows(entry: Entry, said: dict[str, Any], run: Path) -> None:
     core = entry.core
     assert core is not None
-    assert {name: plain(one) for name, one in core.metrics.items() if one is not None} == said["intervals"]
-    lines = {"clean": said["clean"], "perturbed": said["perturbed"], **said["components"]}
-    lines |= {one["type_code"]: one for one in said["types"]}
+    assert plain(core.metrics) == said["summary"]["values"]
+    lines = said["summary"]["lines"]
     for name, (right, n) in core.counts.items():
         assert (right, n) == (lines[name]["correct"], lines[name]["n"]), name
     for code, line in core.types.items():
-        row = said["type_intervals"][code]
+        row = said["summary"]["types"][code]
         assert (plain(line.accuracy), plain(line.delta)) == (row["accuracy"], row["delta"])
         if row["flips"] is not None:
             flips = (row["flips"]["lost"], row["flips"]["gained"], row["flips"]["p_holm"])

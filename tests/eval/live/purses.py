@@ -14,6 +14,7 @@ from robustbench_tc.schema import At, Call, Fault, LiveRow, LiveTool, Message, a
 from robustbench_tc.worlds.base import Task
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.handle import Start, WorldType, load_file
+from robustbench_tc.worlds.same_state import state_hash
 
 FILE = Path(__file__).parents[2] / "worlds" / "purse.py"
 PURSE = find(str(FILE))
@@ -46,7 +47,7 @@ def clean_row(task: Task, world: WorldType = PURSE) -> LiveRow:
         tools=tuple(msgspec.convert(tool, LiveTool) for tool in module.WORLD.tools()),
         initial_state=msgspec.to_builtins(start),
         golden_calls=golden,
-        gold_state_sha256=schema.state_hash(played.state()),
+        gold_state_sha256=state_hash(played.state()),
     )
 
 

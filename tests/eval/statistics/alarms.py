@@ -79,17 +79,7 @@ SENTENCES = (
 )
 """Those of several components count each by itself: the worst is shown."""
 
-NO_BREAKDOWN = Breakdown(
-    error_modes={},
-    sources={},
-    mean_scores={},
-    injected={},
-    length=0,
-    content_filter=0,
-    too_long=0,
-    rejected=0,
-    flags={},
-)
+NO_BREAKDOWN = Breakdown()
 
 
 def claims(a: Outcomes, b: Outcomes) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
-from robustbench_tc.api.live import build_live
+from robustbench_tc.api.building import build_live
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.train_recipes.trl import live

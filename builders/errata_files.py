@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..errors import UserError
-from ..schema import GOLD_NOT_STATED, GoldenAnswer, dumps
-from .manifest import bounded
+from robustbench_tc.errors import UserError
+from robustbench_tc.io.manifest import bounded
+from robustbench_tc.schema import GOLD_NOT_STATED, GoldenAnswer, dumps
 
 NAME = "errata.jsonl"
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from .manifest import printable
+from ..io.manifest import printable
 
 PAUSE_S = 10.0
 """How long to wait for a Hub that wants fewer requests and does not say how long."""

@@ -17,8 +17,8 @@ from typing import Any, Self
 import msgspec
 
 from ..errors import UserError
+from ..io.files import locked
 from ..schema import Json
-from .files import locked
 
 _BEGINS = b'{"key":"'
 """How every line begins: what tells a store from another file."""

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import UserError
-from . import manifest
+from ..io import manifest
+from ..io.manifest import FileEntry, printable
+from ..io.resolve import HUB_ID, Yank, read_yanked
 from .hub_errors import pause, reason, why_not
-from .manifest import FileEntry, printable
-from .resolve import HUB_ID, Yank, read_yanked
 
 TIMEOUT_S = 300.0
 """How long the Hub may be silent in the middle of a request."""

@@ -12,7 +12,6 @@ from . import options
 if TYPE_CHECKING:
     from ..proxy.driven import Ran
     from ..proxy.ground.fitted import Ground
-    from ..proxy.mcp.calls import Door as McpDoor
     from ..proxy.summary import Summary
 
 
@@ -51,9 +50,10 @@ def proxy(
             "behind `--`"
         )
     if server:
+        from ..proxy.mcp.calls import door_of
         from ..proxy.mcp.stdio import relayed
 
-        door = _mcp_door(plan, allow_writes, journal, str(Path.cwd()), *server)
+        door = door_of(plan, (str(Path.cwd()), *server), allow_writes=allow_writes, journal=journal)
         if code := relayed(door, session, server):
             raise UserError(f"the MCP server ended with status {code}")
         return
@@ -139,28 +139,15 @@ def proxy_mcp(
     >>> with proxy_mcp("http://127.0.0.1:8000/mcp", "plan.yaml") as address:  # doctest: +SKIP
     ...     run_agent(address.replace("/mcp", "/s/refund-17.0/mcp"))
     """
+    from ..proxy.mcp.calls import door_of
     from ..proxy.mcp.http import Http
     from ..proxy.relay import serving
 
-    door = _mcp_door(plan, allow_writes, journal, url)
+    place = None if journal is None else Path(journal)
+    door = door_of(Path(plan), (url,), allow_writes=allow_writes, journal=place)
     with serving(Http(url, door, silence_s=silence_s), port) as base:
         yield f"{base.removesuffix('/v1')}/mcp"
     door.journal.close()
-
-
-def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, *server: str) -> "McpDoor":
-    """A door of a plan before one server: its address, or its folder and command."""
-    from ..proxy.journal import Journal, Opened, digest
-    from ..proxy.mcp.calls import Door
-    from ..proxy.plan import check_for_tools
-    from ..proxy.planned import planned
-    from ..proxy.scenes import Scenes
-
-    found = planned(Path(path), allow_writes=allow_writes)
-    check_for_tools(found.plan)
-    place = None if journal is None else Path(journal)
-    kept = Journal(place, Opened.of(found.plan, found.fingerprint, place), by=digest(*server))
-    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
 
 
 def proxy_run(

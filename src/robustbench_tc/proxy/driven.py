@@ -44,11 +44,10 @@ class Ran(NamedTuple):
 def sessions(rows: Sequence[Sample], types: Sequence[str]) -> list[tuple[Session, Sample, Sample]]:
     """For each row its session and its clean row, in the dataset's order."""
     clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
-    place = {code: at for at, code in enumerate(types)}
     return [
-        (Session(row.clean_id, place[row.type_code]), clean[row.clean_id], row)
+        (Session(row.clean_id, types.index(row.type_code)), clean[row.clean_id], row)
         for row in rows
-        if row.type_code in place and row.clean_id in clean
+        if row.type_code in types and row.clean_id in clean
     ]
 
 

@@ -83,19 +83,16 @@ class Handling:
         """The conversation of the session's scenes; of the request as it came, where that is not about its
         case. Raises Refused."""
         door, flat = self.door, self.dialect.flat
-        scenes = door.scenes_of(self.session, self.body, flat)
+
+        def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
+            return chat.conversation(self.body, scenes, self.session, door.plan, door.held, flat=flat)
+
         try:
-            asked = self._conversation(scenes)
+            asked = asked_of(door.scenes_of(self.session, self.body, flat))
         except NotTheCase as error:
-            asked = self._conversation(door.scenes_of(self.session, self.body, flat, str(error)))
+            asked = asked_of(door.scenes_of(self.session, self.body, flat, str(error)))
         self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
-
-    def _conversation(self, scenes: Sequence[Scene]) -> chat.Conversation:
-        door = self.door
-        return chat.conversation(
-            self.body, scenes, self.session, door.plan, door.held, flat=self.dialect.flat
-        )
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
@@ -112,7 +109,7 @@ class Handling:
             return reply
         except UpstreamError as error:
             status, said = error.status, str(error)
-            self.door.hints.failed(said)
+            self.door.hints.once(said, f"a request failed: {said} (said once)")
             raise
         except asyncio.CancelledError:
             status, said = 499, "the agent left before its reply was whole"

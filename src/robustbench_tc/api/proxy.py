@@ -143,8 +143,8 @@ def proxy_mcp(
     from ..proxy.mcp.http import Http
     from ..proxy.relay import serving
 
-    place = None if journal is None else Path(journal)
-    door = door_of(Path(plan), (url,), allow_writes=allow_writes, journal=place)
+    kept = None if journal is None else Path(journal)
+    door = door_of(Path(plan), (url,), allow_writes=allow_writes, journal=kept)
     with serving(Http(url, door, silence_s=silence_s), port) as base:
         yield f"{base.removesuffix('/v1')}/mcp"
     door.journal.close()
@@ -192,26 +192,24 @@ def proxy_run(
     if place is not None:
         record.check_place(place)  # before hours of work, not after
     words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
-    plan = Plan(bench=data.name, types=known_types(data.rows, types), allow_writes=allow_writes)
-    found = of_dataset(plan, data)
-    wanted = driven.sessions(data.rows, plan.types)
+    found = of_dataset(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
     there = {one.session for one in read(kept)} if kept.is_file() else set()
     door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
     with serving(door) as url:
-        failures = asyncio.run(
+        before, failures = asyncio.run(
             driven.drive(
                 words,
-                wanted,
+                data.rows,
+                found.plan.types,
                 url,
                 there=there,
                 at_once=concurrency,
                 timeout_s=timeout_s,
-                progress=lambda done: progress(f"{done} of {len(wanted)} rows"),
+                progress=progress,
             )
         )
-    made = scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
-    before = sum(str(session) in there for session, _, _ in wanted)
-    return driven.Ran(before, failures, made)
+    run = scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
+    return driven.Ran(before, failures, run)
 
 
 def summarise_journal(

@@ -50,8 +50,6 @@ def score(
     """
     if out is not None:
         record.check_place(out)
-    if repeat is not None and repeat < 1:
-        raise UserError(f"--repeat {repeat}: give 1 or more")
     exchanges, opened, listed, notes = _read(path)
     data = _dataset(path, opened, dataset)
     with path.open("rb") as file:

@@ -12,7 +12,7 @@ from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, variant
-from .transition import Injected, TransientTimeout
+from .transition import TIMEOUT, Injected
 
 
 class RepeatedTimeout(Injected):
@@ -26,7 +26,7 @@ class RepeatedTimeout(Injected):
         "scored, or the first reply that calls nothing."
     )
     prior_art = "the paper's transient_timeout answers the first call alone; none known that counts the tries"
-    injected_error = TransientTimeout.injected_error
+    injected_error = TIMEOUT
     times: ClassVar[int]
     """How many calls are answered with the error."""
     scored: ClassVar[bool] = True
@@ -41,7 +41,7 @@ class RepeatedTimeout(Injected):
         return msgspec.structs.replace(row, messages=(*row.messages[:-1], changed))
 
 
-_GOLDEN = (Case(clean="table", reads=f"+ the first call is answered: {TransientTimeout.injected_error}"),)
+_GOLDEN = (Case(clean="table", reads=f"+ the first call is answered: {TIMEOUT}"),)
 
 
 variant(

@@ -192,7 +192,9 @@ class RowChecks:
         values["gold_passes_its_scorer"] = self._scores(row, anchor, registry_and_gold)
         values |= self._answerable(row, clean)
         if anchor is not None:
-            values["unit_finds_nothing"] = _verdict(_of_the_unit, row, clean)
+            values["unit_finds_nothing"] = _verdict(
+                lambda row, clean: "; ".join(REGISTRY[row.type_code].problems(clean, row)[:3]), row, clean
+            )
             _collect_steps(row, clean, found)
         return values
 
@@ -246,10 +248,6 @@ class RowChecks:
             known = _verdict(lambda row, _: self_check(row, clean) or HOLDS, row, row) or HOLDS
             self._scored[key] = known
         return known
-
-
-def _of_the_unit(row: Sample, clean: Sample) -> Verdict:
-    return "; ".join(REGISTRY[row.type_code].problems(clean, row)[:3])
 
 
 def _collect_steps(row: Sample, clean: Sample, found: Found) -> None:

@@ -97,7 +97,19 @@ def croissant(folder: Path, about: About, sha256: Mapping[str, str]) -> bytes:
                     )
                 )
                 source = {"file_set": f"{id_}-files"}
-            record_sets.append(_record_set(mlc, context, id_, pq.read_schema(folder / paths[0]), source))
+            schema = pq.read_schema(folder / paths[0])
+            record_sets.append(
+                mlc.RecordSet(
+                    ctx=context,
+                    id=id_,
+                    name=id_,
+                    key=[f"{id_}/id"] if "id" in schema.names else None,
+                    fields=[
+                        _field(mlc, context, f"{id_}/{column.name}", column.name, column.type, source)
+                        for column in schema
+                    ],
+                )
+            )
     metadata = mlc.Metadata(
         ctx=context,
         conforms_to=CONFORMS_TO,
@@ -128,19 +140,6 @@ def configs(paths: Iterable[str]) -> list[Config]:
             found.setdefault(config, {}).setdefault(file.split("-")[0], []).append(path)
     clean = ("clean", schema.TASKS)
     return [Config(name, found[name]) for name in sorted(found, key=lambda name: (name not in clean, name))]
-
-
-def _record_set(mlc: Any, context: Any, id_: str, schema: pa.Schema, source: Mapping[str, str]) -> Any:
-    return mlc.RecordSet(
-        ctx=context,
-        id=id_,
-        name=id_,
-        key=[f"{id_}/id"] if "id" in schema.names else None,
-        fields=[
-            _field(mlc, context, f"{id_}/{column.name}", column.name, column.type, source)
-            for column in schema
-        ],
-    )
 
 
 def _field(

@@ -36,7 +36,7 @@ def example_of(rows: Sequence[Sample]) -> Example:
     row = min(
         rows,
         key=lambda row: (
-            _shown_last(row),
+            getattr(sources.find(row.source), "shown_last", False),
             len(schema.dumps(row.changes)) + len(_query(row)) + len(schema.dumps(row.golden_answers[0])),
             row.id,
         ),
@@ -57,11 +57,6 @@ def diff_lines(changes: Sequence[Change]) -> list[str]:
     if len(changes) > CHANGES:
         lines.append(f"… and {len(changes) - CHANGES} more changes")
     return lines
-
-
-def _shown_last(row: Sample) -> bool:
-    source = sources.find(row.source)
-    return source is not None and source.shown_last
 
 
 def _query(row: Sample) -> str:

@@ -89,7 +89,7 @@ def test_the_page_builds_evaluates_scores_compares_and_reports(place: Path, answ
 def test_the_page_audits_and_releases(place: Path, answers: dict[str, Any]) -> None:
     pytest.importorskip("great_expectations", reason="needs the extra audit (make env)")
     exec(BLOCKS[1], answers)
-    assert answers["verdict"].checks and answers["verdict"].kind == "benchmark"
+    assert answers["verdict"].checks and answers["verdict"].report.kind == "benchmark"
     assert (place / "releases/1.0.0/robustbench-tc/manifest.json").is_file()
     with pytest.raises(api.UserError, match="starter samples, which are never published"):
         api.publish("releases/1.0.0/robustbench-tc", "acme/robustbench-tc", dry_run=True)

@@ -195,16 +195,18 @@ def _compared(data: "pd.DataFrame", names: tuple[str, ...], test: Compare) -> "p
         what = f"it could not be compared: {type(error).__name__}: {str(error)[:120]}"
         return pd.Series([what] * len(data), index=data.index, dtype="object")
     said = [
-        HOLDS if holds else None if all(pd.isna(value) for value in values) else _said(names, values)
+        HOLDS
+        if holds
+        else None
+        if all(pd.isna(value) for value in values)
+        else ", ".join(
+            f"{name} {_plain(int(v) if isinstance(v, float) and v.is_integer() else v)}"
+            for name, v in zip(names, values, strict=True)
+        )
         for holds, values in zip(true, chosen.itertuples(index=False), strict=True)
     ]
     missing = chosen.isna().all(axis=1)
     return pd.Series(said, index=data.index, dtype="object").mask(missing)
-
-
-def _said(names: Sequence[str], values: Sequence[Any]) -> str:
-    whole = (int(v) if isinstance(v, float) and v.is_integer() else v for v in values)
-    return ", ".join(f"{name} {_plain(value)}" for name, value in zip(names, whole, strict=True))
 
 
 def _plain(value: Any) -> Any:

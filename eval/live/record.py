@@ -13,6 +13,7 @@ The journal is the truth: episodes are made from it.
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -26,6 +27,8 @@ from robustbench_tc.schema import Episode, Json, arrow_schema
 from .. import growth
 from ..record import Session, Settings
 from .inputs import LiveData
+
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 KIND: marker.OwnKind = "live-run"
 RECORD = "live_run.json"
@@ -99,13 +102,17 @@ class LiveFolder:
 def read_episodes(folder: Path) -> list[Episode]:
     """The episodes of a run folder that ended. Raises UserError where there are none yet, or the file is
     damaged."""
-    path = folder / EPISODES
+    return read_table(folder / EPISODES, Episode, "`rbtc live run` goes on in it")
+
+
+def read_table(path: Path, kind: type[Row], hint: str) -> list[Row]:
+    """The rows of a file of a run. Raises UserError, with the hint where there is no such file."""
     if not path.is_file():
-        raise UserError(f"{folder} has no {EPISODES} yet: rbtc live run goes on in it")
+        raise UserError(f"{path.parent} has no {path.name}: {hint}")
     try:
-        return [schema.record(row, Episode) for row in parquet.read_rows([path])]
+        return [schema.record(row, kind) for row in parquet.read_rows([path])]
     except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}") from None
+        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
 
 
 def check_place(path: Path) -> None:

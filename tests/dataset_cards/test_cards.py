@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.audits import evidence
 from robustbench_tc.audits.report import AuditReport, Check, RedundantScore, Shortcut, TypeScore
+from robustbench_tc.builders import configs
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.dataset_cards.checkpoint import checkpoint_card
 from robustbench_tc.dataset_cards.examples import Example
@@ -26,6 +27,8 @@ from robustbench_tc.schema import Sample
 
 from ..refusals import refuses
 from ..released import small_build
+
+CASES = list(map(msgspec.structs.asdict, configs.table_rows("evidence")))
 
 SECTIONS = (
     "Structure",
@@ -64,7 +67,7 @@ def audit_report(**more: Any) -> AuditReport:
             "build": "x",
             "passed": True,
             "checks": (Check(id="a.passed", protects="x", status="passed"),),
-            "evidence": evidence.audit(taxonomy.evidence(), taxonomy.codes())[1],
+            "evidence": evidence.audit(CASES, taxonomy.codes())[1],
             **more,
         }
     )
@@ -162,9 +165,7 @@ def test_types_without_a_supporting_case_are_called_constructed(build: Path, rep
 
 
 def test_a_type_whose_cases_support_it_no_more_is_called_constructed(build: Path) -> None:
-    cases = [
-        case | ({"verdict": "partly"} if case["type_code"] == "CD" else {}) for case in taxonomy.evidence()
-    ]
+    cases = [case | ({"verdict": "partly"} if case["type_code"] == "CD" else {}) for case in CASES]
     _, found = evidence.audit(cases, taxonomy.codes())
     assert "CD" in facts(build, evidence=found).constructed
 

@@ -147,8 +147,9 @@ def test_a_models_requests_are_taken_and_a_reply_that_is_none_leaves_the_schemas
         return TOO_LONG if '"cancel_order"' in asked[-1] else "[" * 1_000 + '[{"request": 1}]'
 
     with LoopbackServer(reply) as server:
-        given = {"model": "tiny", "base_url": server.url}
-        made = api.draft_cases([tmp_path / "orders.json"], tmp_path / "out", **given)
+        made = api.draft_cases(
+            [tmp_path / "orders.json"], tmp_path / "out", model="tiny", base_url=server.url
+        )
     assert (made.tools, made.by_model, made.problems) == (7, 1, 1)
     assert len(set(asked)) == 7
     cases = yaml.load((tmp_path / "out" / "cases.yaml").read_bytes(), "cases").data()["cases"]

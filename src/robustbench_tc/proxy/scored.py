@@ -89,7 +89,7 @@ def score(
     folder.record.totals = predictions.totals(made)
     predictions.write(folder.predictions_path, made)
     folder.save()
-    verdicts.score_run(folder, data, made)
+    verdicts.score_file(folder, data)
     reasons = Counter(one.error or "" for one in made if one.status == "request_error")
     if absent := folder.record.expected - len(made):
         reasons[f"fewer than {repeats} attempts"] = absent

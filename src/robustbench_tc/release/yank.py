@@ -5,8 +5,10 @@ the withdrawn versions: in a release folder that one, on the Hub's main all of t
 says it too, in a block of its own at the top.
 """
 
+import html
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -86,7 +88,7 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
     UserError where there is no tag of this version, or the token may not write.
     """
     hub.progress("asking the Hub who we are")
-    hub.check_rights()
+    hub.check_token()
     head, tags = hub.refs()
     version = manifest.check_version(revision)
     tag = f"v{version}"
@@ -117,7 +119,7 @@ def with_warning(card: str, yanked: tuple[Yank, ...]) -> str:
     if not yanked:
         return text
     environment = templates.environment("robustbench_tc.release")
-    environment.filters["inert"] = _markdown
+    environment.filters["inert"] = partial(html.escape, quote=False)  # it cannot end its block
     block = environment.get_template("yanked.md.j2").render(yanked=yanked, begin=_BEGIN, end=_END)
     matter = _FRONT_MATTER.match(text)
     at = matter.end() if matter else 0
@@ -142,8 +144,3 @@ def _changed(
         raise UserError(f"{here[0].line}: it is yanked already; `rbtc data amend --undo` takes that back")
     instead = None if use is None else manifest.check_version(use)
     return (*known, Yank(version, printable(reason, LENGTH), date, instead))
-
-
-def _markdown(text: str) -> str:
-    """A sentence that cannot end its block, nor become HTML."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

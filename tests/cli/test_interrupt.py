@@ -132,7 +132,6 @@ main()
 def test_the_others_say_it_too(release: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for place, words, kept in (
-        ("cli _app", "list types", "files are written whole or not at all; run the same command again"),
         ("sql.query query", f"sql accuracy --run {out}", "run the same command again"),
         ("audits.gate audit", f"audit {release}", f"nothing was written to {release}"),
         ("release.freeze release", f"release {release} --version 1.0.0 --out {out}", f"written to {out}"),

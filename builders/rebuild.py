@@ -23,8 +23,9 @@ from .build import BuildSpec, build
 from .marked import Report
 from .report import BuildReport
 from .sources import KnownIssue, Pool, rlla
-from .toolrl_dr import TrainingSpec, build as build_training
+from .toolrl_dr import build as build_training
 from .toolrl_report import TrainingReport
+from .toolrl_spec import TrainingSpec
 from .toolrl_versions import Checks
 
 R = TypeVar("R", bound=Report)

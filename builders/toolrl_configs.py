@@ -15,13 +15,11 @@ import pyarrow.compute as pc
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.builders.training_rows import FineTuningRow, TrainingRow
 from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Json, Message, arrow_schema
 
+from .toolrl_spec import TrainingSpec
 from .toolrl_versions import PERTURBED, Versions
-
-CONFIGS = ("full", "mixed", "retry", "paft")
 
 _ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_error is not None}
 """What calls of `retry` meet: the benchmark's own six texts."""
@@ -30,19 +28,9 @@ _ERRORS = {t.code: t.injected_error for t in taxonomy.types() if t.injected_erro
 class ConfigWriter:
     """Writes configs from one set of versions."""
 
-    def __init__(
-        self,
-        versions: Versions,
-        seed: int,
-        ratio: Fraction,
-        alpha: Fraction,
-        retry_probability: float,
-        retry_position: int,
-        workers: Workers = SERIAL,
-    ) -> None:
-        self._versions, self._seed, self._workers = versions, seed, workers
-        self._shares = {"mixed": ratio, "paft": alpha}
-        self._retry_probability, self._retry_position = retry_probability, retry_position
+    def __init__(self, versions: Versions, spec: TrainingSpec) -> None:
+        self._versions, self._spec = versions, spec
+        self._shares = {"mixed": spec.ratio, "paft": spec.alpha}
         self.left_out: dict[str, int] = {}
         """Config → train rows that are in no version of it, because no type fits them."""
         self.injected: Counter[str] = Counter()
@@ -67,7 +55,7 @@ class ConfigWriter:
         """How often each version of the scratch file stands in the config."""
         made = self._versions.made
         if config in self._shares:
-            rng = seeding.rng(self._seed, "mixture", config)
+            rng = seeding.rng(self._spec.seed, "mixture", config)
             times, self.left_out[config] = mixture(made, self._shares[config], rng)
             return times
         times = bytearray(len(made) + sum(made))
@@ -93,7 +81,7 @@ class ConfigWriter:
             rows = [schema.record(row, TrainingRow) for row in table.to_pylist()]
             return self._table(config, rows)
 
-        for table in parallel.map_ordered(work, chosen, self._workers):
+        for table in parallel.map_ordered(work, chosen, self._spec.workers):
             self.injected.update(msgspec.json.decode(parquet.note(table)))
             yield table
 
@@ -127,12 +115,12 @@ class ConfigWriter:
 
     def _with_error(self, row: TrainingRow) -> TrainingRow:
         """The row with the transition error that its rollout meets, if it has a call and the draw says so."""
-        rng = seeding.rng(self._seed, "retry", row.extra_info["clean_id"])
-        meets, code = rng.random() < self._retry_probability, rng.choice(tuple(_ERRORS))
+        rng = seeding.rng(self._spec.seed, "retry", row.extra_info["clean_id"])
+        meets, code = rng.random() < self._spec.retry_probability, rng.choice(tuple(_ERRORS))
         error: Json = None
         if meets and "<tool_call>" in row.reward_model["ground_truth"]:
             text = _ERRORS[code]
-            error = {"type_code": code, "error": text, "position": self._retry_position}
+            error = {"type_code": code, "error": text, "position": self._spec.retry_position}
         return msgspec.structs.replace(row, extra_info=row.extra_info | {"retry": error})
 
 

@@ -12,105 +12,26 @@ versions (`toolrl_configs`). One batch is in memory at a time.
 """
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
 from robustbench_tc.compute import parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.errors import UserError, need_extra, unknown
+from robustbench_tc.compute.parallel import SERIAL
 from robustbench_tc.io import folders
 
 from . import generations
-from .build import select_types
 from .generations import Recording
 from .generators.base import Generator
 from .marked import finished
-from .perturb.swapped import SWAPPED
 from .sources import rlla
-from .toolrl_configs import CONFIGS, ConfigWriter
+from .toolrl_configs import ConfigWriter
 from .toolrl_report import TrainingReport, in_order, quantiles, uniformity
+from .toolrl_spec import TrainingSpec
 from .toolrl_versions import Checks, VersionMaker
 
 SPLITS = ("train", "validation")
-
-SWAPS = tuple(unit.code for unit in SWAPPED.values())
-"""The types that `counterbalance` makes rows of."""
-
-
-class TrainingSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a training build is a function of, besides the source files and the written texts."""
-
-    rlla: Path
-    """Folder with ToolRL's files, see `sources.rlla.find_files`."""
-    configs: tuple[str, ...] = CONFIGS
-    types: tuple[str, ...] = ()
-    """Type codes, components, packs and levels to draw from; empty: the core's 16 static types."""
-    seed: int = 0
-    ratio: Fraction = Fraction(1, 2)
-    """Perturbed share of `mixed`; the paper has 1,994 of 4,000."""
-    alpha: Fraction = Fraction(3, 10)
-    """Perturbed share of `paft`; 0 is plain fine-tuning. 0.3 is the best value reported second-hand."""
-    copies: int = 1
-    """Differently perturbed copies of each train row."""
-    counterbalance: bool = False
-    """Whether half of the rows that draw one of the core's reward types have their offers swapped."""
-    retry_probability: float = 1.0
-    """Share of the rows with a call whose call meets an error (`retry`)."""
-    retry_position: int = 1
-    """Which tool turn of the rollout meets it, from 1."""
-    workers: Workers = SERIAL
-    """Moves no byte. Texts that a model writes are asked for by one process."""
-
-    def codes(self) -> tuple[str, ...]:
-        """The types that rows draw from, in the taxonomy's order.
-
-        Of a pack or a level those that are there to train on. Raises UserError for a type that is not.
-        """
-        found: set[str] = set()
-        for name in self.types or taxonomy.COMPONENTS[:3]:
-            codes = set(select_types((name,)))
-            kinds = [kind for kind in taxonomy.types("all") if kind.code in codes]
-            static = [kind for kind in kinds if kind.static]
-            if not static:
-                raise UserError(
-                    f"{name} happens at run time and is never drawn: the config `retry` trains on it"
-                )
-            drawn = {kind.code for kind in static if kind.train_augmentable}
-            if not drawn:
-                raise UserError(
-                    f"{name} is for measuring only and is never drawn (its train_augmentable is false)"
-                )
-            found |= drawn
-        return tuple(kind.code for kind in taxonomy.types("all") if kind.code in found)
-
-    def validation_codes(self) -> tuple[str, ...]:
-        """The types that validation rows draw from: also those of the core that training leaves out, so that
-        a run shows whether robustness carries over to them."""
-        core = {kind.code for kind in taxonomy.types() if kind.static}
-        return tuple(kind.code for kind in taxonomy.types("all") if kind.code in {*core, *self.codes()})
-
-    def check(self) -> None:
-        """Raises UserError for a value out of range."""
-        for config in self.configs:
-            if config not in CONFIGS:
-                raise unknown("config", config, CONFIGS)
-        for name, share in (("--ratio", self.ratio), ("--alpha", self.alpha)):
-            if not 0 <= share <= 1:
-                raise UserError(f"{name} {share} is not a share: give a number from 0 to 1")
-        if not 0 <= self.retry_probability <= 1:
-            raise UserError(f"--retry-probability {self.retry_probability}: give a number from 0 to 1")
-        if not 1 <= self.copies <= 16:
-            raise UserError(f"--copies {self.copies}: give 1 to 16 copies, there are 16 types")
-        if self.counterbalance and (twice := [c for c in self.codes() if c in SWAPS]):
-            raise UserError(f"--counterbalance makes the rows of {twice[0]} itself: leave it out of --types")
-        if self.counterbalance and SWAPPED.keys().isdisjoint(self.codes()):
-            raise UserError("--counterbalance swaps offers, and no reward type of the core is drawn")
-        if not 1 <= self.retry_position <= 8:
-            raise UserError(f"--retry-position {self.retry_position}: give a turn from 1 to 8")
 
 
 def build(
@@ -131,35 +52,21 @@ def build(
     not drawn, and reported. `leak_note` says in the report what `checks.leaks` compared with.
     """
     spec.check()
-    codes, validation_codes = spec.codes(), spec.validation_codes()
+    codes = spec.validation_codes()
     source = rlla.find_files(spec.rlla)
     sources = tuple(rlla.provenance(path) for path in (source.train, source.validation) if path)
-    used = {
-        code: Recording(code, writes)
-        for code, writes in (generators or {}).items()
-        if code in validation_codes
-    }
+    used = {code: Recording(code, writes) for code, writes in (generators or {}).items() if code in codes}
     with (
         parallel.on_ray(spec.workers),
         folders.atomic_dir(out, kind="toolrl-dr", force=force, discard_changes=discard_changes) as folder,
     ):
         scratch = folder / "scratch.parquet"
-        maker = VersionMaker(
-            source, codes, spec.seed, spec.copies, used, checks, spec.counterbalance, validation_codes
-        )
+        maker = VersionMaker(source, spec, used, checks)
         progress(f"reading {source.train.name}")
         # A client of an endpoint, its budget and its store belong to one process.
         workers = SERIAL if used else spec.workers
         versions = maker.make(scratch, progress, workers)
-        writer = ConfigWriter(
-            versions,
-            spec.seed,
-            spec.ratio,
-            spec.alpha,
-            spec.retry_probability,
-            spec.retry_position,
-            spec.workers,
-        )
+        writer = ConfigWriter(versions, spec)
         rows = {}
         for config in spec.configs:
             progress(f"writing {config}")
@@ -215,21 +122,4 @@ def _report(
         },
         leak_check=leak_note,
         generators={code: generator.statistics() for code, generator in used.items()},
-    )
-
-
-def prompt_tokens(folder: Path) -> Callable[[list[dict[str, str]]], int]:
-    """Counts a prompt's tokens as the rollout will: chat template, generation prompt included."""
-    try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        raise need_extra("transformers", "train") from None
-    if not folder.is_dir():
-        raise UserError(f"no tokenizer folder {folder}: --tokenizer takes the model's folder")
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder} holds no tokenizer: {str(error).splitlines()[0]}") from None
-    return lambda turns: len(
-        tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
     )

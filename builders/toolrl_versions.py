@@ -38,6 +38,7 @@ from .draws import Draws, Outcome, Version, offers
 from .generators.base import Generator
 from .sources import rlla
 from .sources.rlla import Dropped, RllaFiles, RllaRow
+from .toolrl_spec import TrainingSpec
 
 DONORS = 512
 """Distinct tools of the first train rows that may lend wrong parameters where a registry has none to lend."""
@@ -127,33 +128,25 @@ class VersionMaker:
     """Reads the rows, drops what cannot serve, perturbs the rest."""
 
     def __init__(
-        self,
-        source: RllaFiles,
-        codes: tuple[str, ...],
-        seed: int,
-        copies: int,
-        generators: Mapping[str, Generator],
-        checks: Checks,
-        counterbalance: bool = False,
-        validation_codes: tuple[str, ...] = (),
+        self, source: RllaFiles, spec: TrainingSpec, generators: Mapping[str, Generator], checks: Checks
     ) -> None:
-        """`validation_codes`: what validation rows draw from; empty: what train rows do."""
         self.tally = Tally()
         self._source, self._checks = source, checks
         donors, lent = donor_pool(source)
+        codes = spec.codes()
         self._draws = Draws(
             codes=codes,
-            seed=seed,
-            copies=copies,
+            seed=spec.seed,
+            copies=spec.copies,
             donors=donors,
             lent=lent,
             generators={code: one for code, one in generators.items() if code in codes},
-            counterbalance=counterbalance,
+            counterbalance=spec.counterbalance,
             fits=self._fits,
         )
         self._validation_draws = msgspec.structs.replace(
             self._draws,
-            codes=validation_codes or codes,
+            codes=spec.validation_codes(),
             copies=1,
             generators=generators,
             counterbalance=False,

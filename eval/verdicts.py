@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +17,6 @@ from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schem
 
 from . import inputs, predictions
 from .inputs import Dataset
-from .needs_no_reading import TypeFigures
 from .parse import READER_VERSION
 from .record import RunFolder, open_run
 from .row_files import RowFiles
@@ -29,12 +28,12 @@ Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
 
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
-    found = inputs.load(str(_place_of(folder, name)))
+    found = inputs.load(str(place_of(folder, name)))
     _check_same(folder, found.fingerprint(), name)
     return found
 
 
-def _place_of(folder: RunFolder, name: str | None) -> Path:
+def place_of(folder: RunFolder, name: str | None = None) -> Path:
     """Where the dataset of a run lies. Raises UserError."""
     asked, revision = folder.record.dataset, folder.record.dataset_revision
     try:
@@ -54,26 +53,14 @@ def _check_same(folder: RunFolder, here: str, name: str | None) -> None:
         )
 
 
-class Rows(Protocol):
-    """What predictions are judged against: a `Dataset` in memory, or `RowFiles` where they lie."""
-
-    def hash_of(self, row_id: str) -> str | None:
-        """The row's `content_hash`, if there is such a row."""
-
-    def take(self, ids: Iterable[str]) -> pa.Table:
-        """The rows with these ids, and the clean rows that they are judged against; each once."""
-
-    def needs_no_reading(self) -> tuple[TypeFigures, ...]:
-        """How far one gets without the request."""
-
-    def unreviewed(self) -> tuple[str, ...]:
-        """Clean ids whose golden answers nobody has looked at."""
+Rows: TypeAlias = Dataset | RowFiles
+"""What predictions are judged against: in memory, or where they lie."""
 
 
 def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Rows:
     """The rows of a run's dataset: where they lie, or, in the paper's layout, in memory. Raises UserError for
     another dataset."""
-    place = _place_of(folder, name)
+    place = place_of(folder, name)
     found = inputs.paper_rows(place) or RowFiles(place, num_proc)
     _check_same(folder, found.fingerprint(), name)
     return found

@@ -13,17 +13,15 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.record import open_run
+from robustbench_tc.eval.verdicts import place_of
 from robustbench_tc.io import marker
-from robustbench_tc.io.resolve import resolve_dataset
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
 FOLDER = files("robustbench_tc.sql")
-
-_NEEDED = ("*/test-*.parquet", marker.BUILD)
-"""What is downloaded of a dataset on the Hub."""
 
 LIVE_RECORD = "live_run.json"
 """What a live run's folder holds, and no other."""
@@ -242,30 +240,18 @@ def text_of(name: str, inputs: Inputs) -> str:
     return FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """Which dataset a run was asked, of its run.json."""
-
-    dataset: str
-    settings: dict[str, Any]
-    dataset_revision: str | None = None
-
-
 def _asked_of(runs: Sequence[str]) -> str:
     """The folder of the dataset that these runs were asked, where their records say it lies.
 
     Raises UserError where it is not there or another one is: a join with it would give no rows.
     """
-    found = [msgspec.json.decode((Path(run) / "run.json").read_bytes(), type=_Asked) for run in runs]
-    if len({one.settings.get("fingerprint") for one in found}) != 1:
+    found = [open_run(Path(run)) for run in runs]
+    asked = {one.record.settings.fingerprint for one in found}
+    if len(asked) != 1:
         raise UserError("stg_release is one dataset: name runs of one with --run, or itself with --dataset")
-    asked = found[0]
-    try:
-        folder = resolve_dataset(asked.dataset, asked.dataset_revision, patterns=_NEEDED)
-    except UserError as error:
-        raise UserError(f"{error}; {runs[0]} was asked on it, name its place with --dataset") from None
+    folder = place_of(found[0])
     report = folder / marker.BUILD
-    said = msgspec.json.decode(report.read_bytes()).get("fingerprint") if report.is_file() else None
-    if said not in (None, asked.settings.get("fingerprint")):
+    if report.is_file() and msgspec.json.decode(report.read_bytes()).get("fingerprint") not in asked:
         raise UserError(f"{folder} is not what {runs[0]} was asked on any more: name that with --dataset")
     return str(folder)
 
@@ -302,17 +288,11 @@ def _refuse_another(connection: "duckdb.DuckDBPyConnection", run: str, release: 
 
 
 def _refuse_duplicates(connection: "duckdb.DuckDBPyConnection", run: str) -> None:
-    """A row answered twice would be averaged over. One run at a time, hashes first: bounded memory."""
-    scores = f"{run}/scores.parquet"
-    spare = connection.execute(
-        "select count(*) - count(distinct hash(id, repeat)) from read_parquet(?)", [scores]
-    ).fetchall()
-    if spare == [(0,)]:
-        return
+    """A row answered twice would be averaged over. One run at a time: bounded memory."""
     found = connection.execute(
         "select id, repeat, count(*) from read_parquet(?) "
         "group by id, repeat having count(*) > 1 order by id limit 1",
-        [scores],
+        [f"{run}/scores.parquet"],
     ).fetchall()
     for row, repeat, times in found:
         raise UserError(

@@ -1,10 +1,11 @@
 """What many tests start from, made once a machine: it lies in pytest's cache, which `make clean` removes.
 
-The name of each hashes what makes it: a change in eval/score makes no dataset again.
+The name of each hashes what makes it: a change in eval/stats makes no dataset again.
 """
 
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -25,11 +26,16 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "robustbench_tc"
 EVERYTHING = tuple(sorted(PACKAGE.iterdir()))
 """Whose code and data make an audited release, or a run that is scored."""
 
-LATER = {"api", "audits", "cli", "eval", "proxy", "release", "sql", "train_recipes"}
-"""Rooms that no builder imports (pyproject.toml: the layers)."""
-
-BUILDERS = tuple(path for path in EVERYTHING if path.name not in LATER)
-"""Whose code and data make a dataset."""
+_ROOMS = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
+_BEFORE = [name.strip() for room in _ROOMS[0]["layers"] for name in room.split(":")]
+BUILDERS = tuple(
+    path
+    for name in ("data", "dataset_cards", *_BEFORE[_BEFORE.index("builders") :])
+    for path in (PACKAGE.joinpath(*name.split(".")), PACKAGE.joinpath(*name.split(".")).with_suffix(".py"))
+)
+"""Whose code and data make a dataset: the builders, the rooms before them, the cards, and package data."""
 
 KEPT = 3
 """Of each name: for the branches that one goes back and forth between."""

@@ -19,7 +19,8 @@ from robustbench_tc import schema
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.builders.toolrl_dr import TrainingSpec, build as build_training
+from robustbench_tc.builders.toolrl_dr import build as build_training
+from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers

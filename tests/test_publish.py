@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from robustbench_tc.io import manifest
-from robustbench_tc.release.hub_errors import why_not
 
 from .conftest import ROOT
-from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub, identity
+from .hub import FINE, NARROW, READER, STRANGER, WRITER, Hub
 from .hub_client import Client
 from .refusals import refuses
 from .released import released, small_build
@@ -56,14 +55,14 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "upload-500": ({"route": "upload", "status": 500, "after": 1}, "uploading: the Hub answered 500"),
     "upload-truncated": ({"route": "upload", "truncate": True, "after": 1}, "the Hub answered 400"),
     "commit-500": ({"route": "commit", "status": 500}, "uploading: the Hub answered 500"),
-    "commit-401": ({"route": "commit", "status": 401}, r"uploading: the token is not accepted \(401\)"),
-    "commit-412": ({"route": "commit", "status": 412}, r"somebody else changed the repository meanwhile"),
-    "commit-lost": ({"route": "commit", "drop": True}, "uploading: the connection broke off"),
-    "commit-slow": ({"route": "commit", "seconds": 2.0}, r"the Hub did not answer in time \(--timeout 1 s"),
-    "create-403": ({"route": "create", "status": 403}, "creating the repository: the token has no right"),
+    "commit-401": ({"route": "commit", "status": 401}, "uploading: the Hub answered 401"),
+    "commit-412": ({"route": "commit", "status": 412}, "uploading: the Hub answered 412"),
+    "commit-lost": ({"route": "commit", "drop": True}, "uploading: [A-Za-z]+Error: "),
+    "commit-slow": ({"route": "commit", "seconds": 2.0}, "uploading: ReadTimeout: "),
+    "create-403": ({"route": "create", "status": 403}, "creating the repository: the Hub answered 403"),
     "create-500": ({"route": "create", "status": 500}, "creating the repository: the Hub answered 500"),
     "refs-500": ({"route": "refs", "status": 500}, "asking for its versions: the Hub answered 500"),
-    "whoami-401": ({"route": "whoami", "status": 401}, r"belongs to: the token is not accepted \(401\)"),
+    "whoami-401": ({"route": "whoami", "status": 401}, "belongs to: the Hub answered 401"),
     "read-truncated": (
         {"route": "resolve", "truncate": True, "path": "CD_AB/"},
         "reading back the config CD_AB",
@@ -133,10 +132,8 @@ def test_a_hub_that_repeats_the_token_is_not_quoted(hub: Hub, client: Client, v1
     ("token", "message"),
     [
         (None, "no token for the Hub: run `hf auth login`"),
-        ("hf_nobody_0123456789", r"the token is not accepted \(401\)"),
-        (READER, "the token may only read"),
-        (NARROW, r"the token has no right repo\.write for acme"),
-        (STRANGER, "the token belongs to stranger, who is not a member of acme"),
+        ("hf_nobody_0123456789", "the Hub answered 401"),
+        *((token, "the Hub answered 403: You don't have the rights") for token in (READER, NARROW, STRANGER)),
     ],
 )
 def test_a_token_without_write_rights_is_refused(
@@ -145,22 +142,7 @@ def test_a_token_without_write_rights_is_refused(
     error = client.publish(v1, "acme/refused", token)["error"]
     assert re.search(message, error) and len(error.splitlines()) == 1
     assert token is None or token not in error
-    assert writes(hub) == []
-
-
-def test_rights_are_read_from_every_form_of_the_answer() -> None:
-    assert why_not(identity(WRITER), "acme/x") is None
-    assert why_not(identity(WRITER), "maintainer/x") is None
-    assert why_not(identity(FINE), "acme/x") is None
-    assert why_not(identity(FINE), "maintainer/x") == "the token has no right repo.write for maintainer"
-    member = {"name": "m", "orgs": [{"name": "acme", "roleInOrg": "read"}]}
-    assert why_not(member, "acme/x") == "the token belongs to m, who may only read in acme"
-    one_repo = {"entity": {"name": "acme/x", "type": "dataset"}, "permissions": ["repo.write"]}
-    access = {"role": "fineGrained", "fineGrained": {"scoped": [one_repo]}}
-    scoped = {"name": "m", "orgs": [{"name": "acme"}], "auth": {"accessToken": access}}
-    assert why_not(scoped, "acme/x") is None
-    assert why_not(scoped, "acme/y") is not None
-    assert why_not({"name": "m", "auth": {"type": "oauth"}}, "m/x") is None
+    assert hub.commits("datasets/acme/refused") == 0
 
 
 def test_a_folder_that_is_no_gated_release_is_refused(
@@ -188,7 +170,13 @@ def test_a_folder_that_is_no_gated_release_is_refused(
 def test_an_offline_machine_says_so(v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from robustbench_tc.release.publish import publish
 
-    refuses(r"who the token belongs to: HF_HUB_OFFLINE is set", publish, v1, "acme/offline", token=WRITER)
+    refuses(
+        r"who the token belongs to: OfflineModeIsEnabled.*HF_HUB_OFFLINE",
+        publish,
+        v1,
+        "acme/offline",
+        token=WRITER,
+    )
 
 
 @pytest.mark.parametrize("repo", ["robustbench-tc", "a/b/c", "acme/", "acme/a b", "https://x/y"])
@@ -217,7 +205,6 @@ def test_a_dry_run_checks_everything_and_changes_nothing(hub: Hub, client: Clien
     assert planned["commit"] is None and planned["creates_repo"] is True
     assert set(planned["files"]) == {*manifest.files_of(v1), manifest.NAME}
     assert writes(hub) == [] and hub.commits("datasets/acme/planned") == 0
-    assert "may only read" in client.publish(v1, "acme/planned", READER, dry_run=True)["error"]
 
 
 def test_a_fine_grained_token_with_the_right_is_enough(hub: Hub, client: Client, v1: Path) -> None:

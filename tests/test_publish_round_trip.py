@@ -9,7 +9,8 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.api import build_live
 from robustbench_tc.builders.configs import CONFIGS, TABLES
-from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_dr import build
+from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.eval.reward import earns_maximum

@@ -220,7 +220,7 @@ def test_a_file_differs_by_size_then_by_hash(
 
 def test_an_offline_machine_is_one_line(release: Path) -> None:
     refuses(
-        "asking for its versions: HF_HUB_OFFLINE is set",
+        "asking for its versions: OfflineModeIsEnabled.*HF_HUB_OFFLINE",
         verify,
         release,
         hub=Repository(REPO),

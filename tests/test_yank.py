@@ -197,7 +197,7 @@ def test_what_cannot_be_yanked_is_one_line_and_changes_nothing(
     assert "has no version 'v2.0.0': it has v1.0.0" in refused("v2.0.0", "x")
     assert "not a semantic version" in refused("main", "x")
     assert "has no such version" in refused("v1.0.0", "x", use="3.0.0")
-    assert "may only read" in refused("v1.0.0", "x", READER)
+    assert "the Hub answered 403" in refused("v1.0.0", "x", READER)
     assert "is not yanked" in refused("v1.0.0", None)
     hub.fault("commit", status=500)
     assert "nothing was changed; run the same command again" in refused("v1.0.0", "x")

@@ -28,17 +28,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, clean_id_hash, dumps, tool_hash
 
 from ..perturb.abstention_recorded import Edit, apply_edits
 from ..perturb.base import Text, TextRequest
 from . import translations
-from .base import NO_ANSWER, Answering, Refuse, check, is_written, kinds, writes_tools
+from .answers import Answer, Judged, numbered, read
+from .base import NO_ANSWER, Answering, Refuse, check, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
 HAND_WRITTEN = Path(__file__).parents[1] / "sources" / "bundled"
@@ -105,47 +106,6 @@ class Served(msgspec.Struct, frozen=True):
     reason: str
     judge: str
     """`recorded` or `hand-written`."""
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """A line of `generations.jsonl`."""
-
-    kind: str
-    input: str
-    output: Json
-    tool: str | None = None
-    parameter: str | None = None
-    clean_id: str | None = None
-    generator: str | None = None
-    """Who wrote it, where the file is a build's; else the reader's label is used."""
-    refused: str | None = None
-    """Why a build did not take it: it is not taken again."""
-
-    @property
-    def request(self) -> TextRequest:
-        """A query is known by its words alone, a description also by whose it is, new tools by the sample."""
-        return TextRequest(
-            kind=self.kind,
-            input=self.input,
-            tool=self.tool,
-            parameter=self.parameter,
-            sample=self.clean_id if writes_tools(self.kind) else None,
-        )
-
-
-class Remark(msgspec.Struct, frozen=True):
-    """A line of a build's `generations.jsonl` that holds no answer; see `builders.generations`."""
-
-    kind: str
-    statistics: dict[str, Json] | None = None
-    missing: str | None = None
-
-
-class _Judged(Answer, frozen=True, kw_only=True):
-    """A line of `judgments.jsonl`."""
-
-    score: int
-    reason: str = ""
 
 
 class _ServedLine(msgspec.Struct, frozen=True):
@@ -296,17 +256,14 @@ def _written_book(path: Path, label: str) -> Book:
     Raises UserError where new tools are for no sample at all.
     """
     alone = not path.is_file() and (path.parent / translations.TEXTS).is_file()
-    answers, samples = [] if alone else list(_read(path, Answer)), _samples(path.parent)
+    answers, samples = [] if alone else list(read(path, Answer)), _samples(path.parent)
     lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
     if not samples and (one := next(lost, None)):
         raise UserError(
             f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
             "judge them in redundant_judgments.jsonl"
         )
-    translated = (
-        Answer(kind=one.kind, input=one.input, output=one.output, refused=one.refused)
-        for one in translations.translations(path.parent)
-    )
+    translated = translations.translations(path.parent)
     return Book(label, (*answers, *translated), samples, dict(_served(path.parent, label)))
 
 
@@ -352,10 +309,10 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
         return
     written = {
         (tool["name"], tool["description"])
-        for answer in _read(folder / "generations.jsonl", Answer)
+        for answer in read(folder / "generations.jsonl", Answer)
         for tool in (answer.output if writes_tools(answer.kind) else ())
     }
-    for number, line in _lines(path, _ServedLine):
+    for number, line in numbered(path, _ServedLine):
         if (line.tool, line.description) not in written:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
         said = Served(line.serves, line.reason, judge)
@@ -365,51 +322,38 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
 def _samples(folder: Path) -> list[str]:
     """Hashes of the samples that the folder's judgments of new tools name, in order, each once."""
     path = folder / "redundant_judgments.jsonl"
-    lines = _lines(path, _ServedLine) if path.is_file() else ()
+    lines = numbered(path, _ServedLine) if path.is_file() else ()
     return list(dict.fromkeys(clean_id_hash(line.clean_id) for _, line in lines))
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
     alone = not path.is_file() and (path.parent / translations.JUDGMENTS).is_file()
-    for line in () if alone else _read(path, _Judged):
-        yield (
-            judgment_address(line.request, line.output),
-            Judgment(line.kind, line.score, line.reason, judge),
-        )
-    for one in translations.judgments(path.parent):
-        request = TextRequest(kind=one.kind, input=one.input)
-        yield judgment_address(request, one.text), Judgment(one.kind, one.score, one.reason, judge)
+    for one in (*(() if alone else read(path, Judged)), *translations.judgments(path.parent)):
+        yield judgment_address(one.request, one.output), Judgment(one.kind, one.score, one.reason, judge)
 
 
 def pack(folder: Path) -> bytes:
     """The answers and judgments of a folder in the packed form; same folder, same bytes."""
-    lines: list[Line] = []
-    for answer in _read(folder / "generations.jsonl", Answer):
-        key = answer.request.key
-        if answer.kind == "realistic_typos" and isinstance(answer.output, str):
-            lines.append(_Edits(answer.kind, key, edits_between(answer.input, answer.output)))
-        else:
-            lines.append(_Text(answer.kind, key, answer.output))
-    for judged in _read(folder / "judgments.jsonl", _Judged):
-        key, output = judgment_address(judged.request, judged.output)
-        lines.append(_Score(judged.kind, key, output, judged.score, judged.reason))
-    lines += _packed_translations(folder)
+    lines: list[Line] = [*map(_packed, read(folder / "generations.jsonl", Answer))]
+    lines += map(_scored, read(folder / "judgments.jsonl", Judged))
+    lines += map(_packed, translations.translations(folder))
+    lines += map(_scored, translations.judgments(folder))
     lines += [_Sample(key) for key in _samples(folder)]
-    for key, found in _served(folder, "recorded"):
-        lines.append(_Serves(key, found.serves, found.reason))
+    lines += (_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded"))
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)
 
 
-def _packed_translations(folder: Path) -> Iterator[Line]:
-    for one in translations.translations(folder):
-        key = TextRequest(kind=one.kind, input=one.input).key
-        if one.refused is None:
-            yield _Text(one.kind, key, one.output)
-        else:
-            yield _Refused(one.kind, key, one.refused)
-    for judged in translations.judgments(folder):
-        key, output = judgment_address(TextRequest(kind=judged.kind, input=judged.input), judged.text)
-        yield _Score(judged.kind, key, output, judged.score, judged.reason)
+def _packed(answer: Answer) -> Line:
+    key = answer.request.key
+    if answer.refused is not None:
+        return _Refused(answer.kind, key, answer.refused)
+    if answer.kind == "realistic_typos" and isinstance(answer.output, str):
+        return _Edits(answer.kind, key, edits_between(answer.input, answer.output))
+    return _Text(answer.kind, key, answer.output)
+
+
+def _scored(judged: Judged) -> Line:
+    return _Score(judged.kind, *judgment_address(judged.request, judged.output), judged.score, judged.reason)
 
 
 def _unpack(path: Path) -> list[Line]:
@@ -424,41 +368,3 @@ def _unpack(path: Path) -> list[Line]:
 
 def _file(path: Path, name: str) -> Path:
     return path / name if path.is_dir() else path
-
-
-T = TypeVar("T", bound=Answer)
-L = TypeVar("L", bound=msgspec.Struct)
-
-
-def _read(path: Path, kind: type[T]) -> Iterator[T]:
-    """The lines of a JSONL file of answers. Raises UserError with the line that does not fit."""
-    for number, found in _lines(path, kind):
-        if not is_written(found.kind):
-            raise UserError(f"{path}, line {number}: {unknown('kind', found.kind, kinds())}")
-        yield found
-
-
-def _lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
-    """The lines of a JSONL file with their numbers. Raises UserError with the line that does not fit."""
-    decoder = msgspec.json.Decoder(kind)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"recorded answers at {path}: {error.strerror}") from None
-    for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            yield number, decoder.decode(line)
-        except ValueError as error:
-            if _is_remark(line):
-                continue
-            raise UserError(f"{path}, line {number}: {error}") from None
-
-
-def _is_remark(line: bytes) -> bool:
-    try:
-        remark = msgspec.json.decode(line, type=Remark)
-    except ValueError:
-        return False
-    return remark.statistics is not None or remark.missing is not None

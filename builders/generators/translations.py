@@ -11,13 +11,15 @@ whose words in `full` could stand for another English value too.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.languages import language
 from robustbench_tc.schema import Json, dumps
+
+from .answers import Answer, Judged, numbered
 
 TEXTS = "translations.jsonl"
 JUDGMENTS = "translation_judgments.jsonl"
@@ -46,48 +48,31 @@ class _Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unmapped: tuple[str, ...] = ()
 
 
-class Translated(NamedTuple):
-    """One text of a language's type."""
-
-    kind: str
-    input: str
-    output: Json
-    """A text; with translated values an object with `text`, `value_map` and, if there are any, `unmapped`."""
-    refused: str | None
-
-
-class Judged(NamedTuple):
-    """The judgment of a translation against its English request."""
-
-    kind: str
-    input: str
-    text: str
-    score: int
-    reason: str
-
-
 def kind_of(lang: str, variant: Variant) -> str:
     """The type that such a text is for."""
     return f"language_{lang}" if variant == "partial" else f"language_full_{lang}"
 
 
-def translations(folder: Path) -> Iterator[Translated]:
-    """The texts of a folder, each once; none where it has no such file. Raises UserError with the line."""
+def translations(folder: Path) -> Iterator[Answer]:
+    """The texts of a folder, each once; none where it has no such file. Raises UserError with the line.
+
+    With translated values the answer is an object with `text`, `value_map` and, if there are any, `unmapped`.
+    """
     said = {(one.clean_id, one.lang, one.variant): one for one in _lines(folder / JUDGMENTS, _Judged)}
     seen: set[str] = set()
     for line in _lines(folder / TEXTS, _Text):
         for found in _texts_of(line, said):
-            if (key := dumps(found)) not in seen:
+            if (key := dumps((found.kind, found.input, found.output, found.refused))) not in seen:
                 seen.add(key)
                 yield found
 
 
-def _texts_of(line: _Text, said: dict[tuple[str, str, Variant], _Judged]) -> Iterator[Translated]:
+def _texts_of(line: _Text, said: dict[tuple[str, str, Variant], _Judged]) -> Iterator[Answer]:
     variants: tuple[Variant, Variant] = ("partial", "full")
     if line.partial is None:
         for lang in line.lang.split():
             for variant in variants:
-                yield Translated(kind_of(lang, variant), line.input, None, NOT_TRANSLATED)
+                yield Answer(kind_of(lang, variant), line.input, None, refused=NOT_TRANSLATED)
         return
     for variant in variants:
         judged = said.get((line.clean_id, line.lang, variant))
@@ -97,7 +82,7 @@ def _texts_of(line: _Text, said: dict[tuple[str, str, Variant], _Judged]) -> Ite
             output = {"text": line.full or line.partial, "value_map": line.value_map}
             if judged is not None and judged.unmapped:
                 output["unmapped"] = list(judged.unmapped)
-        yield Translated(kind_of(line.lang, variant), line.input, output, refused)
+        yield Answer(kind_of(line.lang, variant), line.input, output, refused=refused)
 
 
 def judgments(folder: Path) -> Iterator[Judged]:
@@ -109,22 +94,18 @@ def judgments(folder: Path) -> Iterator[Judged]:
         if of is None or text is None:
             raise UserError(f"{folder / JUDGMENTS}, judgment {number}: {TEXTS} has no such text")
         if line.score is not None:
-            yield Judged(kind_of(line.lang, line.variant), of.input, text, line.score, line.reason)
+            kind = kind_of(line.lang, line.variant)
+            yield Judged(kind, of.input, text, score=line.score, reason=line.reason)
 
 
 T = TypeVar("T", _Text, _Judged)
 
 
 def _lines(path: Path, kind: type[T]) -> Iterator[T]:
-    if not path.is_file():
-        return
-    decoder = msgspec.json.Decoder(kind)
-    for number, text in enumerate(path.read_bytes().splitlines(), 1):
-        if text.strip():
-            try:
-                line = decoder.decode(text)
-                for lang in line.lang.split():
-                    language(lang)
-            except (ValueError, UserError) as error:
-                raise UserError(f"{path}, line {number}: {error}") from None
-            yield line
+    for number, line in numbered(path, kind) if path.is_file() else ():
+        try:
+            for lang in line.lang.split():
+                language(lang)
+        except UserError as error:
+            raise UserError(f"{path}, line {number}: {error}") from None
+        yield line

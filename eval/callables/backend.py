@@ -130,6 +130,6 @@ def task_of(
         tools=ask.tools or [],
         seed=seed,
         state={} if state is None else state,
-        _call=invocation.call,
-        _acall=invocation.acall,
+        call=invocation.call,
+        acall=invocation.acall,
     )

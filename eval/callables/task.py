@@ -40,19 +40,11 @@ class Task:
     """Depends on the clean sample and the repeat alone, so a perturbed request has its clean one's."""
     state: dict[str, Any] = field(default_factory=dict)
     """The agent's own, kept while the session lasts."""
-    _call: Callable[[str, Json], str] = field(repr=False)
-    _acall: Callable[[str, Json], Awaitable[str]] = field(repr=False)
-
-    def call(self, name: str, arguments: Json = None) -> str:
-        """Makes a call of a listed tool and returns what the tool answers, faults included.
-
-        Raises TypeError for arguments that are no JSON object.
-        """
-        return self._call(name, arguments)
-
-    async def acall(self, name: str, arguments: Json = None) -> str:
-        """As `call`. Calls that are awaited together are one batch."""
-        return await self._acall(name, arguments)
+    call: Callable[..., str] = field(repr=False)
+    """`call(name, arguments)` makes a call of a listed tool and returns what the tool answers, faults
+    included. Raises TypeError for arguments that are no JSON object."""
+    acall: Callable[..., Awaitable[str]] = field(repr=False)
+    """As `call`. Calls that are awaited together are one batch."""
 
 
 class Unreadable(ValueError):

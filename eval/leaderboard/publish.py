@@ -34,10 +34,8 @@ def publish(run: Path, into: Path) -> None:
     Takes a live run too. Raises UserError and Refused.
     """
     found = _opened(run)
-    kind: type[schema.Prediction | Episode] = schema.Prediction
-    name = checker.PREDICTIONS
-    if isinstance(found, LiveRecord):
-        kind, name = Episode, checker.EPISODES
+    live = (Episode, checker.EPISODES)
+    kind, name = live if isinstance(found, LiveRecord) else (schema.Prediction, checker.PREDICTIONS)
     if not (run / name).is_file():
         raise UserError(f"{run} has no {name} yet: the command of the run makes it when it is complete")
     model = found.settings.model

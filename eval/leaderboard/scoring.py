@@ -1,7 +1,7 @@
 """Accepted answers into figures: the scorers of `rbtc score`, the values of `rbtc summary`."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median
 
@@ -39,11 +39,18 @@ def score(
     asked, right = Counter(of for of, _ in perturbed), Counter(of for of, correct in perturbed if correct)
     unstated = runs.unstated(of_scored)
     says = evidence.answer(of_scored, outcomes)
+    answered = [one for one in answers if one.status == "ok"]
+    stated = {name: [getattr(one, name) for one in answered] for name in Usage.__struct_fields__}
+    usage = {
+        name: (median if name == "latency_s" else fmean)(each)
+        for name, each in stated.items()
+        if any(each) and None not in each
+    }
     made = _figures(
         found,
         sources={source: (right[source], n) for source, n in sorted(asked.items())},
         verified=verified.beside(outcomes, unstated, found.lines) if data.kind == "core" else {},
-        usage=usage_of(answers),
+        usage=Usage(**usage),
         packs=Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code not in CONDITIONS),
         tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),
         sentence=says.sentence,
@@ -58,14 +65,6 @@ def score(
 def of_paper() -> dict[str, Figures]:
     """The figures of the paper's models, by name: counts only, so nothing of theirs can be paired."""
     return {model: _figures(summary.from_counts(paper.counts(model))) for model in paper.models()}
-
-
-def usage_of(answers: Iterable[Prediction]) -> Usage:
-    """Tokens and time of the rows that were answered."""
-    answered = [one for one in answers if one.status == "ok"]
-    stated = {name: [getattr(one, name) for one in answered] for name in Usage.__struct_fields__}
-    known = {name: each for name, each in stated.items() if any(each) and None not in each}
-    return Usage(**{name: (median if name == "latency_s" else fmean)(each) for name, each in known.items()})
 
 
 def verdicts_of(answers: Sequence[Prediction], judged: Sequence[Verdict]) -> Verdicts:

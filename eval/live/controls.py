@@ -67,7 +67,10 @@ class Truthful(Named, RepairsDuplicate):
     def repeated(self, number: int, call: Call, text: str) -> Attempt:
         for _ in range(TRIES - 1):
             if "must be called first" in text:
-                yield from self.wanted_first(number, text)
+                wanted = text.split('"')[-2]  # the tool is called until it goes well
+                for read in self.plan.reads(number):
+                    if wanted.startswith(f"{read.name} ") and not failed((yield read)):
+                        break
             elif self.writes(number) and not failed(text):
                 how, seen = yield from self.looks(number)
                 if how == "once":
@@ -78,12 +81,6 @@ class Truthful(Named, RepairsDuplicate):
             if not looks_failed(text):
                 return text
         return None
-
-    def wanted_first(self, number: int, text: str) -> Script:
-        """Calls of the tool that an error asks for, until one goes well."""
-        for call in self.plan.reads(number):
-            if text.split('"')[-2].startswith(f"{call.name} ") and not failed((yield call)):
-                return
 
     def looks(self, number: int) -> Generator[Call | str, str, tuple[str, str]]:
         """Whether a read shows a write: `none`, `once`, `twice` or `unknown`, with what it showed; asked

@@ -47,14 +47,9 @@ class LiveData(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return hashlib.sha256(schema.dumps(pairs).encode()).hexdigest()[:32]
 
 
-def locate(dataset: str, revision: str | None = None) -> Path:
-    """The folder of a dataset on this machine; one of the Hub is fetched. Raises UserError."""
-    return resolve_dataset(dataset, revision, patterns=_NEEDED)
-
-
 def load(dataset: str, *, revision: str | None = None) -> LiveData:
     """Every row of a live dataset. Raises UserError in one line that names what is wrong."""
-    folder = locate(dataset, revision)
+    folder = resolve_dataset(dataset, revision, patterns=_NEEDED)
     if not any((folder / schema.TASKS).glob("test-*.parquet")):
         raise UserError(
             f"{dataset} is not a live dataset: it has no {schema.TASKS}/test-*.parquet "

@@ -13,26 +13,23 @@ The journal is the truth: episodes are made from it.
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.io.files import atomic_file
-from robustbench_tc.llm import Store
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Episode, Json, arrow_schema
 
 from .. import growth
-from ..record import Session, Settings
+from ..record import FORMAT, SCORES, Folder, Session, Settings
 from .inputs import LiveData
 
-KIND: marker.OwnKind = "live-run"
+Row = TypeVar("Row", bound=msgspec.Struct)
+
 RECORD = "live_run.json"
 EPISODES = "episodes.parquet"
-SCORES = "scores.parquet"
-JOURNAL = "journal.jsonl"
-FORMAT = 2
 
 
 class LiveRecord(msgspec.Struct, kw_only=True):
@@ -52,26 +49,11 @@ class LiveRecord(msgspec.Struct, kw_only=True):
     """Over the episodes that are there."""
 
 
-class LiveFolder:
-    """The files of one live run. `start` and `open_run` make it."""
+class LiveFolder(Folder[LiveRecord]):
+    """The files of one live run."""
 
-    def __init__(self, path: Path, record: LiveRecord) -> None:
-        self.path = path
-        self.record = record
-
-    def journal(self) -> Store:
-        """The journal, locked for this process; a torn last line is cut off."""
-        return Store(self.path / JOURNAL)
-
-    def claim(self, *new: str) -> None:
-        """Makes the folder of a copied run one of ours. UserError where one of the `new` files is there."""
-        files = (RECORD, JOURNAL, EPISODES, SCORES)
-        folders.claim(self.path, KIND, files, *(self.path / name for name in new))
-
-    def save(self) -> None:
-        """Writes the record."""
-        with atomic_file(self.path / RECORD, replace=True) as beside:
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
+    kind, what, command = "live-run", "live run", "rbtc live run"
+    record_name, record_type, made = RECORD, LiveRecord, (EPISODES, SCORES)
 
     def episodes(self) -> list[Episode]:
         """As `read_episodes`."""
@@ -99,21 +81,17 @@ class LiveFolder:
 def read_episodes(folder: Path) -> list[Episode]:
     """The episodes of a run folder that ended. Raises UserError where there are none yet, or the file is
     damaged."""
-    path = folder / EPISODES
+    return read_table(folder / EPISODES, Episode, "`rbtc live run` goes on in it")
+
+
+def read_table(path: Path, kind: type[Row], hint: str) -> list[Row]:
+    """The rows of a file of a run. Raises UserError, with the hint where there is no such file."""
     if not path.is_file():
-        raise UserError(f"{folder} has no {EPISODES} yet: rbtc live run goes on in it")
+        raise UserError(f"{path.parent} has no {path.name}: {hint}")
     try:
-        return [schema.record(row, Episode) for row in parquet.read_rows([path])]
+        return [schema.record(row, kind) for row in parquet.read_rows([path])]
     except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}") from None
-
-
-def check_place(path: Path) -> None:
-    """UserError where no live run can be begun or gone on with at `path`."""
-    if (path / RECORD).exists() and not path.is_symlink():
-        open_run(path)
-    else:
-        folders.check_begin(path, KIND)
+        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
 
 
 def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:
@@ -125,7 +103,7 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             raise UserError(
                 f"{path} holds a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
-        folder.claim(EPISODES, SCORES)
+        folder.claim(path / EPISODES, folder.scores_path)
         return folder
     path.mkdir(parents=True, exist_ok=True)
     folder = LiveFolder(
@@ -138,26 +116,9 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             expected=expected,
         ),
     )
-    folder.claim(EPISODES, SCORES)
+    folder.claim(path / EPISODES, folder.scores_path)
     folder.save()
     return folder
 
 
-def discard(path: Path, *, discard_changes: bool = False) -> None:
-    """Removes a live run. UserError where the folder holds anything else, or was changed."""
-    open_run(path)  # says what it is instead
-    folders.remove_dir(path, kind=KIND, discard_changes=discard_changes)
-
-
-def open_run(path: Path) -> LiveFolder:
-    """An existing live run. Raises UserError."""
-    file = path / RECORD
-    try:
-        record = msgspec.json.decode(file.read_bytes(), type=LiveRecord)
-    except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{path} is not a live run: it has no {RECORD} (`rbtc live run` makes one)") from None
-    except (msgspec.DecodeError, OSError) as error:
-        raise UserError(f"{file} is damaged: {error}") from None
-    if record.format != FORMAT:
-        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
-    return LiveFolder(path, record)
+open_run, check_place, discard = LiveFolder.open, LiveFolder.check_place, LiveFolder.discard

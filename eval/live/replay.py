@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Episode, Json, LiveRow, Step, row_hash
+from robustbench_tc.schema import Episode, Json, LiveRow, Step, row_hash
 from robustbench_tc.worlds.base import ToolClass
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import classes, find
@@ -262,7 +262,12 @@ async def _repaired(
             left = list(pairs)
             for one in gold.calls:
                 await handle.call(one.call.name, one.call.parameters)
-                for pair in [pair for pair in left if at_once and _is_like(steps[pair[0]].step, one.call)]:
+                same = (one.call.name, one.call.parameters)
+                for pair in [
+                    pair
+                    for pair in left
+                    if at_once and (steps[pair[0]].step.name, steps[pair[0]].step.arguments) == same
+                ]:
                     left.remove(pair)
                     await _make_and_undo(handle, steps, pair)
             for pair in left:
@@ -271,10 +276,6 @@ async def _repaired(
         finally:
             await handle.close()
     return tuple(found)
-
-
-def _is_like(step: Step, call: Call) -> bool:
-    return step.name == call.name and step.arguments == call.parameters
 
 
 async def _make_and_undo(handle: Handle, steps: Sequence[Played], pair: tuple[int, int]) -> None:

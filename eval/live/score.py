@@ -13,7 +13,7 @@ import msgspec
 
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.io.parquet import read_rows, write_file
+from robustbench_tc.io.parquet import write_file
 from robustbench_tc.schema import (
     Ended,
     Episode,
@@ -23,14 +23,14 @@ from robustbench_tc.schema import (
     LiveRow,
     Position,
     arrow_table,
-    record,
 )
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.told import Kind
 
+from ..record import SCORES
 from .ledger import harm, ledgers, rights_of, total
-from .record import SCORES, read_episodes
+from .record import read_episodes, read_table
 from .replay import Replay, replay_each
 from .success import TOLD_DECIDES, answered, end_state, information, success, upstream
 from .telling import honesty, is_mended
@@ -212,10 +212,4 @@ def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
 
 def read_scores(folder: Path) -> list[LiveScore]:
     """The scores of a run folder. Raises UserError where it has none that can be read."""
-    path = folder / SCORES
-    if not path.is_file():
-        raise UserError(f"{folder} has no {SCORES}: run `rbtc live score {folder}` first")
-    try:
-        return [record(row, LiveScore) for row in read_rows([path])]
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
+    return read_table(folder / SCORES, LiveScore, f"run `rbtc live score {folder}` first")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import PLEASE_DECIDE, Episode, Fault, Json, LiveRow, dumps
 from robustbench_tc.shown import Line, Part
 
@@ -209,12 +209,10 @@ def find(episodes: Iterable[Episode], wanted: str, repeat: int, place: object) -
     return here[one_of(wanted, here, place)]
 
 
-def find_row(rows: tuple[LiveRow, ...], wanted: str) -> LiveRow:
+def find_row(rows: Iterable[LiveRow], wanted: str, place: object) -> LiveRow:
     """The row of that id; the clean row of that task. Raises UserError with near misses."""
-    for row in rows:
-        if wanted in (row.id, row.clean_id):  # tasks come first
-            return row
-    raise unknown("task", wanted, [row.id for row in rows])
+    known = {name: row for row in rows for name in ((row.clean_id, row.id) if row.clean else (row.id,))}
+    return known[one_of(wanted, known, place)]
 
 
 def _short(value: Json) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Episode, LiveRow
 
+from ..record import JOURNAL
 from . import prompts
 from .episode import Place, kept
-from .record import EPISODES, JOURNAL, LiveFolder
+from .record import EPISODES, LiveFolder
 
 
 def check_all(folder: LiveFolder, rows: Mapping[str, LiveRow]) -> None:
@@ -34,9 +35,17 @@ def check(folder: LiveFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Ep
     Without a journal that can be opened, or with one of other prompts, only the row is compared.
     """
     found = list(episodes)
-    for one in found:
-        _of_row(folder, rows, one)
     path, settings = folder.path / JOURNAL, folder.record.settings
+    for one in found:
+        if (row := rows.get(one.id)) is None:
+            raise UserError(f"{one.id[:200]}: no row of the dataset has this id: give the dataset of the run")
+        wanted = [(name, getattr(row, name)) for name in ("clean_id", "type_code", "world")]
+        wanted += [("model", settings.model), ("mode", settings.mode)]
+        for name, value in wanted:
+            if getattr(one, name) != value:
+                raise _differs(folder, one, name)
+        if not 0 <= one.repeat < settings.repeat:
+            raise _differs(folder, one, "repeat")
     if settings.prompt_version != prompts.version() or not os.access(path, os.R_OK | os.W_OK):
         return
     with folder.journal() as journal:
@@ -51,24 +60,6 @@ def check(folder: LiveFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Ep
                 names = Episode.__struct_fields__
                 first = next(name for name in names if getattr(one, name) != getattr(played, name))
                 raise _differs(folder, one, first)
-
-
-def _of_row(folder: LiveFolder, rows: Mapping[str, LiveRow], one: Episode) -> None:
-    row, settings = rows.get(one.id), folder.record.settings
-    if row is None:
-        raise UserError(f"{one.id[:200]}: no row of the dataset has this id: give the dataset of the run")
-    wanted = {
-        "clean_id": row.clean_id,
-        "type_code": row.type_code,
-        "world": row.world,
-        "model": settings.model,
-        "mode": settings.mode,
-    }
-    for name, value in wanted.items():
-        if getattr(one, name) != value:
-            raise _differs(folder, one, name)
-    if not 0 <= one.repeat < settings.repeat:
-        raise _differs(folder, one, "repeat")
 
 
 def _differs(folder: LiveFolder, one: Episode, what: str) -> UserError:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from robustbench_tc.eval.report.labels import Box, beside
+from robustbench_tc.eval.report.labels import beside
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 
@@ -382,42 +382,27 @@ def chart(
         below = max(level + 4, below + LINE)
         parts.append(_text(width - right + 8, below, path.name, f"name {path.kind}"))
     shown = [(dot, at(dot.x, dot.y)) for dot in dots]
-    parts += [_dot(dot, *place) for dot, place in shown]
-    parts += _names(shown, (left, top - 8, width - 4, height - bottom))
-    return _svg(width, height, parts, label, kind)
-
-
-def _dot(dot: Dot, x: float, y: float) -> Markup:
-    # Written out, as `element` would: a page of plots has a thousand of them.
-    tip = escape(dot.tip)
-    inside = f"<title>{tip}</title>" if tip else ""
-    kind = f"dot {escape(dot.kind)}"
-    return Markup(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="4" class="{kind}">{inside}</circle>')
-
-
-def _names(dots: Sequence[tuple[Dot, tuple[float, float]]], box: Box) -> list[Markup]:
-    """The names of dots, each on the side where it covers no named dot and no other name."""
-    named = [(place, _shorten(dot.name, NAME)) for dot, place in dots if dot.name]
-    found = beside([place for place, _ in named], [6.3 * len(name) for _, name in named], box)
-    return [
-        _text(spot.x, spot.y, name, "name beside", spot.anchor)
-        for spot, (_, name) in zip(found, named, strict=True)
-        if spot is not None
+    parts += [
+        element("circle", element("title", dot.tip), cx=a, cy=b, r=4, _class=f"dot {dot.kind}")
+        for dot, (a, b) in shown
     ]
+    # the names of dots, each on the side where it covers no named dot and no other name
+    named = [(place, _shorten(dot.name, NAME)) for dot, place in shown if dot.name]
+    inside = (left, top - 8, width - 4, height - bottom)
+    spots = beside([place for place, _ in named], [6.3 * len(name) for _, name in named], inside)
+    for spot, (_, name) in zip(spots, named, strict=True):
+        if spot is not None:
+            parts.append(_text(spot.x, spot.y, name, "name beside", spot.anchor))
+    return _svg(width, height, parts, label, kind)
 
 
 def ticks(low: float, high: float) -> dict[float, str]:
     """Two to six round values between two numbers."""
-    step = _step_between(low, high)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return {value: f"{value:g}" for value in (round(i * step, 6) for i in range(first, last + 1))}
-
-
-def _step_between(low: float, high: float) -> float:
     step: float = 10 ** math.floor(math.log10((high - low) / 2))
     while (high - low) / step > 5:
         step *= 2
-    return step
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return {value: f"{value:g}" for value in (round(i * step, 6) for i in range(first, last + 1))}
 
 
 def alone(figure: Markup) -> str:

@@ -1,7 +1,7 @@
 """The scorer of a user's own tools and cases: names, arguments by matcher, calls in any order (docs/own.md).
 
 A reply is right if it fulfils one acceptable answer: as many calls as that has, each golden call met by a
-call of its own. What a case says beside its answers stands in the row's category (`own.cases.category`).
+call of its own. What a case says beside its answers stands in the row's category (`eval.score.category`).
 
 An argument that gold does not name is wrong, unless it states its schema's default or the case says
 `extra: allow`; one whose golden value is the default may be left out.

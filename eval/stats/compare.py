@@ -184,7 +184,8 @@ def compare(
     if beside:
         lines = beside_paper(runs[0], str(other).removeprefix("paper:"), subset=subset)
         return Comparison(a=runs[0].model, b=str(other), notes=notes, paper=lines)
-    defended = len(runs) > 2 or defences.ran(runs[1]).defences
+    plain, one = map(defences.ran, runs[:2])
+    defended = len(runs) > 2 or (one.defences and not plain.defences and one.who == plain.who)
     found = defences.table(runs[0], runs[1:]) if defended else None
     made = compare_runs(runs[0], runs[1], subset=subset, progress=progress)
     return msgspec.structs.replace(made, notes=(*notes, *made.notes), defences=found)

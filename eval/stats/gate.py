@@ -66,6 +66,25 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     factor: float
     """How many times as many cases would settle it; infinite where nothing was right before."""
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A row of the verdict's table."""
+        return (
+            self.name,
+            percent(self.before),
+            percent(self.after),
+            points(self.drop.value),
+            f"{points(self.drop.low)} to {points(self.drop.high)}",
+            number(100 * self.max_drop, 1),
+            p_value(self.p_holm),
+            str(self.cases),
+            self.outcome,
+        )
+
+
+COLUMNS = ("", "before", "after", "drop, points", "95 %", "allowed", "p (Holm)", "cases", "outcome")
+"""Of a verdict's table."""
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says."""
@@ -105,23 +124,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> Iterator[Part]:
         """The sentence, the table and the reasons."""
         yield shown.Line(self.sentence, "bold")
-        yield Table(
-            ("", "before", "after", "drop", "95 %", "allowed", "p (Holm)", "cases", "outcome"),
-            [
-                (
-                    line.name,
-                    percent(line.before),
-                    percent(line.after),
-                    points(line.drop.value),
-                    f"{points(line.drop.low)} to {points(line.drop.high)}",
-                    number(100 * line.max_drop, 1),
-                    p_value(line.p_holm),
-                    str(line.cases),
-                    line.outcome,
-                )
-                for line in self.lines
-            ],
-        )
+        yield Table(COLUMNS, [line.cells for line in self.lines])
         yield from self.faults
         yield from (f"{line.name}: {line.why}" for line in self.lines if line.why)
         yield from (shown.Line(f"note: {note}", "yellow") for note in self.notes)

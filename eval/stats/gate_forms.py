@@ -12,8 +12,9 @@ from robustbench_tc.io.files import atomic_file, check_file
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.io.numbers import number, p_value, percent, points
 
-from .gate import Line, Verdict
-from .runs import COLUMNS, Run
+from . import runs
+from .gate import COLUMNS, Line, Verdict
+from .runs import Run
 
 MARK = "rbtc gate"
 """Stands in the first line of every file that the gate writes: only such a file is replaced."""
@@ -29,7 +30,7 @@ def save_baseline(run: Run, folder: Path) -> None:
     source = Path(run.path)
     with atomic_dir(folder, kind="baseline", force=True) as made:
         made.joinpath("run.json").write_bytes((source / "run.json").read_bytes())
-        scores = parquet.read_file(source / "scores.parquet", [*COLUMNS, "flags"])
+        scores = parquet.read_file(source / "scores.parquet", [*runs.COLUMNS, "flags"])
         pq.write_table(scores, made / "scores.parquet", compression="zstd")
 
 
@@ -90,14 +91,9 @@ def markdown(verdict: Verdict) -> str:
         f"`{_cell(verdict.model)}`, run `{_cell(verdict.run)}`, against {against}. "
         f"{_cell(verdict.sentence)}.",
         "",
-        "| | before | after | drop, points | 95 % | allowed | p (Holm) | cases | |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {line.name} | {percent(line.before)} | {percent(line.after)} | {points(line.drop.value)} "
-        f"| [{points(line.drop.low)}, {points(line.drop.high)}] | {number(100 * line.max_drop, 1)} "
-        f"| {p_value(line.p_holm)} | {line.cases} | {line.outcome} |"
-        for line in verdict.lines
+        f"| {' | '.join(COLUMNS)} |",
+        "|---" * len(COLUMNS) + "|",
+        *(f"| {' | '.join(line.cells)} |" for line in verdict.lines),
     ]
     lines += ["", *(f"- {_cell(note)}" for note in verdict.notes)]
     return "\n".join(lines).rstrip() + "\n"

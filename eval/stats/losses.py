@@ -46,25 +46,19 @@ def by_source(
     for source in sorted(set(source_of.values())):
         part = outcomes.without({one for one in outcomes.clean_ids if source_of[one] != source})
         usable = part.usable(allow_missing)
-        if taxonomy.CLEAN not in usable:
-            continue
-        for code in usable:
-            if code != taxonomy.CLEAN:
-                tables.setdefault(source, {}).update(_tested(part, code, [code]))
+        if taxonomy.CLEAN in usable:
+            tables[source] = {
+                code: (found.pairs, found.lost, found.gained, paired_p(part.matched([code])[0]))
+                for code, found in part.counts().items()
+                if code in usable and found.pairs
+            }
     flat = corrected(
         {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()},
         lambda cell: pack_of(cell.partition("\n")[2]),
     )
-    return {source: {code: flat[f"{source}\n{code}"] for code in row} for source, row in tables.items()}
-
-
-def _tested(outcomes: Outcomes, name: str, codes: list[str]) -> dict[str, tuple[int, int, int, float]]:
-    """name → (pairs, lost, gained, p); nothing where there is no pair."""
-    at = [outcomes.types.index(code) for code in codes]
-    pairs, lost, gained = (
-        int(column[:, at].sum()) for column in (outcomes.pairs, outcomes.lost, outcomes.gained)
-    )
-    return {name: (pairs, lost, gained, paired_p(outcomes.matched(codes)[0]))} if pairs else {}
+    return {
+        source: {code: flat[f"{source}\n{code}"] for code in row} for source, row in tables.items() if row
+    }
 
 
 def corrected(

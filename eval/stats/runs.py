@@ -114,7 +114,11 @@ def read(folder: str | Path) -> Run:
     verdicts = zip(answered, table["correct"].to_pylist(), strict=True)
     rows["flags"] = np.array(flags, dtype=object)
     rows["calls"] = np.array([len(_CALLS.decode(found or "[]")) for found in rows["calls"].tolist()])
-    rows["unit"] = _units(rows)
+    cells = zip(*(rows[name].tolist() for name in ("clean_id", "source", "category")), strict=True)
+    rows["unit"] = np.array(
+        [case_of(row, category or "") if source == sources.OWN else row for row, source, category in cells],
+        dtype=object,
+    )
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     run = Run(
         path=str(folder),
@@ -125,18 +129,6 @@ def read(folder: str | Path) -> Run:
     )
     _refuse_duplicates(run)
     return run
-
-
-def _units(rows: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Clean ids, those of turns of one case as one."""
-    if sources.OWN not in set(rows["source"].tolist()):
-        return rows["clean_id"]
-    columns = (rows["clean_id"], rows["source"], rows["category"])
-    found = [
-        case_of(clean_id, category or "") if source == sources.OWN else clean_id
-        for clean_id, source, category in zip(*(column.tolist() for column in columns), strict=True)
-    ]
-    return np.array(found, dtype=object)
 
 
 def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
@@ -150,9 +142,9 @@ def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
 
 def _refuse_duplicates(run: Run) -> None:
     seen = Counter(zip(run.rows["id"].tolist(), run.rows["repeat"].tolist(), strict=True))
-    doubled = [key for key, times in seen.items() if times > 1]
+    doubled = [one for one in seen.items() if one[1] > 1]
     if doubled:
-        (row, repeat), times = doubled[0], seen[doubled[0]]
+        (row, repeat), times = doubled[0]
         raise UserError(
             f"{run.path} holds {len(doubled)} predictions more than once, the first {row!r} repeat {repeat} "
             f"{times} times: score the run again or remove the copies"
@@ -320,15 +312,10 @@ def _unit_names(runs: Sequence[Run], clean_ids: tuple[str, ...]) -> tuple[str, .
     """For each clean id its unit; nothing where each is its own."""
     named: dict[str, str] = {}
     for run in runs:
-        named |= dict(
-            zip(
-                run.rows["clean_id"].tolist(),
-                run.rows.get("unit", run.rows["clean_id"]).tolist(),
-                strict=True,
-            )
-        )
-    units = tuple(named.get(one, one) for one in clean_ids)
-    return () if units == clean_ids else units
+        units = run.rows.get("unit", run.rows["clean_id"])
+        named |= dict(zip(run.rows["clean_id"].tolist(), units.tolist(), strict=True))
+    found = tuple(named.get(one, one) for one in clean_ids)
+    return () if found == clean_ids else found
 
 
 def _outcomes(
@@ -383,11 +370,9 @@ def _pairs(run: Run) -> Iterator[tuple[str, str]]:
 
 def _refuse_other_datasets(runs: Sequence[Run]) -> None:
     """Rows of different texts are never put side by side as if they were one benchmark."""
-    first, hashes = (
-        runs[0],
-        dict(zip(runs[0].rows["id"].tolist(), runs[0].rows["sample_hash"].tolist(), strict=True)),
-    )
-    for run in runs[1:]:
+    first = runs[0]
+    hashes: dict[str, str] = {}
+    for run in runs:
         if run.fingerprint != first.fingerprint:
             raise UserError(
                 f"{first.path} and {run.path} are runs of different datasets "

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -323,7 +324,7 @@ def test_scores_are_held_against_their_verdicts(
     for name in wrong:
         columns[name] = [wrong[name], *[good[name]] * (len(answers) - 1)]
     columns["flags"] = [[] for _ in answers]
-    pq.write_table(parquet.table(columns, arrow_schema(Prediction, Verdict)), path)
+    pq.write_table(pa.table(columns, schema=arrow_schema(Prediction, Verdict)), path)
     check = builds.find(gate.audit_predictions(path, bundled), "rows.score_and_verdict_agree")
     assert check.status == "failed" and check.failed == 1 and check.applied == len(answers)
 
@@ -352,7 +353,7 @@ def test_a_wrong_answer_has_one_stage(
     columns |= {"calls": ["[]"], "variant": [None], "score": [float(correct)], "correct": [correct]}
     columns |= {"reason": [None], "error_mode": [mode], "flags": [[]]}
     columns |= {"stage": [stage], "stage_detail": [detail], "delivered": [None]}
-    table = parquet.table(columns, arrow_schema(Prediction, Verdict))
+    table = pa.table(columns, schema=arrow_schema(Prediction, Verdict))
     pq.write_table(table, path)
     report = gate.audit_predictions(path, bundled)
     assert (builds.find(report, "rows.score_and_verdict_agree").failed or 0) == failed

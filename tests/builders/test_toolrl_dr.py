@@ -23,8 +23,9 @@ from robustbench_tc.builders.generators.base import Generator
 from robustbench_tc.builders.sources import rlla
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_configs import mixture
-from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_dr import build
 from robustbench_tc.builders.toolrl_report import TrainingReport, chi_square_tail, uniformity
+from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.eval.prompts.rlla_form import parse_system
@@ -207,7 +208,8 @@ def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -
     made_from(source, tmp_path / "here")
     script = (
         "import sys; from pathlib import Path\n"
-        "from robustbench_tc.builders.toolrl_dr import TrainingSpec, build\n"
+        "from robustbench_tc.builders.toolrl_dr import build\n"
+        "from robustbench_tc.builders.toolrl_spec import TrainingSpec\n"
         "from robustbench_tc.builders.toolrl_versions import Checks\n"
         "from robustbench_tc.eval.reward import earns_maximum\n"
         "from robustbench_tc.dataset_cards.training import training_card\n"

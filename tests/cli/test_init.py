@@ -149,4 +149,4 @@ def test_an_agent_of_a_framework_comes_beside_the_plain_one(rbtc: Rbtc, tmp_path
     assert 'rbtc eval bench --command "openai-agents/bin/python openai_agents_agent.py"' in done.out
     done = rbtc("init", str(tmp_path / "other"), "--framework", "langraph")
     assert done.code != 0 and "langgraph" in done.err and not (tmp_path / "other").exists()
-    refuses("unknown framework 'x'", api.init, tmp_path / "other", "x")
+    refuses("unknown framework 'x'", api.init, tmp_path / "other", framework="x")  # type: ignore[arg-type]

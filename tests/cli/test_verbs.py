@@ -6,7 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 
@@ -128,6 +128,18 @@ def test_wrong_words_exit_2_with_one_line_and_the_near_miss(rbtc: Callable[..., 
     for words, hint in ((("gate", "x", "--max-drp", "1"), "--max-drop"), (("gat",), "gate")):
         done = rbtc(*words)
         assert done.code == 2 and done.err.count("\n") == 1 and hint in done.err
+
+
+def test_of_an_option_given_twice_the_last_counts_and_lists_add_up() -> None:
+    words = ["eval", "x", "--limit", "1", "--limit", "2", "--types", "CD", "--types", "TD,AB"]
+    given = _launch.app()(words, print_error=False, exit_on_error=False)
+    assert (given.values["limit"], given.values["types"]) == (2, ["CD", "TD", "AB"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_every_option(shell: Literal["bash", "zsh", "fish"]) -> None:
+    script = _launch.app().generate_completion(shell=shell)
+    assert {name for name, _ in option_places() if name.strip("-") not in script} == set()
 
 
 def test_no_hand_written_command_is_left() -> None:

@@ -12,8 +12,9 @@ import yaml
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec, select_types
 from robustbench_tc.builders.report import BuildReport
-from robustbench_tc.builders.toolrl_dr import TrainingSpec, build as build_training
+from robustbench_tc.builders.toolrl_dr import build as build_training
 from robustbench_tc.builders.toolrl_report import TrainingReport
+from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards import responsible_ai, said
 from robustbench_tc.dataset_cards.render import benchmark_card

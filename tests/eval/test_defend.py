@@ -523,10 +523,11 @@ def test_which_defence_pays(rbtc: Rbtc, release: Path) -> None:
     one = rbtc("compare", "plain", "retry").out
     assert "83.3 %" in one and "pairs" in one  # the comparison, then what the defence is worth
     for words, line in (
-        (("retry", "hint"), "retry is itself defended (retry): name the plain run"),
+        (("retry", "hint", "hint"), "retry is itself defended (retry): name the plain run"),
         (("plain", "retry", "plain"), "plain has no defences: --defend NAME makes such a run"),
     ):
         assert line in rbtc("compare", *words).refusal
+    assert "the share recovered" not in rbtc("compare", "retry", "hint").out, "two runs like any others"
     assert '"retry"' in rbtc("list", "defences", "--json").out
 
 

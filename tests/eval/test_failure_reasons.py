@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from robustbench_tc.cli import _console, eval as verb
+from robustbench_tc.cli import _asking, _console
 from robustbench_tc.eval import predictions, reasons
 from robustbench_tc.eval.record import Session, open_run
 from robustbench_tc.eval.run import Progress
@@ -296,7 +296,6 @@ def test_without_a_terminal_there_is_a_line_a_minute(
         lines = [one for one in said.err.splitlines() if " of 20 done, " in one]
         assert said.code == 0 and lines, said.err
         assert re.fullmatch(r"\d+ of 20 done, [\d.e+]+ a second, about \d+ s left", lines[-1])
-        assert " of 20 done, " not in rbtc(*asked(release, server, "--fresh", "--no-progress")).err
     assert len(predictions.read(Path("run/predictions.parquet"))) == 20
 
 
@@ -314,4 +313,4 @@ def test_without_a_terminal_there_is_a_line_a_minute(
     ],
 )
 def test_how_far_a_run_is(state: Progress, seconds: float, line: str) -> None:
-    assert verb.how_far(state, seconds) == line
+    assert _asking.how_far(state, seconds) == line

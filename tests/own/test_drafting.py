@@ -27,6 +27,8 @@ def test_the_desks_tools_give_cases_that_build_and_are_not_reviewed(tmp_path: Pa
     tools = [str(tmp_path / name) for name in ("orders.json", "crm.json")]
     code, out, err = outcome("cases", "draft", *tools, "--out", str(tmp_path / "drafted"))
     assert (code, err) == (0, "")
+    again = outcome("cases", "draft", *tools, "--out", str(tmp_path / "again"), "--json")[1]
+    assert json.loads(again)["folder"] == str(tmp_path / "again")
     cases = tmp_path / "drafted" / "cases.yaml"
     assert "0 of them not buildable" in out and f"rbtc cases review {cases}" in out
     read = read_cases(cases)
@@ -147,8 +149,9 @@ def test_a_models_requests_are_taken_and_a_reply_that_is_none_leaves_the_schemas
         return TOO_LONG if '"cancel_order"' in asked[-1] else "[" * 1_000 + '[{"request": 1}]'
 
     with LoopbackServer(reply) as server:
-        given = {"model": "tiny", "base_url": server.url}
-        made = api.draft_cases([tmp_path / "orders.json"], tmp_path / "out", **given)
+        made = api.draft_cases(
+            [tmp_path / "orders.json"], tmp_path / "out", model="tiny", base_url=server.url
+        )
     assert (made.tools, made.by_model, made.problems) == (7, 1, 1)
     assert len(set(asked)) == 7
     cases = yaml.load((tmp_path / "out" / "cases.yaml").read_bytes(), "cases").data()["cases"]

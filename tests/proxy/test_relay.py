@@ -12,7 +12,8 @@ import pytest
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import wire as rows_wire
-from robustbench_tc.proxy.relay import MOST_BODY, Relay, serving
+from robustbench_tc.proxy.relay import Relay, serving
+from robustbench_tc.proxy.sse import MOST
 
 from ..refusals import refuses
 from .wire import Answer, Seen, send, serving as server_of
@@ -163,9 +164,9 @@ def test_a_session_that_is_none_is_refused() -> None:
 
 def test_a_body_beyond_32_mb_is_refused() -> None:
     with server_of(lambda seen: Answer()) as server, serving(Relay(server.url)) as url:
-        assert send(f"{url}/chat/completions", b" " * MOST_BODY).status == 200
+        assert send(f"{url}/chat/completions", b" " * MOST).status == 200
         try:
-            got = send(f"{url}/chat/completions", b" " * (MOST_BODY + 1))
+            got = send(f"{url}/chat/completions", b" " * (MOST + 1))
         except ConnectionError:  # it may close while the body is still being sent
             got = None
         assert got is None or (got.status == 413 and "33554432" in message(got.body))

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.builders.sources.rlla_prompt import gold_calls
-from robustbench_tc.builders.toolrl_dr import TrainingSpec, build
+from robustbench_tc.builders.toolrl_dr import build
+from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError

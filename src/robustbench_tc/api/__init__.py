@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from .evaluated import Evaluated
     from .evaluating import evaluate, probe
     from .exchanging import export, import_predictions
+    from .fetching import fetch
     from .leaderboard import serve, submit
+    from .listing import (
+        list_defences,
+        list_lm_eval,
+        list_models,
+        list_sources,
+        list_types,
+        list_verifiers,
+    )
     from .own import draft_cases, import_cases, init, lint, review_cases
     from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
     from .scoring import Scored, score, sql
     from .showing import show
     from .starting import Quickstart, quickstart
+    from .training import train_check
     from .verifying import diff, verify
 
 __all__ = [
@@ -56,12 +66,19 @@ __all__ = [
     "evaluate",
     "export",
     "failures",
+    "fetch",
     "gate",
     "ground",
     "import_cases",
     "import_predictions",
     "init",
     "lint",
+    "list_defences",
+    "list_lm_eval",
+    "list_models",
+    "list_sources",
+    "list_types",
+    "list_verifiers",
     "probe",
     "proxy_llm",
     "proxy_run",
@@ -82,6 +99,7 @@ __all__ = [
     "summarise_journal",
     "summary",
     "summary_live",
+    "train_check",
     "verify",
 ]
 """The verbs, and what they take and give; the rest of this package is for other modules of ours."""
@@ -93,7 +111,9 @@ _HOMES = {
     ".evaluated": "Evaluated",
     ".evaluating": "evaluate probe",
     ".exchanging": "export import_predictions",
+    ".fetching": "fetch",
     ".leaderboard": "serve submit",
+    ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",
     ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
@@ -102,6 +122,7 @@ _HOMES = {
     ".showing": "show",
     ".reporting": "failures report summary",
     ".starting": "Quickstart quickstart",
+    ".training": "train_check",
     ".verifying": "diff verify",
     "..compute.parallel": "Workers",
     "..errors": "UserError",

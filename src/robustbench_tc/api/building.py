@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..builders.toolrl_report import TrainingReport
 
 STORE = Path(".rbtc/generations.jsonl")
-HALF = Fraction(1, 2)
 
 
 def _share(words: Sequence[str]) -> Fraction:
@@ -244,7 +243,9 @@ def build_training(
         Sequence[str],
         Option(help="full, mixed, retry, paft (default: all); comma-separated, repeatable.", read=listed),
     ] = (),
-    ratio: Annotated[Fraction, Option(help="Perturbed share of mixed (default: 0.5).", read=_share)] = HALF,
+    ratio: Annotated[
+        Fraction, Option(help="Perturbed share of mixed (default: 0.5).", read=_share)
+    ] = Fraction(1, 2),
     alpha: Annotated[
         Fraction, Option(help="Perturbed share of paft (default 0.3); 0 is plain fine-tuning.", read=_share)
     ] = Fraction(3, 10),
@@ -284,8 +285,8 @@ def build_training(
     from ..audits import contamination
     from ..builders.generate import Settings, parse_generators
     from ..builders.sources.fetch import default_root, resolve_root
-    from ..builders.toolrl_configs import CONFIGS
-    from ..builders.toolrl_dr import TrainingSpec, build, prompt_tokens
+    from ..builders.toolrl_dr import build
+    from ..builders.toolrl_spec import CONFIGS, TrainingSpec, prompt_tokens
     from ..builders.toolrl_versions import Checks
     from ..dataset_cards.training import training_card
     from ..llm.store import refuse_foreign

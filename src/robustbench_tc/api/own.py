@@ -195,6 +195,7 @@ def draft_cases(
         raise UserError("--base-url says where a model is: name it with --model")
     names = [Path(os.path.relpath(path.resolve(), folder)).as_posix() for path in paths]
     found = [tool for path in paths for tool in read_tools(path)]
+    progress(f"{len(found):,} tools")
     drafted, files = make(found, names, folder, model, next(iter(urls), None))
     write_new(folder, files)
     return drafted

@@ -12,7 +12,6 @@ from . import options
 if TYPE_CHECKING:
     from ..proxy.driven import Ran
     from ..proxy.ground.fitted import Ground
-    from ..proxy.mcp.calls import Door as McpDoor
     from ..proxy.summary import Summary
 
 
@@ -51,9 +50,10 @@ def proxy(
             "behind `--`"
         )
     if server:
+        from ..proxy.mcp.calls import door_of
         from ..proxy.mcp.stdio import relayed
 
-        door = _mcp_door(plan, allow_writes, journal, str(Path.cwd()), *server)
+        door = door_of(plan, (str(Path.cwd()), *server), allow_writes=allow_writes, journal=journal)
         if code := relayed(door, session, server):
             raise UserError(f"the MCP server ended with status {code}")
         return
@@ -139,28 +139,15 @@ def proxy_mcp(
     >>> with proxy_mcp("http://127.0.0.1:8000/mcp", "plan.yaml") as address:  # doctest: +SKIP
     ...     run_agent(address.replace("/mcp", "/s/refund-17.0/mcp"))
     """
+    from ..proxy.mcp.calls import door_of
     from ..proxy.mcp.http import Http
     from ..proxy.relay import serving
 
-    door = _mcp_door(plan, allow_writes, journal, url)
+    kept = None if journal is None else Path(journal)
+    door = door_of(Path(plan), (url,), allow_writes=allow_writes, journal=kept)
     with serving(Http(url, door, silence_s=silence_s), port) as base:
         yield f"{base.removesuffix('/v1')}/mcp"
     door.journal.close()
-
-
-def _mcp_door(path: str | Path, allow_writes: bool, journal: str | Path | None, *server: str) -> "McpDoor":
-    """A door of a plan before one server: its address, or its folder and command."""
-    from ..proxy.journal import Journal, Opened, digest
-    from ..proxy.mcp.calls import Door
-    from ..proxy.plan import check_for_tools
-    from ..proxy.planned import planned
-    from ..proxy.scenes import Scenes
-
-    found = planned(Path(path), allow_writes=allow_writes)
-    check_for_tools(found.plan)
-    place = None if journal is None else Path(journal)
-    kept = Journal(place, Opened.of(found.plan, found.fingerprint, place), by=digest(*server))
-    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
 
 
 def proxy_run(
@@ -205,26 +192,24 @@ def proxy_run(
     if place is not None:
         record.check_place(place)  # before hours of work, not after
     words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
-    plan = Plan(bench=data.name, types=known_types(data.rows, types), allow_writes=allow_writes)
-    found = of_dataset(plan, data)
-    wanted = driven.sessions(data.rows, plan.types)
+    found = of_dataset(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
     there = {one.session for one in read(kept)} if kept.is_file() else set()
     door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
     with serving(door) as url:
-        failures = asyncio.run(
+        before, failures = asyncio.run(
             driven.drive(
                 words,
-                wanted,
+                data.rows,
+                found.plan.types,
                 url,
                 there=there,
                 at_once=concurrency,
                 timeout_s=timeout_s,
-                progress=lambda done: progress(f"{done} of {len(wanted)} rows"),
+                progress=progress,
             )
         )
-    made = scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
-    before = sum(str(session) in there for session, _, _ in wanted)
-    return driven.Ran(before, failures, made)
+    run = scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
+    return driven.Ran(before, failures, run)
 
 
 def summarise_journal(
@@ -259,8 +244,6 @@ def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progres
     from ..io.files import atomic_file
     from ..proxy.ground.fitted import ground as fitted
 
-    if out is not None and Path(out).exists():
-        raise UserError(f"{out} is there already: name a new file with --out")
     found = fitted(tuple(map(Path, logs)), progress)
     if out is not None:
         with atomic_file(Path(out)) as beside:

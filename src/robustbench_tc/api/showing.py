@@ -49,7 +49,7 @@ def show(
         from ..eval.live.play import play as played
 
         data = inputs.load(str(place))
-        found = live_show.find_row(data.rows, row)
+        found = live_show.find_row(data.rows, row, place)
         kinds = inputs.world_types([found], worlds, world_python)
         return played(found, kinds[found.world], ask, say)
     if (folder / "live_run.json").is_file():

@@ -37,6 +37,7 @@ def app() -> App:
         group_commands=_derive.group("Shell", len(panels)),
         default_parameter=Parameter(
             negative_iterable=(),
+            allow_repeating=True,  # the last counts, so that a script can be overridden
             show_default=lambda value: None if isinstance(value, bool) or value in (None, (), "") else value,
         ),
     )

@@ -8,19 +8,17 @@ can change its line here too, so this finds what was damaged, and a key or the H
 import hashlib
 import os
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import semver
 
-from ..errors import UserError, unknown
+from ..errors import UserError
 
 NAME = "manifest.json"
 
 Kind = Literal["robustbench-tc", "toolrl-dr", "robustbench-tc-live", "checkpoint"]
 """The benchmark, the training data, the live dataset, a trained model."""
-
-KINDS: tuple[str, ...] = get_args(Kind)
 
 SIGNATURE = "manifest.json.sig"
 """The ed25519 signature of the manifest's bytes, 64 bytes, where the release was signed."""
@@ -200,17 +198,12 @@ def is_tolerated(path: str) -> bool:
 
 
 def _is_cached_blob(folder: Path, path: Path) -> bool:
-    """Whether a link is the Hub client's own: `snapshots/COMMIT/… -> blobs/HASH` of a cached repository.
-
-    A blob may itself be a link into the store that the cached repositories share.
-    """
-    folder = folder.absolute()
-    if folder.parent.name != "snapshots" or not path.is_symlink():
+    """Whether a link is the Hub client's own: `snapshots/COMMIT/… -> blobs/HASH` of a cached repository."""
+    commits = folder.absolute().parent
+    if commits.name != "snapshots" or not path.is_symlink():
         return False
-    repository = folder.parent.parent
     target = Path(os.path.normpath(path.absolute().parent / path.readlink()))
-    within = target.resolve().is_relative_to(repository.parent.resolve())
-    return target.parent == repository / "blobs" and within and target.is_file()
+    return target.parent == commits.parent / "blobs" and target.is_file()
 
 
 def files_of(folder: Path) -> list[str]:
@@ -275,10 +268,3 @@ def bounded(path: Path) -> bytes:
     if len(data) > BYTES:
         raise UserError(f"{path} has more than {BYTES:,} bytes: that is not a file of a release")
     return data
-
-
-def check_kind(kind: str) -> Kind:
-    """The kind, where it is one of KINDS. Raises UserError with near misses."""
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS)
-    return kind  # type: ignore[return-value]

@@ -1,6 +1,6 @@
 """Parquet in fixed shards: the same rows give the same bytes, with any number of workers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,11 +36,6 @@ def batches(rows: Iterable[T], size: int = BATCH_ROWS) -> Iterator[list[T]]:
             batch = []
     if batch:
         yield batch
-
-
-def table(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:
-    """Columns as an Arrow table; a schema of `column_types` carries the `datasets` features."""
-    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
 _NOTE = b"robustbench_tc.note"

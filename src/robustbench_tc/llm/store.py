@@ -7,12 +7,11 @@ line it may leave is cut off on opening.
 
 import asyncio
 import os
-import stat
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -26,6 +25,9 @@ _BEGINS = b'{"key":"'
 
 class _Head(msgspec.Struct):
     key: str
+
+
+_HEAD = msgspec.json.Decoder(_Head)
 
 
 class Store:
@@ -43,21 +45,20 @@ class Store:
         self._flusher: asyncio.Task[None] | None = None
         self._writing = threading.Lock()
         self._held = ExitStack()
+        refuse_foreign(self.path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._held.enter_context(locked(self.path.absolute()))
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._held.callback(os.close, self._file)
-            self._size = self._load(self.path)
-            _sync_folder(self.path.parent)
-        except OSError as error:
+            self._size = self._load()
+        except BaseException as error:
             self._held.close()
+            if not isinstance(error, OSError):
+                raise
             raise UserError(
                 f"{self.path} cannot be used as a store: {error.strerror}: choose another --store"
             ) from None
-        except BaseException:
-            self._held.close()
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -139,37 +140,13 @@ class Store:
                 self._places[key] = (self._size, len(line))
                 self._size += len(line)
 
-    def _load(self, path: Path) -> int:
-        """Reads the keys, cuts off a torn last line, and gives the size of what is good.
-
-        Nothing is ever cut off a file that is not a store.
-        """
-        decoder = msgspec.json.Decoder(_Head)
+    def _load(self) -> int:
+        """Reads the keys, cuts off a torn last line, and gives the size of what is good."""
         good = 0
-        if not stat.S_ISREG(os.fstat(self._file).st_mode) or not _begins(self._file, 0):
-            raise UserError(f"{path} is not a store of rbtc: name another file")
-        with os.fdopen(os.dup(self._file), "rb") as file:
-            end = os.fstat(self._file).st_size
-            for number, line in enumerate(file, 1):
-                last = good + len(line) == end
-                try:
-                    if not line.endswith(b"\n"):
-                        break
-                    key = decoder.decode(line).key
-                except ValueError as error:
-                    if last:
-                        break
-                    raise UserError(
-                        f"{self.path}, line {number} is damaged ({error}): fix or remove that line"
-                    ) from None
-                self._places[key] = (good, len(line))
-                good += len(line)
-        if good < end:
-            if not _begins(self._file, good):
-                raise UserError(
-                    f"{path} ends with what rbtc did not write (from byte {good}): remove that line"
-                )
-            os.ftruncate(self._file, good)
+        for key, line in _lines(self.path):
+            self._places[key] = (good, len(line))
+            good += len(line)
+        os.ftruncate(self._file, good)
         return good
 
 
@@ -180,39 +157,33 @@ def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Json]]]:
     is not a store, or that is damaged before its last line.
     """
     refuse_foreign(path)
+    return ((key, msgspec.json.decode(line)) for key, line in _lines(path))
+
+
+def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Key and text of every record but a torn last one."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
             try:
-                record: dict[str, Json] = msgspec.json.decode(line, type=dict[str, Any])
-                yield str(record["key"]), record
-            except (ValueError, KeyError) as error:
+                key = _HEAD.decode(line).key
+            except ValueError as error:
                 if not file.read(1):
                     return
-                raise UserError(f"{path}, line {number} is damaged ({error})") from None
+                raise UserError(
+                    f"{path}, line {number} is damaged ({error}): fix or remove that line"
+                ) from None
+            if line.endswith(b"\n"):
+                yield key, line
 
 
 def refuse_foreign(path: Path) -> None:
     """UserError for a file, a folder or a link that is there and is not a store: said before any work."""
-    if path.is_dir() or (path.is_symlink() and not path.exists()):
+    if os.path.lexists(path) and not (path.is_file() and _begins(path)):
         raise UserError(f"{path} is not a store of rbtc: name another file")
-    if path.is_file():
-        with path.open("rb") as file:
-            if not _begins(file.fileno(), 0):
-                raise UserError(f"{path} is not a store of rbtc: name another file")
 
 
-def _begins(handle: int, at: int) -> bool:
+def _begins(path: Path) -> bool:
     """Whether a store's line is there, or what a crash leaves of one: its beginning, or zeros."""
-    text = os.pread(handle, len(_BEGINS), at)
+    with path.open("rb") as file:
+        text = file.read(len(_BEGINS))
     return text.startswith(_BEGINS) or _BEGINS.startswith(text) or not text.strip(b"\0")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes a new file's name durable, not only its bytes."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

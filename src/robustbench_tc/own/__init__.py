@@ -5,12 +5,12 @@
     yaml       YAML 1.2 with line numbers, safe and bounded
     cases      what a case is
     read       a cases file as cases
-    matchers   what an argument has to be; made of patterns, pattern_examples, dates, subschemas
     review     what somebody decided about cases that a log proposed
     reviewing  deciding it
     book       what a dataset of them says beside its rows
     logs       logs of an agent that runs already, as conversations
     lint       what would break before any model is asked
 
-Builders make rows of them, scorers judge by them, doors rewrite by them: so they belong to no room.
+What an argument has to be (`eval.matchers`) the scorers say, whose room stands before this one; builders make
+rows of the cases.
 """

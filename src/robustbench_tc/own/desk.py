@@ -46,12 +46,14 @@ class Example(NamedTuple):
         if self.folder.resolve() != Path.cwd():
             dashed = "./" if str(self.folder).startswith("-") else ""
             yield f"  cd {shlex.quote(dashed + str(self.folder))}"
-        if self.framework is None:
-            yield from (f"  {line}" for line in NEXT)
-            return
-        name = self.framework.replace("-", "_")
-        yield f"  {NEXT[0]}"
-        yield f"  python -m venv {self.framework}"
-        yield f"  {self.framework}/bin/pip install --require-hashes -r {name}_requirements.txt"
-        agent = f"{self.framework}/bin/python {name}_agent.py"
-        yield f'  rbtc eval bench --command "{agent}" --out runs/{self.framework}'
+        commands = NEXT
+        if self.framework is not None:
+            name = self.framework.replace("-", "_")
+            agent = f"{self.framework}/bin/python {name}_agent.py"
+            commands = (
+                NEXT[0],
+                f"python -m venv {self.framework}",
+                f"{self.framework}/bin/pip install --require-hashes -r {name}_requirements.txt",
+                f'rbtc eval bench --command "{agent}" --out runs/{self.framework}',
+            )
+        yield from (f"  {line}" for line in commands)

@@ -1,6 +1,7 @@
 """A conversation of chat completions: as the agent sends it, and as the model has to see it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from robustbench_tc.schema import Json
@@ -25,26 +26,19 @@ class Call(NamedTuple):
     arguments: str
 
 
+@dataclass
 class Conversation:
     """What the model sees, growing while the door answers calls itself."""
 
-    def __init__(
-        self,
-        messages: list[Chat],
-        start: int,
-        key: bytes,
-        scene: Scene,
-        offered: Offer,
-        before: Sequence[str] = (),
-    ) -> None:
-        """`start`: where the words of the turn end. `key`: of the conversation as the agent sent it.
-        `before`: the tools that were called in earlier turns."""
-        self.messages = messages
-        self.start = start
-        self.key = key
-        self.scene = scene
-        self.offer = offered
-        self.before = tuple(before)
+    messages: list[Chat]
+    start: int
+    """Where the words of the turn end."""
+    key: bytes
+    """Of the conversation as the agent sent it."""
+    scene: Scene
+    offer: Offer
+    before: Sequence[str] = ()
+    """The tools that were called in earlier turns."""
 
     @property
     def turn(self) -> int:
@@ -205,11 +199,6 @@ class Split(NamedTuple):
     """Those calls, for the journal."""
     sent: tuple[str, ...]
     """Ids of the calls that go out."""
-
-    @property
-    def goes_out(self) -> bool:
-        """Whether there is anything for the agent to do, or to read: else the door answers."""
-        return bool(self.sent) or not self.held
 
     @property
     def changed(self) -> bool:

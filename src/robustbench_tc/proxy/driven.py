@@ -6,7 +6,7 @@ way to the model. OPENAI_BASE_URL and X-RBTC's session are in the environment, t
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ from robustbench_tc.eval import wire
 from robustbench_tc.eval.callables.backend import task_of
 from robustbench_tc.eval.callables.command import Commands, Failed
 from robustbench_tc.eval.callables.invocation import Invocation
+from robustbench_tc.option import Tell
 from robustbench_tc.schema import Sample
 from robustbench_tc.shown import Line, Part
 
@@ -41,54 +42,52 @@ class Ran(NamedTuple):
         yield f"{self.scored.predictions} predictions in {where}; `rbtc report` and `rbtc gate` read it"
 
 
-def sessions(rows: Sequence[Sample], types: Sequence[str]) -> list[tuple[Session, Sample, Sample]]:
-    """For each row its session and its clean row, in the dataset's order."""
-    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
-    place = {code: at for at, code in enumerate(types)}
-    return [
-        (Session(row.clean_id, place[row.type_code]), clean[row.clean_id], row)
-        for row in rows
-        if row.type_code in place and row.clean_id in clean
-    ]
-
-
 async def drive(
     words: Sequence[str],
-    wanted: Sequence[tuple[Session, Sample, Sample]],
+    rows: Sequence[Sample],
+    types: Sequence[str],
     url: str,
     *,
     there: Collection[str],
     at_once: int,
     timeout_s: float,
-    progress: Callable[[int], None],
-) -> dict[str, int]:
-    """Runs the program for every session that is not `there`; why programs ended badly. `url`: the door's, up
-    to `/v1`."""
-    slots, failures, done = asyncio.Semaphore(at_once), Counter[str](), 0
+    progress: Tell,
+) -> tuple[int, dict[str, int]]:
+    """Runs the program for each row of these types whose session is not `there`.
 
-    async def one(session: Session, clean: Sample) -> None:
+    `url`: the door's, up to `/v1`. Returns how many sessions were there, and why programs ended badly.
+    """
+    slots, failures, done = asyncio.Semaphore(at_once), Counter[str](), 0
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    wanted = [
+        (Session(row.clean_id, types.index(row.type_code)), clean[row.clean_id])
+        for row in rows
+        if row.type_code in types and row.clean_id in clean
+    ]
+    left = [(session, row) for session, row in wanted if str(session) not in there]
+
+    async def one(session: Session, row: Sample) -> None:
         nonlocal done
         async with slots:
             base = f"{url.removesuffix('/v1')}/s/{quote(str(session), safe='')}/v1"
+            # The clean request: the program has tools of its own, no call comes back to the harness.
+            task = task_of(
+                row,
+                wire.first(row, "fc"),
+                Invocation(row, 1, {}),
+                session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
+                seed=seeding.rng(0, "door", "seed", row.clean_id).getrandbits(31),
+            )
             try:
-                # The clean request: the program has tools of its own, no call comes back to the harness.
-                task = task_of(
-                    clean,
-                    wire.first(clean, "fc"),
-                    Invocation(clean, 1, {}),
-                    session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
-                    seed=seeding.rng(0, "door", "seed", clean.clean_id).getrandbits(31),
-                )
                 await Commands(words, {"OPENAI_BASE_URL": base}).run(task, timeout_s)
             except TimeoutError:
                 failures[f"it took longer than {timeout_s:g} s"] += 1
             except Failed as failed:
                 failures[str(failed)] += 1
         done += 1
-        progress(done)
+        progress(f"{done} of {len(left)} rows")
 
     async with asyncio.TaskGroup() as group:
-        for session, clean, _ in wanted:
-            if str(session) not in there:
-                group.create_task(one(session, clean))
-    return dict(failures.most_common())
+        for session, row in left:
+            group.create_task(one(session, row))
+    return len(wanted) - len(left), dict(failures.most_common())

@@ -18,7 +18,7 @@ from .head import text_of
 from .held import Kept
 from .journal import Replaced
 from .offer import NotTheCase
-from .relay import MOST_BODY, broken_off, error_of
+from .relay import broken_off, error_of
 from .responses import Responses
 from .responses_stream import ResponsesStream
 from .scene import Scene, loaded
@@ -69,7 +69,7 @@ class Handling:
             raise Refused("'tools' has to be a list")
         self.body = dialect.read(body)
         self.number = door.journal.number(str(session))
-        self.budget = Budget(MOST_BODY)
+        self.budget = Budget(sse.MOST)
         self.replies: list[Json] = []
         self.held: list[Json] = []
         self.replaced: list[Replaced] = []
@@ -83,19 +83,16 @@ class Handling:
         """The conversation of the session's scenes; of the request as it came, where that is not about its
         case. Raises Refused."""
         door, flat = self.door, self.dialect.flat
-        scenes = door.scenes_of(self.session, self.body, flat)
+
+        def asked_of(scenes: Sequence[Scene]) -> chat.Conversation:
+            return chat.conversation(self.body, scenes, self.session, door.plan, door.held, flat=flat)
+
         try:
-            asked = self._conversation(scenes)
+            asked = asked_of(door.scenes_of(self.session, self.body, flat))
         except NotTheCase as error:
-            asked = self._conversation(door.scenes_of(self.session, self.body, flat, str(error)))
+            asked = asked_of(door.scenes_of(self.session, self.body, flat, str(error)))
         self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
-
-    def _conversation(self, scenes: Sequence[Scene]) -> chat.Conversation:
-        door = self.door
-        return chat.conversation(
-            self.body, scenes, self.session, door.plan, door.held, flat=self.dialect.flat
-        )
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
@@ -112,7 +109,7 @@ class Handling:
             return reply
         except UpstreamError as error:
             status, said = error.status, str(error)
-            self.door.hints.failed(said)
+            self.door.hints.once(said, f"a request failed: {said} (said once)")
             raise
         except asyncio.CancelledError:
             status, said = 499, "the agent left before its reply was whole"
@@ -188,15 +185,6 @@ class Handling:
         body = await self.door.upstream.whole(found, self.budget)
         return _Reply(found, body, loaded(body))
 
-    def _refuses_names(self, reply: _Reply) -> bool:
-        """Whether the server refuses the request because two of its tools have one name."""
-        said = error_of(reply.parsed) or reply.body[:2000].decode(errors="replace")
-        return (
-            self.asked.offer.repeats_names
-            and reply.found.status in (400, 422)
-            and bool(_DUPLICATES.search(said))
-        )
-
     async def _changed(self, asked: bytes | None) -> web.StreamResponse:
         """The reply to a request that is not the agent's own: in pieces, where it wants that."""
         for _ in range(2):
@@ -204,7 +192,9 @@ class Handling:
             if self.body.get("stream") is True and _is_stream(found):
                 return await self._play(found)
             reply = await self._read(found)
-            if not self._refuses_names(reply):
+            said = error_of(reply.parsed) or reply.body[:2000].decode(errors="replace")
+            refused = found.status in (400, 422) and _DUPLICATES.search(said)
+            if not refused or not self.asked.offer.repeats_names:
                 break
             self.door.refuses_duplicates, asked = True, None
             self.begin()
@@ -220,7 +210,8 @@ class Handling:
             }
         )
         self.held += found.held
-        if found.goes_out or again == ASKED_AGAIN:
+        # With nothing for the agent to do, or to read, the door answers.
+        if found.sent or not found.held or again == ASKED_AGAIN:
             self.kept = chat.keep(self.door.held, self.asked, self.began, found)
             return True
         self.asked.messages += [found.reply, *found.answers]

@@ -45,20 +45,17 @@ class Hints:
         if reason == "unknown_case":
             near = get_close_matches(session.case, self._cases, n=1, cutoff=0.5) or self._cases[:1]
             why = "the dataset has no such case" + (f"; did you mean {near[0]}?" if near else "")
-        self._once(
+        self.once(
             reason, f"session {session}: {why}; the request passes unchanged (said once; the journal has all)"
         )
 
     def status(self, status: int) -> None:
         """The model's server answered so. What it says stays in the journal: it may quote a key."""
         if status in _STATUSES:
-            self._once(str(status), f"the server answers {status}: {_STATUSES[status]} (said once)")
+            self.once(str(status), f"the server answers {status}: {_STATUSES[status]} (said once)")
 
-    def failed(self, said: str) -> None:
-        """The server gave no reply."""
-        self._once(said, f"a request failed: {said} (said once)")
-
-    def _once(self, kind: str, line: str) -> None:
+    def once(self, kind: str, line: str) -> None:
+        """A line, if none of its kind was said."""
         if kind in self._said or len(self._said) >= MOST:
             return
         self._said.add(kind)

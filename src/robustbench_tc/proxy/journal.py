@@ -36,9 +36,6 @@ MOST_TEXT = 100_000
 """Characters of one text in it."""
 
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
-
-
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A result that an injected text took the place of."""
 
@@ -97,7 +94,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In a door's first line alone."""
     session: str
     case: str
-    repeat: Count
+    repeat: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
     number: int
     """Of the exchange among those that this door has seen of the session, from 1."""
     model: str | None = None
@@ -108,7 +105,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The row of the dataset that was put to the model."""
     skipped: str | None = None
     """Why this request did not get the type: a reason in a word."""
-    turn: Count = 0
+    turn: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
     """How many replies with calls stand before this reply in what the model saw."""
     replaced: tuple[Replaced, ...] = ()
     spared: tuple[Replaced, ...] = ()
@@ -219,8 +216,8 @@ def encoded(exchange: Exchange) -> bytes:
 
 def _cut(value: Any) -> Any:
     if isinstance(value, str):
-        text = value if len(value) <= MOST_TEXT else value[:MOST_TEXT] + "… (cut)"
-        return text.encode("utf-8", "backslashreplace").decode()
+        end = "… (cut)" if len(value) > MOST_TEXT else ""
+        return (value[:MOST_TEXT] + end).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
         return {key: _cut(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

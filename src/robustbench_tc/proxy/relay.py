@@ -16,10 +16,9 @@ from robustbench_tc.schema import Json, dumps
 from . import session as sessions
 from .plan import Plan
 from .session import Refused, Session
+from .sse import MOST
 from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
-MOST_BODY = 2**25
-"""Bytes of a request's body: 32 MB."""
 AT_ONCE = 2**20
 """Bytes of a reply up to which it is sent in one piece."""
 SILENCE_S = 600.0
@@ -51,7 +50,11 @@ class Relay:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request: what is wrong with it, or with the server, is an error object of one line."""
         try:
-            _check_caller(request)
+            # A web page could send another name for this machine, or its own origin.
+            if not _LOOPBACK.fullmatch(request.headers.get("Host", "")):
+                raise Refused("this door answers to 127.0.0.1 and localhost only", 403)
+            if not _ORIGIN.fullmatch(request.headers.get("Origin", "http://localhost")):
+                raise Refused("requests of web pages are refused", 403)
             name, path = self._route(request)
             name = name if name is not None else request.headers.get(sessions.HEADER)
             query = request.rel_url.raw_query_string
@@ -112,7 +115,7 @@ class Relay:
         try:
             await reply.prepare(request)
             while piece := await self.upstream.piece(found):
-                if kept is not None and len(kept) + len(piece) <= MOST_BODY:
+                if kept is not None and len(kept) + len(piece) <= MOST:
                     kept += piece
                 await reply.write(piece)
             await reply.write_eof()
@@ -141,15 +144,6 @@ def broken_off(request: web.Request) -> None:
         request.transport.abort()
 
 
-def _check_caller(request: web.Request) -> None:
-    """Refuses what a web page could send: another name for this machine, or a foreign origin."""
-    if not _LOOPBACK.fullmatch(request.headers.get("Host", "")):
-        raise Refused("this door answers to 127.0.0.1 and localhost only", 403)
-    origin = request.headers.get("Origin")
-    if origin is not None and not _ORIGIN.fullmatch(origin):
-        raise Refused("requests of web pages are refused", 403)
-
-
 @contextmanager
 def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     """Serves on loopback, in a thread of its own, while the block runs; yields the base URL.
@@ -160,7 +154,7 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
     started = Future[tuple[asyncio.AbstractEventLoop, int]]()
 
     async def serve() -> None:
-        app = web.Application(client_max_size=MOST_BODY)
+        app = web.Application(client_max_size=MOST)
         app.router.add_route("*", "/{rest:.*}", relay.handle)
         runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False

@@ -50,8 +50,6 @@ def score(
     """
     if out is not None:
         record.check_place(out)
-    if repeat is not None and repeat < 1:
-        raise UserError(f"--repeat {repeat}: give 1 or more")
     exchanges, opened, listed, notes = _read(path)
     data = _dataset(path, opened, dataset)
     with path.open("rb") as file:
@@ -91,7 +89,7 @@ def score(
     folder.record.totals = predictions.totals(made)
     predictions.write(folder.predictions_path, made)
     folder.save()
-    verdicts.score_run(folder, data, made)
+    verdicts.score_file(folder, data)
     reasons = Counter(one.error or "" for one in made if one.status == "request_error")
     if absent := folder.record.expected - len(made):
         reasons[f"fewer than {repeats} attempts"] = absent

@@ -8,7 +8,7 @@ from robustbench_tc.schema import Json
 
 DONE = b"data: [DONE]\n\n"
 MOST = 2**25
-"""Bytes of an event: 32 MB."""
+"""Bytes of an event, a message or a body: 32 MB."""
 
 END = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
 """Of an event: a blank line. A line ends with CR, LF or both."""

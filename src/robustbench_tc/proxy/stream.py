@@ -5,6 +5,7 @@ follow; where the arguments decide what the call means, until the reply ends.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from robustbench_tc.schema import Json
@@ -18,16 +19,16 @@ MOST_REST = 10
 """Chunks without a choice that are kept for the end, where their usage stands; the last ones."""
 
 
+@dataclass
 class _Call:
     """A call in pieces."""
 
-    def __init__(self) -> None:
-        self.id: Json = None
-        self.kind = "function"
-        self.name = ""
-        self.arguments = ""
-        self.place: int | None = None
-        """Among the calls that go out; None: held so far."""
+    id: Json = None
+    kind: str = "function"
+    name: str = ""
+    arguments: str = ""
+    place: int | None = None
+    """Among the calls that go out; None: held so far."""
 
 
 class ChatStream:

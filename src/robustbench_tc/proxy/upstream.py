@@ -4,7 +4,7 @@ No redirect is followed, no proxy or key of the environment is looked at, no coo
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from urllib.parse import parse_qsl
 
@@ -58,7 +58,12 @@ class Upstream:
     def __init__(self, address: str, silence_s: float) -> None:
         """`address` ends where `/chat/completions` begins. `silence_s`: how long it may say nothing. Raises
         UserError for an address that is none, or has credentials in it."""
-        self.url = address_of(address)
+        found = parse_address(address, "--upstream")
+        if found.basic is not None:
+            raise UserError(
+                "--upstream: leave user and password out of the address: the agent sends its own key"
+            )
+        self.url = found.url
         self._silence_s = silence_s
 
     @cached_property
@@ -128,22 +133,21 @@ class Upstream:
         return UpstreamError(f"{self.url} gave no HTTP reply that can be read ({type(error).__name__})")
 
 
-def address_of(text: str) -> str:
-    """The address of an upstream. Raises UserError for one with credentials in it."""
-    found = parse_address(text, "--upstream")
-    if found.basic is not None:
-        raise UserError("--upstream: leave user and password out of the address: the agent sends its own key")
-    return found.url
-
-
 def request_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
     """What goes on to the server."""
-    return _without(given.items(), HOP_BY_HOP | OURS | _named(given.get("Connection", "")))
+    return _passed(given, OURS)
 
 
 def reply_headers(given: Mapping[str, str]) -> CIMultiDict[str]:
     """What goes back to the caller."""
-    return _without(given.items(), HOP_BY_HOP | THEIRS | _named(given.get("Connection", "")))
+    return _passed(given, THEIRS)
+
+
+def _passed(given: Mapping[str, str], between: frozenset[str]) -> CIMultiDict[str]:
+    """Without those for one hop, of which `Connection` may name more; Authorization is never one of them."""
+    named = {name.strip().lower() for name in given.get("Connection", "").split(",")} - {"authorization", ""}
+    left_out = HOP_BY_HOP | between | named
+    return CIMultiDict((name, value) for name, value in given.items() if name.lower() not in left_out)
 
 
 def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
@@ -153,12 +157,3 @@ def secrets_of(headers: Mapping[str, str], query: str = "") -> Secrets:
         words = {value, value.rpartition(" ")[2]}  # `Bearer KEY`
         (keys if KEY_LIKE.search(name) else quoted).update(words)
     return Secrets.of(keys, quoted)
-
-
-def _named(connection: str) -> frozenset[str]:
-    """Headers that a `Connection` header says are for one hop. Authorization is never one of them."""
-    return frozenset(name.strip().lower() for name in connection.split(",")) - {"authorization", ""}
-
-
-def _without(headers: Iterable[tuple[str, str]], left_out: frozenset[str]) -> CIMultiDict[str]:
-    return CIMultiDict((name, value) for name, value in headers if name.lower() not in left_out)

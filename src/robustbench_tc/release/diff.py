@@ -265,15 +265,13 @@ def _config(
     if not ours or not theirs:
         redefined = []
     if "extra_info" in columns:
-        before, after, moves = _training_rows(ours), _training_rows(theirs), _moves_training
-        asked = set[str]()
+        before, after, moving, asked = _training_rows(ours), _training_rows(theirs), MOVING_TRAINING, set()
     elif "clean_id" in columns and "type_code" in columns:
-        before, after, moves = _sample_rows(ours), _sample_rows(theirs), _moves_scores
-        asked = set(ASKED_COLUMNS)
+        before, after, moving, asked = _sample_rows(ours), _sample_rows(theirs), MOVING, set(ASKED_COLUMNS)
         if "gold_state_sha256" in columns:
-            moves, asked = _moves_live, PLAYED
+            moving, asked = MOVING_LIVE, PLAYED
     else:
-        before, after, moves = _table_rows(ours), _table_rows(theirs), _moves_scores
+        before, after = _table_rows(ours), _table_rows(theirs)
         new, gone = set(after) - set(before), set(before) - set(after)
         if name == "taxonomy":
             redefined += _redefined_types(before.values(), after.values(), names)
@@ -294,7 +292,7 @@ def _config(
         old = before[key]
         fields = tuple(field for field in {**old, **row} if old.get(field) != row.get(field))
         if fields:
-            changed.append(Change(key, fields, moves(fields, old, row)))
+            changed.append(Change(key, fields, not moving.isdisjoint(fields)))
         elif name != taxonomy.CLEAN and row.get("clean_id") in reanchored:
             moved_anchor.append(key)
     added = tuple(key for key in after if key not in before)
@@ -354,7 +352,9 @@ def _training_rows(files: list[Path]) -> dict[str, Row]:
         for path in files:
             split = path.name.split("-")[0]
             for row in parquet.read_rows([path]):
-                yield {**row, "extra_info": loads(row["extra_info"]), "split": split}
+                extra = loads(row["extra_info"])
+                described = {name: extra.pop(name, None) for name in DESCRIBING_EXTRA}
+                yield {**row, "extra_info": extra, "split": split, "described": described}
 
     def key(row: Row) -> str:
         extra = row["extra_info"]
@@ -365,22 +365,6 @@ def _training_rows(files: list[Path]) -> dict[str, Row]:
 
 def _table_rows(files: list[Path]) -> dict[str, Row]:
     return _keyed(parquet.read_rows(files), dumps)
-
-
-def _moves_scores(fields: tuple[str, ...], old: Row, new: Row) -> bool:
-    return not MOVING.isdisjoint(fields)
-
-
-def _moves_live(fields: tuple[str, ...], old: Row, new: Row) -> bool:
-    return not MOVING_LIVE.isdisjoint(fields)
-
-
-def _moves_training(fields: tuple[str, ...], old: Row, new: Row) -> bool:
-    def used(row: Row) -> Row:
-        return {key: value for key, value in row["extra_info"].items() if key not in DESCRIBING_EXTRA}
-
-    moving = MOVING_TRAINING.intersection(fields)
-    return used(old) != used(new) if moving == {"extra_info"} else bool(moving)
 
 
 def _clean_tools(folder: Path) -> dict[str, str]:

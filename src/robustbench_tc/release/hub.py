@@ -14,7 +14,6 @@ from ..errors import UserError
 from ..io import manifest
 from ..io.manifest import FileEntry, printable
 from ..io.resolve import HUB_ID, Yank, read_yanked
-from .hub_errors import pause, reason, why_not
 
 TIMEOUT_S = 300.0
 """How long the Hub may be silent in the middle of a request."""
@@ -22,6 +21,9 @@ TIMEOUT_S = 300.0
 TRIES = 8
 PATIENCE_S = 900.0
 """How often, and how long in all, a step waits for a Hub that wants fewer requests (429)."""
+
+PAUSE_S = 10.0
+"""How long to wait for a Hub that wants fewer requests and does not say how long."""
 
 AGAIN = "no tag was made; the same command run again completes the upload"
 LATER = "try again later"
@@ -55,12 +57,9 @@ class Hub:
         progress: Callable[[str], None] = lambda line: None,
     ) -> None:
         from huggingface_hub import HfApi, get_token
-        from huggingface_hub.utils import disable_progress_bars, logging
 
         if not HUB_ID.fullmatch(repo):
             raise UserError(f"{printable(repo)!r} is not a name on the Hub: give org/name")
-        disable_progress_bars()  # our own lines name the step
-        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         self.repo = repo
         self.repo_type = repo_type
         self.timeout_s = timeout_s
@@ -68,15 +67,11 @@ class Hub:
         self.token = token or get_token()
         self.api = HfApi(token=self.token or False, library_name="robustbench-tc")
 
-    def check_rights(self) -> None:
-        """Refuses a token that may not write to the repository's namespace, and none at all."""
+    def check_token(self) -> None:
+        """Refuses none at all, and one that the Hub does not know; what it may do the Hub says."""
         if not self.token:
             raise UserError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
-        fix = "check HF_TOKEN or run `hf auth login`"
-        identity = self.step("asking who the token belongs to", fix, self.api.whoami)
-        refusal = why_not(identity, self.repo)
-        if refusal:
-            raise UserError(f"{self.repo}: {refusal}: make a token with write access to it")
+        self.step("asking who the token belongs to", "check HF_TOKEN or run `hf auth login`", self.api.whoami)
 
     def refs(self) -> tuple[str | None, dict[str, str]]:
         """The head of main (None: there is no such repository), and tag → commit."""
@@ -251,14 +246,41 @@ class Hub:
             except UserError:
                 raise
             except Exception as error:  # huggingface_hub's, datasets', their HTTP library's, the system's
-                seconds = pause(error)
+                seconds = _pause(error)
                 if seconds is None or waited + seconds > PATIENCE_S or attempt == TRIES - 1:
-                    why = reason(error, self.timeout_s).replace(self.token or "\0", "***")
+                    why = _reason(error).replace(self.token or "\0", "***")
                     raise UserError(f"{self.repo}: {what}: {why}; {fix}") from None
                 waited += seconds
                 self.progress(f"{what}: the Hub wants fewer requests, waiting {seconds:.0f} s")
                 time.sleep(seconds)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _answer(error: BaseException | None) -> Any:
+    """The Hub's answer that lies below an error of a client."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    while error is not None and not isinstance(error, HfHubHTTPError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _pause(error: Exception) -> float | None:
+    """How long a Hub that wants fewer requests wants to be left alone; None where it is something else."""
+    found = _answer(error)
+    if found is None or found.response.status_code != 429:
+        return None
+    said = found.response.headers.get("Retry-After", "")
+    return max(1.0, float(said)) if re.fullmatch(r"[0-9]{1,6}", said) else PAUSE_S
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in one short line."""
+    found = _answer(error)
+    if found is None:
+        return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 200)}"
+    said = printable(" ".join((found.server_message or "").split()), 200)
+    return f"the Hub answered {found.response.status_code}" + (f": {said}" if said else "")
 
 
 def git_blob(path: Path) -> str:

@@ -83,7 +83,7 @@ def publish(
             f"{folder} says that it is published as {release.repo}: release it with --repo {repo}"
         )
     progress("asking the Hub who we are")
-    hub.check_rights()
+    hub.check_token()
     head, tags = hub.refs()
     if release.tag in tags:
         same = hub.read(manifest.NAME, release.tag) == (folder / manifest.NAME).read_bytes()

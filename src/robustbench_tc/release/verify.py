@@ -7,7 +7,7 @@ manifest (`--key`), or the Hub, by its listing of the commit (`org/name@v1.0.0`,
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -19,8 +19,6 @@ from ..shown import Line, Part
 from . import sign
 from .hub import Hub, differs
 
-Witness = Literal["none", "key", "hub", "key and hub"]
-
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. Without a problem, the release is as its witness knows it."""
@@ -28,8 +26,8 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     version: str
-    witness: Witness
-    """none: the folder's own manifest alone, which shows damage and no forgery."""
+    witness: str
+    """key, hub, key and hub; none: the folder's own manifest alone, which shows damage and no forgery."""
     commit: str | None = None
     """The Hub's, where it was asked."""
     files: int
@@ -103,7 +101,7 @@ def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, rev
         name=str(folder) if hub is None else f"{hub.repo}@{revision}",
         kind=release.kind,
         version=release.version,
-        witness=_witness(key is not None, hub is not None),
+        witness=" and ".join(who for who, asked in (("key", key), ("hub", hub)) if asked) or "none",
         commit=commit,
         files=len(release.files) + 1,
         problems=_unique(problems),
@@ -131,12 +129,6 @@ def parse_name(name: str) -> tuple[str, str]:
     if not at or not revision:
         raise UserError(f"{repo} is not a version: name one, like {repo}@v1.0.0")
     return repo, revision
-
-
-def _witness(key: bool, hub: bool) -> Witness:
-    if key and hub:
-        return "key and hub"
-    return "key" if key else "hub" if hub else "none"
 
 
 def _signature(folder: Path, found: Contents, key: Path) -> list[Problem]:
@@ -175,7 +167,5 @@ def _tagged(release: Manifest, revision: str) -> list[Problem]:
 
 def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
     """One problem per kind and path: the manifest's and the Hub's word about a file are one finding."""
-    first: dict[tuple[str, str], Problem] = {}
-    for found in problems:
-        first.setdefault((found.kind, found.path), found)
-    return tuple(first.values())
+    first = {(found.kind, found.path): found for found in reversed(problems)}
+    return tuple(reversed(first.values()))

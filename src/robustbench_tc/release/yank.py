@@ -88,7 +88,7 @@ def yank_on_hub(hub: Hub, revision: str, reason: str | None, *, date: str, use: 
     UserError where there is no tag of this version, or the token may not write.
     """
     hub.progress("asking the Hub who we are")
-    hub.check_rights()
+    hub.check_token()
     head, tags = hub.refs()
     version = manifest.check_version(revision)
     tag = f"v{version}"

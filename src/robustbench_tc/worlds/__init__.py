@@ -3,8 +3,8 @@
     base        what a world's file is written with: World, read, write, Task, Turn, call, Failure
     signatures  a tool's parameters as a schema, and whether arguments fit them
     check       the mistakes of a world's author, a line each
-    orders      a shop (bundled), with its orders_shop and orders_tasks
-    calendar    appointments (bundled), with its calendar_week and calendar_tasks
+    orders      a shop (bundled), with its tasks in orders.json
+    calendar    appointments (bundled), with its tasks in calendar.json
     handle      a world as an episode holds it: call, snapshot, copy, close
     host        where worlds are opened: in this process, BFCL's in forks of another one (fork_server)
     faults      a handle with a fault in front of it

@@ -27,6 +27,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 from .signatures import misfit, relaxed, schema, shortened
@@ -113,6 +114,25 @@ class Task:
     turns: Sequence[Turn]
     seed: int = 0
     flags: Sequence[str] = field(default=())
+
+
+def tasks_of(path: Path) -> list[Task]:
+    """The tasks of a JSON file: what the world starts with (`state`), of each task its seed and its turns,
+    gold's calls as name and arguments. Each value that gold uses stands in the user's words or in an earlier
+    result; ids that a task makes follow from its seed."""
+    kept = json.loads(path.read_text("utf-8"))
+    return [
+        Task(
+            f"{path.stem}_{number}",
+            kept["state"],
+            [
+                Turn(turn["says"], [GoldCall(*one) for one in turn["gold"]], turn.get("answers", ()))
+                for turn in task["turns"]
+            ],
+            task["seed"],
+        )
+        for number, task in enumerate(kept["tasks"], 1)
+    ]
 
 
 class ToolClass(NamedTuple):

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from robustbench_tc.worlds.base import Failure, ToolClass, World, read, write
-from robustbench_tc.worlds.calendar_tasks import TASKS
+from robustbench_tc.worlds.base import Failure, ToolClass, World, read, tasks_of, write
 
 EventId = Annotated[str, "The event's id."]
 PersonId = Annotated[str, "The person's id, as find_people gives it."]
@@ -317,4 +317,4 @@ def _check_times(date: str, start: str = "00:00", end: str = "23:59") -> None:
 
 WORLD = Calendar
 
-__all__ = ["TASKS", "WORLD"]
+TASKS = tasks_of(Path(__file__).with_suffix(".json"))

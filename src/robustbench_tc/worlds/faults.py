@@ -113,7 +113,8 @@ class FaultedWorld:
 
     def _stands_before(self, fault: Fault, tool: LiveTool) -> bool:
         """Whether this call, which has been counted, may meet the fault."""
-        times = {"once": 1, "always": math.inf}.get(fault.repeat, fault.repeat)
+        often = fault.repeat
+        times = {"once": 1, "always": math.inf}[often] if isinstance(often, str) else often
         if fault.kind not in _UNTIL and self._met >= times:
             return False
         if self._met_by is not None and fault.kind != "stale_read":

@@ -42,10 +42,6 @@ TOO_LARGE = json.dumps({"error": f"The arguments are larger than {ARGUMENT_BYTES
 NOT_JSON = json.dumps({"error": "The arguments are not JSON, or nested too deeply."})
 
 
-class WorldLost(UserError):
-    """A world that cannot be brought back after it was lost."""
-
-
 class Lost(Exception):
     """A process gave no usable answer."""
 
@@ -167,7 +163,7 @@ class ForkedHandle:
         try:
             found = await child.ask("[]")
         except Lost:
-            raise WorldLost(f"world {self._server.name} does not say its state: its process ends") from None
+            raise UserError(f"world {self._server.name} does not say its state: its process ends") from None
         return Snapshot(found["state"], tuple(found["generated"]))
 
     async def copy(self) -> "ForkedHandle":
@@ -193,7 +189,7 @@ class ForkedHandle:
                 again = None
             if again != text:
                 child.end()
-                raise WorldLost(
+                raise UserError(
                     f"world {self._server.name} cannot be brought back: call {number}, {request[:80]}, has "
                     "another result when it is repeated; a world may depend on its start and its calls only"
                 )

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from robustbench_tc.worlds.base import Failure, ToolClass, World, read, write
-from robustbench_tc.worlds.orders_tasks import TASKS
+from robustbench_tc.worlds.base import Failure, ToolClass, World, read, tasks_of, write
 
 CustomerId = Annotated[str, "The customer's id, as find_customer gives it."]
 OrderId = Annotated[str, "The order's id."]
@@ -308,4 +308,4 @@ def _quote(order_id: str, speed: str) -> str:
 
 WORLD = Orders
 
-__all__ = ["TASKS", "WORLD"]
+TASKS = tasks_of(Path(__file__).with_suffix(".json"))

@@ -57,7 +57,8 @@ def same(a: Snapshot, b: Snapshot) -> bool | None:
     if not a.generated or not b.generated:
         return False
     try:
-        return _Search().run(_framed(a.state, a.generated), _framed(b.state, b.generated))
+        pair = _framed(a.state, a.generated), _framed(b.state, b.generated)
+        return _Search().work([pair], [], {}, {})
     except (_TooLong, RecursionError):
         return None
 
@@ -106,10 +107,7 @@ class _Search:
     def __init__(self) -> None:
         self._left = STEPS
 
-    def run(self, a: Any, b: Any) -> bool:
-        return self._work([(a, b)], [], {}, {})
-
-    def _work(
+    def work(
         self, pairs: list[tuple[Any, Any]], choices: list[Any], there: dict[str, str], back: dict[str, str]
     ) -> bool:
         while pairs:
@@ -146,7 +144,7 @@ class _Search:
             if not _leaf(key, other, forth, again):
                 continue
             left = [*rest, (mine[1:], theirs[:at] + theirs[at + 1 :])] if len(mine) > 1 else list(rest)
-            if self._work([(value, their_value)], left, forth, again):
+            if self.work([(value, their_value)], left, forth, again):
                 return True
         return False
 

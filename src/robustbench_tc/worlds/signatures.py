@@ -6,6 +6,7 @@ them `| None` with None as the default, and Annotated[type, "description"].
 
 import functools
 import inspect
+import itertools
 import math
 import re
 import types
@@ -116,7 +117,11 @@ def misfit(method: Method, arguments: Mapping[str, Json]) -> str | None:
         value = arguments[name]
         if (unbounded := _unbounded(value)) is not None:
             return f"parameter {name!r} {unbounded}"
-        if not (value is None and parameter.default is None) and not _fits(value, parameter.hint):
+        if value is None and parameter.default is None:
+            continue
+        try:
+            msgspec.convert(value, parameter.hint)
+        except msgspec.ValidationError:
             return f"parameter {name!r} must be {_expected(parameter.hint)}"
     return None
 
@@ -154,7 +159,7 @@ def shortened(text: object) -> str:
 
 def _unbounded(value: Json) -> str | None:
     """Why no tool can take a value."""
-    parts = list(_parts(value))
+    parts = list(itertools.islice(_parts(value), MAX_ARGUMENT_CHARACTERS + 1))  # a cycle has no end
     objects = [one for one, _ in parts if isinstance(one, dict)]
     texts = "".join(one for one, _ in parts if isinstance(one, str))
     wrong = {
@@ -171,7 +176,7 @@ def _unbounded(value: Json) -> str | None:
         "has a key that is not a text": not all(isinstance(key, str) for one in objects for key in one),
         f"is longer than {MAX_ARGUMENT_CHARACTERS} characters": len(parts) + len(texts)
         > MAX_ARGUMENT_CHARACTERS,
-        "is not JSON": not all(isinstance(one, _JSON | None) for one, _ in parts),
+        "is not JSON": not all(isinstance(one, (*_JSON_TYPES, type(None))) for one, _ in parts),
     }
     return next((why for why, found in wrong.items() if found), None)
 
@@ -189,15 +194,6 @@ def _parts(value: Json) -> Iterator[tuple[Json, int]]:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_JSON = str | int | float | bool | dict | list
-
-
-def _fits(value: Json, hint: Any) -> bool:
-    try:
-        msgspec.convert(value, hint)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _expected(hint: Any) -> str:

@@ -244,7 +244,9 @@ def test_a_type_is_found_by_each_of_its_names() -> None:
 
 
 def test_a_type_inherits_no_identity_from_another() -> None:
-    kind = type("MyType", (type(REGISTRY["CD_AB"]),), {"code": "my_type", "__module__": "perturb.my_type"})
+    kind = type(
+        "MyType", (type(REGISTRY["redundant"]),), {"code": "my_type", "__module__": "perturb.my_type"}
+    )
     (problem,) = facts.problems(kind(), sources.sources())
     for name in ("order", "display_name", "label", "what_is_modified", "how_made", "golden", "rows"):
         assert name in problem, problem

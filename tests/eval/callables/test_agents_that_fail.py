@@ -28,7 +28,7 @@ ONE = "apibank__level1_1::clean"
 def asked(release: Path, out: Path, **options: Any) -> dict[str, Any]:
     """The scored row of one clean sample, on which an agent fails; the command has ended with its line."""
     line = refuses("; expected: a ", evaluate, release, ids=[ONE], out=out, **options)
-    (row,) = parquet.read_rows([score(out).scores_path])
+    (row,) = parquet.read_rows([score(out).folder.scores_path])
     assert f"the agent failed on its first row, {ONE}: {row['error'].removeprefix('agent: ')}; " in line
     return row
 

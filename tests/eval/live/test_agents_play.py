@@ -15,8 +15,8 @@ from robustbench_tc.eval.live.ledger import Ledger
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes, score_run
 from robustbench_tc.eval.stats.live import lines
-from robustbench_tc.io.parquet import table, write_file
-from robustbench_tc.schema import At, Call, Episode, LiveRow, arrow_schema
+from robustbench_tc.io.parquet import write_file
+from robustbench_tc.schema import At, Call, Episode, LiveRow
 from robustbench_tc.worlds.find import find, tasks
 from robustbench_tc.worlds.host import Worlds
 
@@ -73,8 +73,8 @@ def test_a_run_is_scored_into_a_file_that_reads_back(tmp_path: Path) -> None:
         return [await play(row, agent(clean[row.clean_id]), Worlds()) for row in rows.values()]
 
     episodes = asyncio.run(run())
-    arrow = arrow_schema(Episode)
-    write_file([table(schema.columns(episodes, Episode), arrow)], tmp_path / "episodes.parquet", arrow)
+    table = schema.arrow_table(episodes, Episode)
+    write_file([table], tmp_path / "episodes.parquet", table.schema)
     scores = score_run(tmp_path, rows)
     assert read_scores(tmp_path) == scores and len(scores) == len(rows)
     before = (tmp_path / "scores.parquet").read_bytes()

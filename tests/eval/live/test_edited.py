@@ -92,7 +92,6 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
         ("summary", run),
         ("score", run),
         ("report", run, "--out", out),
-        ("compare", run, run),
         ("failures", run),
         ("audit", run / "scores.parquet", "--dataset", data),
         ("audit", run / "episodes.parquet", "--dataset", data),

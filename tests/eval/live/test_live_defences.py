@@ -344,7 +344,8 @@ def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRo
     """Its columns for the kinds at hand."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     own = [row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect")]
-    words = [sys.executable, ROOT / "scripts" / "defence_table.py", purses.write(tmp_path / "data", own)]
+    data = purses.write(tmp_path / "data", own)
+    words: list[str | Path] = [sys.executable, ROOT / "scripts" / "defence_table.py", data]
     printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
     for line in printed:
         agent, defences, *cells = line.strip("| ").split(" | ")

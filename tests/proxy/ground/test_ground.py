@@ -176,7 +176,7 @@ def test_the_command(rbtc: Callable[..., Any], tmp_path: Path) -> None:
     (fault,) = read_plan(tmp_path / "plan.yaml").faults
     assert (fault.kind, fault.text) == ("transient_timeout", hostile)
     assert (
-        "is there already"
+        "exists and is not replaced"
         in rbtc("cases", "import", "--faults", log, "--out", tmp_path / "plan.yaml").refusal
     )
     found = json.loads(rbtc("cases", "import", "--faults", log, "--json").out)

@@ -113,25 +113,23 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
         conversations += log.conversations
         refused += len(log.refused)
     met = list(map(_met, conversations))
-    clusters = [kinds for kinds, _ in met if kinds]
+    clusters = [[name for name, _ in answers] for answers in met if answers]
     if not clusters:
         said = f"; {refused} lines cannot be read" if refused else ""
         raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
     hide = Redactor()
-    for one in conversations:
-        for message in one.messages:
-            if message.role == "tool":
-                hide.apply(message.text)
-    texts: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, found in met:
-        for name, text in found:
-            texts[name][text] += 1
+    for message in (message for one in conversations for message in one.messages):
+        if message.role == "tool":
+            hide.apply(message.text)
+    texts: dict[str | None, Counter[str]] = defaultdict(Counter)
+    for name, text in (answer for answers in met for answer in answers):
+        texts[name][text] += 1
     return Ground(
         logs=tuple(path.name for path in paths),
         conversations=len(conversations),
         calls=sum(map(len, clusters)),
         unanswered=sum(len(message.calls) for one in conversations for message in one.messages)
-        - sum(len(kinds) for kinds, _ in met),
+        - sum(map(len, met)),
         refused=refused,
         faults=tuple(
             fault(kind, clusters, [str(hide.apply(text)) for text, _ in texts[kind.name].most_common(TEXTS)])
@@ -144,6 +142,11 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
 def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[str]) -> Fault:
     """A kind over conversations, each the kinds that its answered calls met, in order."""
     clustered = [(sum(name == kind.name for name in one), len(one)) for one in clusters]
+    at = Counter(place for one in clusters for place, name in enumerate(one, 1) if name == kind.name)
+    long = Counter(place for one in clusters for place in range(1, len(one) + 1))
+    always = all(count == long[place] and count >= AT_LEAST for place, count in at.items())
+    # Where every conversation has one call, a rate of 1 and the first call are the same.
+    fixed = always and len(long) > len(at)
     met, calls = map(sum, zip(*clustered, strict=True))
     low, high = rate(clustered)
     return Fault(
@@ -155,35 +158,15 @@ def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[
         rate=met / calls,
         low=low,
         high=high,
-        at=_positions(kind.name, clusters),
+        at=tuple(sorted(at)) if fixed else (),
         texts=tuple(texts),
     )
 
 
-def _positions(name: str, clusters: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
-    """The numbers of calls that always met a kind, where every meeting of it is at one of them."""
-    met = Counter(at for one in clusters for at, kind in enumerate(one, 1) if kind == name)
-    long = Counter(at for one in clusters for at in range(1, len(one) + 1))
-    always = all(count == long[at] and count >= AT_LEAST for at, count in met.items())
-    # Where every conversation has one call, a rate of 1 and the first call are the same.
-    return tuple(sorted(met)) if always and len(long) > len(met) else ()
-
-
-def _met(conversation: Conversation) -> tuple[list[str | None], list[tuple[str, str]]]:
-    """The kinds that a conversation's answered calls met, and (kind, text) of those that met one."""
-    answers: dict[str, str] = {}
-    for message in conversation.messages:
-        if message.role == "tool":
-            answers.setdefault(message.call_id, message.text)
-    kinds: list[str | None] = []
-    said: list[tuple[str, str]] = []
-    for message in conversation.messages:
-        for call in message.calls:
-            text = answers.get(call.id)
-            if text is None:
-                continue
-            kind = kind_of(text)
-            kinds.append(None if kind is None else kind.name)
-            if kind is not None:
-                said.append((kind.name, text.strip()))
-    return kinds, said
+def _met(conversation: Conversation) -> list[tuple[str | None, str]]:
+    """The kind that each answered call met, if any, and its answer, the first one that came."""
+    said = [message for message in conversation.messages if message.role == "tool"]
+    answers = {message.call_id: message.text for message in reversed(said)}
+    calls = (call.id for message in conversation.messages for call in message.calls)
+    texts = [answers[call] for call in calls if call in answers]
+    return [(kind and kind.name, text.strip()) for kind, text in zip(map(kind_of, texts), texts, strict=True)]

@@ -16,18 +16,13 @@ def rate(clusters: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """The interval of (met, calls) of each conversation, at least one call in all."""
     met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
     share = met / calls
-    n = calls / max(1.0, _design_effect(clusters, share, calls))
+    n, m = float(calls), len(clusters)
+    if m > 1 and 0 < met < calls:
+        # The variance of the share over conversations, by that of as many calls drawn alone.
+        squares = sum((x - share * n) ** 2 for x, n in clusters)
+        n /= max(1.0, m / (m - 1) * squares / (calls * share * (1 - share)))
     spread = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     middle, whole = share + Z * Z / (2 * n), 1 + Z * Z / n
     low = (middle - spread) / whole if met else 0.0
     high = (middle + spread) / whole if met < calls else 1.0
     return low, high
-
-
-def _design_effect(clusters: Sequence[tuple[int, int]], share: float, calls: int) -> float:
-    """The variance of the share over conversations, by that of as many calls drawn alone."""
-    m = len(clusters)
-    if m < 2 or share in (0.0, 1.0):
-        return 1.0
-    squares = sum((x - share * n) ** 2 for x, n in clusters)
-    return m / (m - 1) * squares / (calls * share * (1 - share))

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -19,8 +20,9 @@ from robustbench_tc.schema import Json
 from robustbench_tc.worlds.fit import error
 
 from ..decide import decide_one, may_replace
-from ..journal import MCP, Exchange, Journal, Replaced
-from ..plan import EFFECTS, Fault, Plan
+from ..journal import MCP, Exchange, Journal, Opened, Replaced, digest
+from ..plan import EFFECTS, Fault, Plan, check_for_tools
+from ..planned import planned
 from ..scenes import Scenes, clean_ids
 from ..secrets import NONE
 from ..session import Session
@@ -53,6 +55,14 @@ class Door:
     journal: Journal
     results: Mapping[str, Mapping[str, Sequence[Json]]] = dataclasses.field(default_factory=dict)
     """By clean id and tool: what the tools of own cases answer, in turn, where a call is not carried out."""
+
+
+def door_of(plan: Path, server: Sequence[str], *, allow_writes: bool, journal: Path | None) -> Door:
+    """A door of a plan's file before one server: its address, or its folder and command. Raises UserError."""
+    found = planned(plan, allow_writes=allow_writes)
+    check_for_tools(found.plan)
+    kept = Journal(journal, Opened.of(found.plan, found.fingerprint, journal), by=digest(*server))
+    return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
 
 
 @dataclasses.dataclass

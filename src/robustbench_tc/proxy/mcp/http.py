@@ -68,7 +68,7 @@ class _Exchange:
     def __init__(self, relay: Relay, calls: Calls, request: web.Request, path: str) -> None:
         self._relay, self._upstream, self._calls = relay, relay.upstream, calls
         self._request, self._path = request, path
-        self._budget = Budget(jsonrpc.MOST)
+        self._budget = Budget(sse.MOST)
         calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
 
     async def run(self, message: Message, body: bytes) -> web.StreamResponse:
@@ -151,7 +151,7 @@ class _Exchange:
 
     def _relayed(self, event: bytes) -> bytes:
         """An event of the server's as the client gets it: an answer in it may be another one."""
-        if len(event) > jsonrpc.MOST:
+        if len(event) > sse.MOST:
             failed = self._calls.too_long(event)
             return b"" if failed is None else _event(failed)
         data = sse.data(event)

@@ -9,11 +9,10 @@ from typing import TypeAlias
 from robustbench_tc.schema import Json
 
 from ..scene import loaded
+from ..sse import MOST
 
 Message: TypeAlias = dict[str, Json]
 
-MOST = 2**25
-"""Bytes of a message: 32 MB."""
 TOO_LONG = f"a message of more than {MOST:,} bytes"
 
 _HEAD = 2**16

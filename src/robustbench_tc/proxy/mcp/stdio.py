@@ -113,7 +113,7 @@ class Stdio:
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
         async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
-            if len(line) > jsonrpc.MOST:  # this request fails, the session goes on
+            if len(line) > sse.MOST:  # this request fails, the session goes on
                 asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
                 continue
@@ -151,7 +151,7 @@ class Stdio:
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
         async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
-            if len(line) > jsonrpc.MOST:
+            if len(line) > sse.MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
             own = self._asked.pop(jsonrpc.key(jsonrpc.read(line).get("id")), None) if self._asked else None

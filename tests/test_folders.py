@@ -19,7 +19,7 @@ import pytest
 
 from robustbench_tc.cli import _derive
 from robustbench_tc.cli.verbs import VERBS
-from robustbench_tc.io import marker
+from robustbench_tc.io import folders, marker
 from robustbench_tc.proxy import journal
 
 from . import released
@@ -320,7 +320,7 @@ def foreign(name: str, seal: bool) -> Prepare:
             {"../victim.txt": "0" * 64, "/etc/hostname": "0" * 64} if seal else marker.hashes(out, but=name)
         )
         text = marker.sealed(
-            marker.Marker(
+            folders.Marker(
                 kind="robustbench-tc", report_version=2, marker_version=2, files=files, own_sha256=""
             )
         )

@@ -14,7 +14,7 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 import msgspec
 
@@ -22,6 +22,7 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
+from robustbench_tc.io.marker import OwnKind
 from robustbench_tc.llm import Store
 from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
@@ -213,20 +214,25 @@ def mode_of(word: str) -> Mode:
     return cast(Mode, word)
 
 
-class RunFolder:
-    """The files of one run. `create` or `open_run` make one; the journal is open only inside `journal()`."""
+R = TypeVar("R", bound=msgspec.Struct)
 
-    def __init__(self, path: Path, record: RunRecord) -> None:
+
+class Folder(Generic[R]):
+    """The files of a run, static or live; the journal is open only inside `journal()`."""
+
+    kind: ClassVar[OwnKind]
+    what: ClassVar[str]
+    """As messages call it."""
+    command: ClassVar[str]
+    """Makes one."""
+    record_name: ClassVar[str]
+    record_type: ClassVar[Any]
+    made: ClassVar[tuple[str, ...]]
+    """The files that are made of the journal, and may be made again."""
+
+    def __init__(self, path: Path, record: R) -> None:
         self.path = path
         self.record = record
-        self.notes: list[str] = []
-        """What the user has to know of how the folder was found."""
-        self.before: RunRecord | None = None
-        """The record before this start let the run grow."""
-
-    @property
-    def predictions_path(self) -> Path:
-        return self.path / PREDICTIONS
 
     @property
     def scores_path(self) -> Path:
@@ -237,8 +243,8 @@ class RunFolder:
         return self.path / JOURNAL
 
     def save(self) -> None:
-        """Writes `run.json`."""
-        with atomic_file(self.path / RECORD, replace=True) as beside:
+        """Writes the record."""
+        with atomic_file(self.path / self.record_name, replace=True) as beside:
             beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
 
     def journal(self) -> Store:
@@ -247,29 +253,73 @@ class RunFolder:
 
     def claim(self, *new: Path) -> None:
         """Makes the folder of a copied run one of ours. UserError where one of the `new` is there already."""
-        folders.claim(self.path, "run", (RECORD, JOURNAL, PREDICTIONS, SCORES), *new)
+        folders.claim(self.path, self.kind, (self.record_name, JOURNAL, *self.made), *new)
+
+    @classmethod
+    def check_place(cls, path: Path) -> None:
+        """UserError where no such run can be begun or gone on with at `path`: said before any work."""
+        if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
+            raise UserError(f"{path}: the shell has not replaced the ~ (as in quotes): write {meant}")
+        if (path / cls.record_name).exists() and not path.is_symlink():
+            cls.open(path)
+        else:
+            folders.check_begin(path, cls.kind)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing folder. Raises UserError."""
+        file = path / cls.record_name
+        try:
+            record = msgspec.json.decode(file.read_bytes(), type=cls.record_type)
+        except (FileNotFoundError, NotADirectoryError):
+            if cls.kind == "run":
+                refuse_run(path)
+            raise UserError(
+                f"{path} is not a {cls.what}: it has no {cls.record_name} (`{cls.command}` makes one)"
+            ) from None
+        except PermissionError:  # nothing is wrong with the file
+            raise UserError(f"{file} may not be read: change its rights") from None
+        except (msgspec.DecodeError, OSError) as error:
+            hint = "bring back a copy of it, or ask into another folder"
+            raise UserError(f"{file} is damaged ({error}): {hint}") from None
+        if record.format != FORMAT:
+            raise UserError(
+                f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run"
+            )
+        return cls(path, record)
+
+    @classmethod
+    def discard(cls, path: Path, *, discard_changes: bool = False) -> None:
+        """Removes a run. UserError where the folder holds anything else (`io.folders`)."""
+        cls.open(path)  # says what it is instead
+        folders.remove_dir(path, kind=cls.kind, discard_changes=discard_changes)
 
 
-def discard(path: Path, *, discard_changes: bool = False) -> None:
-    """Removes a run. UserError where the folder holds anything else, or was changed (`io.folders`)."""
-    open_run(path)  # says what it is instead
-    folders.remove_dir(path, kind="run", discard_changes=discard_changes)
+class RunFolder(Folder[RunRecord]):
+    """The files of one run over rows."""
+
+    kind, what, command = "run", "run folder", "rbtc eval"
+    record_name, record_type, made = RECORD, RunRecord, (PREDICTIONS, SCORES)
+
+    def __init__(self, path: Path, record: RunRecord) -> None:
+        super().__init__(path, record)
+        self.notes: list[str] = []
+        """What the user has to know of how the folder was found."""
+        self.before: RunRecord | None = None
+        """The record before this start let the run grow."""
+
+    @property
+    def predictions_path(self) -> Path:
+        return self.path / PREDICTIONS
+
+
+open_run, check_place, discard = RunFolder.open, RunFolder.check_place, RunFolder.discard
 
 
 def default_place(model: str, mode: Mode, suffix: str = "") -> Path:
     """Where a run goes that was given no place: `runs/MODEL-MODE`, with characters that a path may hold."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-") or "model"
     return Path("runs") / f"{slug}-{mode}{suffix}"
-
-
-def check_place(path: Path) -> None:
-    """UserError where no run can be begun or gone on with at `path`: said before any work."""
-    if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
-        raise UserError(f"{path}: the shell has not replaced the ~ (as in quotes): write {meant}")
-    if (path / RECORD).exists() and not path.is_symlink():
-        open_run(path)
-    else:
-        folders.check_begin(path, "run")
 
 
 def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
@@ -317,25 +367,6 @@ def _has_answers(folder: RunFolder) -> bool:
     if journal.is_file():
         return any(line.get("status") not in ASKED_AGAIN for _, line in read_lines(journal))
     return folder.predictions_path.is_file()
-
-
-def open_run(path: Path) -> RunFolder:
-    """An existing run folder. Raises UserError."""
-    file = path / RECORD
-    try:
-        record = msgspec.json.decode(file.read_bytes(), type=RunRecord)
-    except (FileNotFoundError, NotADirectoryError):
-        refuse_run(path)
-        refuse_no_run(path)
-        raise
-    except PermissionError:  # nothing is wrong with the file
-        raise UserError(f"{file} may not be read: change its rights") from None
-    except (msgspec.DecodeError, OSError) as error:
-        hint = "bring back a copy of it, or ask into another folder"
-        raise UserError(f"{file} is damaged ({error}): {hint}") from None
-    if record.format != FORMAT:
-        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
-    return RunFolder(path, record)
 
 
 def refuse_run(path: Path) -> None:

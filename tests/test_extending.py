@@ -130,7 +130,7 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
         "sql heatmap --run run --json",
         "sql by_source --run run --json",
         "failures run --type reversed_tools",
-        "audit run --dataset releases/1.0.0/robustbench-tc",
+        "audit run",
         "leaderboard init results releases/1.0.0/robustbench-tc",
         "leaderboard submit run --to results --model acme/first --dry-run --json",
     )

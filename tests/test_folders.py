@@ -19,7 +19,7 @@ import pytest
 
 from robustbench_tc.cli import _derive
 from robustbench_tc.cli.verbs import VERBS
-from robustbench_tc.io import marker
+from robustbench_tc.io import folders, marker
 from robustbench_tc.proxy import journal
 
 from . import released
@@ -171,7 +171,7 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-eval --rlla, import predictions, cases import logs, cases import --tools, cases import --redact,
+eval --rlla, verify release, import predictions, cases import logs, cases import --tools, cases import --redact,
 cases draft tools, cases review cases,
 eval --reuse, summary run, export run,
 failures run, release build,
@@ -248,7 +248,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["journal"] = root / "door.jsonl"
     one = journal.Exchange(
         session="made_1.0", case="made_1", repeat=0, number=1, row=small.rows()[0].id,
-        replies=[{"text": "Done.", "tool_calls": None, "finish_reason": "stop"}],
+        replies=({"text": "Done.", "tool_calls": None, "finish_reason": "stop"},),
     )  # fmt: skip
     found["journal"].write_bytes(journal.encoded(one))
     found["plan"] = root / "plan.yaml"
@@ -321,7 +321,7 @@ def foreign(name: str, seal: bool) -> Prepare:
             {"../victim.txt": "0" * 64, "/etc/hostname": "0" * 64} if seal else marker.hashes(out, but=name)
         )
         text = marker.sealed(
-            marker.Marker(
+            folders.Marker(
                 kind="robustbench-tc", report_version=2, marker_version=2, files=files, own_sha256=""
             )
         )

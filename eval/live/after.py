@@ -33,7 +33,7 @@ def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) ->
 
     `kinds`: the world of each name that rows have. Raises UserError.
     """
-    folder.claim(record.SCORES)
+    folder.claim(folder.scores_path)
     unedited.check_all(folder, data.by_id)
     return score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
 

@@ -15,11 +15,10 @@ from robustbench_tc.worlds.host import Worlds
 
 from ..defend.base import Request
 from ..inputs import Selection
-from ..record import Answer, Settings
+from ..record import JOURNAL, Answer, Settings
 from ..row_view import described
 from . import episode, prompts
 from .conversation import Conversation
-from .record import JOURNAL
 from .replay import replayed
 from .show import Shown, shown
 from .speakers import answered

@@ -19,23 +19,17 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.io.files import atomic_file
-from robustbench_tc.llm import Store
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Episode, Json, arrow_schema
 
 from .. import growth
-from ..record import Session, Settings
+from ..record import FORMAT, SCORES, Folder, Session, Settings
 from .inputs import LiveData
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
-KIND: marker.OwnKind = "live-run"
 RECORD = "live_run.json"
 EPISODES = "episodes.parquet"
-SCORES = "scores.parquet"
-JOURNAL = "journal.jsonl"
-FORMAT = 2
 
 
 class LiveRecord(msgspec.Struct, kw_only=True):
@@ -55,26 +49,11 @@ class LiveRecord(msgspec.Struct, kw_only=True):
     """Over the episodes that are there."""
 
 
-class LiveFolder:
-    """The files of one live run. `start` and `open_run` make it."""
+class LiveFolder(Folder[LiveRecord]):
+    """The files of one live run."""
 
-    def __init__(self, path: Path, record: LiveRecord) -> None:
-        self.path = path
-        self.record = record
-
-    def journal(self) -> Store:
-        """The journal, locked for this process; a torn last line is cut off."""
-        return Store(self.path / JOURNAL)
-
-    def claim(self, *new: str) -> None:
-        """Makes the folder of a copied run one of ours. UserError where one of the `new` files is there."""
-        files = (RECORD, JOURNAL, EPISODES, SCORES)
-        folders.claim(self.path, KIND, files, *(self.path / name for name in new))
-
-    def save(self) -> None:
-        """Writes the record."""
-        with atomic_file(self.path / RECORD, replace=True) as beside:
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
+    kind, what, command = "live-run", "live run", "rbtc live run"
+    record_name, record_type, made = RECORD, LiveRecord, (EPISODES, SCORES)
 
     def episodes(self) -> list[Episode]:
         """As `read_episodes`."""
@@ -115,14 +94,6 @@ def read_table(path: Path, kind: type[Row], hint: str) -> list[Row]:
         raise UserError(f"{path} is damaged: {str(error)[:300]}") from None
 
 
-def check_place(path: Path) -> None:
-    """UserError where no live run can be begun or gone on with at `path`."""
-    if (path / RECORD).exists() and not path.is_symlink():
-        open_run(path)
-    else:
-        folders.check_begin(path, KIND)
-
-
 def start(path: Path, data: LiveData, settings: Settings, expected: int) -> LiveFolder:
     """A new run folder, or the one that is there if it was asked under equal settings. Raises UserError."""
     check_place(path)
@@ -132,7 +103,7 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             raise UserError(
                 f"{path} holds a run of other settings: {'; '.join(differ)}. Take another --out, or --fresh"
             )
-        folder.claim(EPISODES, SCORES)
+        folder.claim(path / EPISODES, folder.scores_path)
         return folder
     path.mkdir(parents=True, exist_ok=True)
     folder = LiveFolder(
@@ -145,26 +116,9 @@ def start(path: Path, data: LiveData, settings: Settings, expected: int) -> Live
             expected=expected,
         ),
     )
-    folder.claim(EPISODES, SCORES)
+    folder.claim(path / EPISODES, folder.scores_path)
     folder.save()
     return folder
 
 
-def discard(path: Path, *, discard_changes: bool = False) -> None:
-    """Removes a live run. UserError where the folder holds anything else, or was changed."""
-    open_run(path)  # says what it is instead
-    folders.remove_dir(path, kind=KIND, discard_changes=discard_changes)
-
-
-def open_run(path: Path) -> LiveFolder:
-    """An existing live run. Raises UserError."""
-    file = path / RECORD
-    try:
-        record = msgspec.json.decode(file.read_bytes(), type=LiveRecord)
-    except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{path} is not a live run: it has no {RECORD} (`rbtc live run` makes one)") from None
-    except (msgspec.DecodeError, OSError) as error:
-        raise UserError(f"{file} is damaged: {error}") from None
-    if record.format != FORMAT:
-        raise UserError(f"{file} is of format {record.format}, this version reads {FORMAT}: begin a new run")
-    return LiveFolder(path, record)
+open_run, check_place, discard = LiveFolder.open, LiveFolder.check_place, LiveFolder.discard

@@ -28,8 +28,9 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.told import Kind
 
+from ..record import SCORES
 from .ledger import harm, ledgers, rights_of, total
-from .record import SCORES, read_episodes, read_table
+from .record import read_episodes, read_table
 from .replay import Replay, replay_each
 from .success import TOLD_DECIDES, answered, end_state, information, success, upstream
 from .telling import honesty, is_mended

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Episode, LiveRow
 
+from ..record import JOURNAL
 from . import prompts
 from .episode import Place, kept
-from .record import EPISODES, JOURNAL, LiveFolder
+from .record import EPISODES, LiveFolder
 
 
 def check_all(folder: LiveFolder, rows: Mapping[str, LiveRow]) -> None:

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.io import files, marker
+from robustbench_tc.io import files, folders, marker
 from robustbench_tc.io.files import atomic_file, locked
 from robustbench_tc.io.folders import atomic_dir, check_dir, claim, remove_dir
 from robustbench_tc.io.parquet import write_file
@@ -42,7 +42,7 @@ def make(path: Path, contents: dict[str, str | bytes] | None = None, **options: 
 
 def sealed(**fields: Any) -> bytes:
     given = {"kind": KIND, "marker_version": marker.OWN_VERSION, "files": {}, "own_sha256": ""} | fields
-    return marker.sealed(msgspec.convert(given, marker.Marker))
+    return marker.sealed(msgspec.convert(given, folders.Marker))
 
 
 def checked(path: Path, kind: str = KIND) -> None:

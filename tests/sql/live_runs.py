@@ -4,8 +4,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustbench_tc.eval.live.record import SCORES
 from robustbench_tc.eval.live.score import LiveScore, write_scores
+from robustbench_tc.eval.record import SCORES
 
 KINDS = ("clean", "live_transient_timeout", "live_timeout_after_effect", "live_silent_no_op")
 

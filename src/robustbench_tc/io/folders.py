@@ -13,12 +13,27 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
+
 from ..errors import UserError
 from . import files, marker
-from .marker import LIVING, Marker, OwnKind
+from .marker import LIVING, OwnKind
 
 SHOWN = 5
 """Names in a message."""
+
+
+class Marker(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The fields that make a JSON file a marker. A build's has many more, which are not looked at here."""
+
+    kind: str
+    report_version: int = 0
+    """Of `build_report.json` and `audit_report.json`."""
+    marker_version: int = 0
+    """Of `rbtc.json`."""
+    files: dict[str, str] = {}
+    """Relative path → sha256, or LIVING."""
+    own_sha256: str = ""
 
 
 @contextmanager
@@ -125,7 +140,7 @@ def check_dir(
 def _named(path: Path, place: Path, kind: str) -> dict[str, str]:
     """Every file that the folder's markers name, and these themselves, with its sha256 or LIVING."""
     for name in (marker.BUILD, marker.OWN):
-        if (found := marker.read(path / name)) is not None:
+        if (found := read_marker(path / name)) is not None:
             if found.kind != kind:
                 raise UserError(f"{place} holds {found.kind}, not {kind}: choose another name")
             return {**found.files, name: LIVING, **audited(path)}
@@ -135,9 +150,32 @@ def _named(path: Path, place: Path, kind: str) -> dict[str, str]:
     )
 
 
+def read_marker(path: Path) -> Marker | None:
+    """A marker file, held against its seal; None where there is none. UserError for one that is not ours."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("it is not a regular file")
+        data = path.read_bytes()
+        found = msgspec.json.decode(data, type=Marker)
+        version = found.marker_version if path.name == marker.OWN else found.report_version
+        if version != {marker.BUILD: marker.BUILD_VERSION, marker.OWN: marker.OWN_VERSION}.get(
+            path.name, version
+        ):
+            raise ValueError(f"it is of version {version}, which this rbtc does not write")
+        if not marker.is_sealed(data, found.own_sha256):
+            raise ValueError("it was changed since rbtc wrote it")
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path} is not a marker of rbtc: {error}. Nothing was changed: choose another name"
+        ) from None
+    return found
+
+
 def audited(folder: Path) -> dict[str, str]:
     """What an audit wrote into a folder, with its sha256 or LIVING. UserError for somebody else's report."""
-    found = marker.read(folder / marker.AUDIT)
+    found = read_marker(folder / marker.AUDIT)
     return {} if found is None else {**found.files, marker.AUDIT: LIVING, marker.PAGE: LIVING}
 
 
@@ -215,7 +253,7 @@ def claim(folder: Path, kind: OwnKind, names: Collection[str], *new: Path) -> No
 
 def _is_of(folder: Path, kind: OwnKind) -> bool:
     """Whether the folder is one of ours. UserError for one of another kind."""
-    found = marker.read(folder / marker.OWN)
+    found = read_marker(folder / marker.OWN)
     if found is not None and found.kind != kind:
         raise UserError(f"{folder} holds {found.kind}, not {kind}: choose another folder")
     return found is not None

@@ -10,14 +10,11 @@ edited by hand is distinguished from ours. It names every file of the folder but
 """
 
 import hashlib
-import os
 import re
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-
-from ..errors import UserError
 
 BUILD = "build_report.json"
 """The marker of a build."""
@@ -45,19 +42,6 @@ LIVING = ""
 """In place of a sha256: the file is written again and again, such as a journal."""
 
 _SEAL = "<!-- as written by rbtc: sha256 {} -->"
-
-
-class Marker(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The fields that make a JSON file a marker. A build's has many more, which are not looked at here."""
-
-    kind: str
-    report_version: int = 0
-    """Of `build_report.json` and `audit_report.json`."""
-    marker_version: int = 0
-    """Of `rbtc.json`."""
-    files: dict[str, str] = {}
-    """Relative path → sha256, or LIVING."""
-    own_sha256: str = ""
 
 
 def hashes(folder: Path, *, but: str) -> dict[str, str]:
@@ -104,24 +88,3 @@ def is_whole_page(path: Path) -> bool:
     data = path.read_bytes()
     found = re.search(_SEAL.format("([0-9a-f]{64})").encode() + rb"\n\Z", data)
     return found is not None and is_sealed(data, found[1].decode())
-
-
-def read(path: Path) -> Marker | None:
-    """A marker file, held against its seal; None where there is none. UserError for one that is not ours."""
-    if not os.path.lexists(path):
-        return None
-    try:
-        if path.is_symlink() or not path.is_file():
-            raise ValueError("it is not a regular file")
-        data = path.read_bytes()
-        found = msgspec.json.decode(data, type=Marker)
-        version = found.marker_version if path.name == OWN else found.report_version
-        if version != {BUILD: BUILD_VERSION, OWN: OWN_VERSION}.get(path.name, version):
-            raise ValueError(f"it is of version {version}, which this rbtc does not write")
-        if not is_sealed(data, found.own_sha256):
-            raise ValueError("it was changed since rbtc wrote it")
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"{path} is not a marker of rbtc: {error}. Nothing was changed: choose another name"
-        ) from None
-    return found

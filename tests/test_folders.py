@@ -171,7 +171,8 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-eval --rlla, verify release, import predictions, cases import logs, cases import --tools, cases import --redact,
+eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
+cases import --redact,
 cases draft tools, cases review cases,
 eval --reuse, summary run, export run,
 failures run, release build,

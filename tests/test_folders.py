@@ -721,15 +721,14 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
     assert seen == {
         f"{io}folders.py": {"rmtree", "rename"},  # unfinished ones, and those that hold named files alone
         f"{io}files.py": {"rename", "unlink", "truncate"},  # into place; unfinished files and locks of ours
-        f"{io}store.py": {"ftruncate"},  # a torn line of ours
+        "src/robustbench_tc/llm/store.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/proxy/journal.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/release/yank.py": {"unlink"},  # the list of what was yanked, once it is empty
-        f"{io}audit_files.py": {"rmtree"},  # of an earlier audit, unchanged
+        "audits/audit_files.py": {"rmtree"},  # of an earlier audit, unchanged
         "src/robustbench_tc/release/freeze.py": {"unlink"},  # in the copy that is released
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
-        "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

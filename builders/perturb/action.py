@@ -24,7 +24,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register
+from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register, variant
 from .registry import (
     NO_PARAMETERS,
     Gold,
@@ -135,130 +135,135 @@ class SameName(Registry):
         return msgspec.structs.replace(row, tools=(*row.tools, Tool(gold, "", NO_PARAMETERS)))
 
 
-@register
-class SameNameA(SameName):
-    """Dup-NoDesc: neither description nor parameters."""
-
-    code = "same_name_A"
-    order = 5
-    display_name, label = "Dup-NoDesc", "twin, no description"
-    what_is_modified = (
+variant(
+    SameName,
+    """Dup-NoDesc: neither description nor parameters.""",
+    code="same_name_A",
+    order=5,
+    display_name="Dup-NoDesc",
+    label="twin, no description",
+    what_is_modified=(
         "A distractor with the ground-truth tool's name is added, carrying neither description nor "
         "parameters."
-    )
-    how_made = _HOW_MADE.format("no description and no parameters")
-    description = "none"
-    wrong_parameters = False
-    solved_without_reading = (
+    ),
+    how_made=_HOW_MADE.format("no description and no parameters"),
+    description="none",
+    wrong_parameters=False,
+    solved_without_reading=(
         "The distractor has neither description nor parameters: whoever takes the fuller definition is right."
-    )
-    rows = Rows(paper=140, bundled=57)
-    paper_rows = 133
-    golden = (
+    ),
+    rows=Rows(paper=140, bundled=57),
+    paper_rows=133,
+    golden=(
         Case(
             clean="table",
             reads="""
             + tool: reserve()
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class SameNameB(SameName):
-    """Dup-Desc: the gold tool's description, no parameters."""
-
-    code = "same_name_B"
-    order = 6
-    display_name, label = "Dup-Desc", "described twin, no parameters"
-    what_is_modified = "A same-named distractor is added with the correct description and no parameters."
-    how_made = _HOW_MADE.format("the gold tool's description and no parameters")
-    description = "gold"
-    wrong_parameters = False
-    solved_without_reading = "The distractor has no parameters: whoever takes the longer definition is right."
-    rows = Rows(paper=138, bundled=57)
-    paper_rows = 127
-    golden = (
+variant(
+    SameName,
+    """Dup-Desc: the gold tool's description, no parameters.""",
+    code="same_name_B",
+    order=6,
+    display_name="Dup-Desc",
+    label="described twin, no parameters",
+    what_is_modified="A same-named distractor is added with the correct description and no parameters.",
+    how_made=_HOW_MADE.format("the gold tool's description and no parameters"),
+    description="gold",
+    wrong_parameters=False,
+    solved_without_reading="The distractor has no parameters: whoever takes the longer definition is right.",
+    rows=Rows(paper=138, bundled=57),
+    paper_rows=127,
+    golden=(
         Case(
             clean="table",
             reads="""
             + tool: reserve() Books a table.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class SameNameC(SameName):
-    """Dup-WrongP: no description, wrong parameters."""
-
-    code = "same_name_C"
-    order = 7
-    display_name, label = "Dup-WrongP", "undescribed twin, wrong parameters"
-    what_is_modified = "A same-named distractor is added with no description and wrong parameters."
-    how_made = _HOW_MADE.format("no description, and the parameters of another tool")
-    description = "none"
-    wrong_parameters = True
-    solved_without_reading = "The distractor has no description: whoever takes the described tool is right."
-    rows = Rows(paper=146, bundled=59)
-    paper_rows = 126
-    golden = (
+variant(
+    SameName,
+    """Dup-WrongP: no description, wrong parameters.""",
+    code="same_name_C",
+    order=7,
+    display_name="Dup-WrongP",
+    label="undescribed twin, wrong parameters",
+    what_is_modified="A same-named distractor is added with no description and wrong parameters.",
+    how_made=_HOW_MADE.format("no description, and the parameters of another tool"),
+    description="none",
+    wrong_parameters=True,
+    solved_without_reading="The distractor has no description: whoever takes the described tool is right.",
+    rows=Rows(paper=146, bundled=59),
+    paper_rows=126,
+    golden=(
         Case(
             clean="table",
             reads="""
             + tool: reserve(dish: What to look for)
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class SameNameD(SameName):
-    """Dup-DescWP: the gold tool's description, wrong parameters."""
-
-    code = "same_name_D"
-    order = 8
-    display_name, label = "Dup-DescWP", "described twin, wrong parameters"
-    what_is_modified = "A same-named distractor is added with the correct description and wrong parameters."
-    how_made = _HOW_MADE.format("the gold tool's description, and the parameters of another tool")
-    description = "gold"
-    wrong_parameters = True
-    rows = Rows(paper=144, bundled=59)
-    paper_rows = 125
-    golden = (
+variant(
+    SameName,
+    """Dup-DescWP: the gold tool's description, wrong parameters.""",
+    code="same_name_D",
+    order=8,
+    display_name="Dup-DescWP",
+    label="described twin, wrong parameters",
+    what_is_modified="A same-named distractor is added with the correct description and wrong parameters.",
+    how_made=_HOW_MADE.format("the gold tool's description, and the parameters of another tool"),
+    description="gold",
+    wrong_parameters=True,
+    rows=Rows(paper=144, bundled=59),
+    paper_rows=125,
+    golden=(
         Case(
             clean="table",
             reads="""
             + tool: reserve(dish: What to look for) Books a table.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class SameNameE(SameName):
-    """Dup-SwapDP: another tool's description and parameters."""
-
-    code = "same_name_E"
-    order = 9
-    display_name, label = "Dup-SwapDP", "twin, another tool's definition"
-    what_is_modified = (
+variant(
+    SameName,
+    """Dup-SwapDP: another tool's description and parameters.""",
+    code="same_name_E",
+    order=9,
+    display_name="Dup-SwapDP",
+    label="twin, another tool's definition",
+    what_is_modified=(
         "A same-named distractor is added with a swapped, wrong description and wrong parameters (the "
         "paper does not say where the swapped text comes from)."
-    )
-    how_made = _HOW_MADE.format("the description and the parameters of another tool")
-    description = "donor"
-    wrong_parameters = True
-    rows = Rows(paper=146, bundled=59)
-    paper_rows = 126
-    golden = (
+    ),
+    how_made=_HOW_MADE.format("the description and the parameters of another tool"),
+    description="donor",
+    wrong_parameters=True,
+    rows=Rows(paper=146, bundled=59),
+    paper_rows=126,
+    golden=(
         Case(
             clean="table",
             reads="""
             + tool: reserve(dish: What to look for) Shows a menu.
             """,
         ),
-    )
+    ),
+)
 
 
 def _sibling(name: str, description: str) -> dict[str, Json]:

@@ -320,6 +320,14 @@ def register(unit: type[Perturbation]) -> type[Perturbation]:
     return unit
 
 
+def variant(base: type[Perturbation], what: str, **facts: object) -> None:
+    """Registers a type that differs from its family in facts alone: a row of the family's table.
+
+    `what`: the docstring of its class; `facts`: the class attributes of `Perturbation` that it states.
+    """
+    register(type(str(facts["code"]), (base,), {"__doc__": what, "__module__": base.__module__, **facts}))
+
+
 def lost_values(text: str, keep: Sequence[str], *, fold_case: bool = False) -> list[str]:
     """The values of `keep` that are not plain substrings of `text` (with `fold_case`: in any case)."""
     if fold_case:

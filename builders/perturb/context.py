@@ -15,7 +15,7 @@ from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, variant
 from .context_session import GRAMMAR, Carried, Session, callable_tools
 from .context_text import Writer, holds
 from .query import gold_texts
@@ -192,16 +192,16 @@ class Calls(Before):
         return _with(row, place, Message("assistant", as_text([Call("no_such_tool", {})])))
 
 
-@register
-class Context2k(Calls):
-    """Context-2k: about 2,000 tokens before the request."""
-
-    code = "context_2k"
-    order = 301
-    display_name, label = "Context-2k", "2k tokens before request"
-    what_is_modified = "An agent's session of 2,000 tokens stands before the request, which stays as it is."
-    tokens = 2_000
-    golden = (
+variant(
+    Calls,
+    """Context-2k: about 2,000 tokens before the request.""",
+    code="context_2k",
+    order=301,
+    display_name="Context-2k",
+    label="2k tokens before request",
+    what_is_modified="An agent's session of 2,000 tokens stands before the request, which stays as it is.",
+    tokens=2_000,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -211,19 +211,20 @@ class Context2k(Calls):
             + assistant: So I am told, KK72590 is the one for the pear trees, so there is no need to repl…
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Context8k(Calls):
-    """Context-8k: about 8,000 tokens before the request."""
-
-    code = "context_8k"
-    order = 302
-    display_name, label = "Context-8k", "8k tokens before request"
-    what_is_modified = "An agent's session of 8,000 tokens stands before the request, which stays as it is."
-    tokens = 8_000
-    golden = (
+variant(
+    Calls,
+    """Context-8k: about 8,000 tokens before the request.""",
+    code="context_8k",
+    order=302,
+    display_name="Context-8k",
+    label="8k tokens before request",
+    what_is_modified="An agent's session of 8,000 tokens stands before the request, which stays as it is.",
+    tokens=8_000,
+    golden=(
         Case(
             clean="dialogue",
             reads="""
@@ -233,19 +234,20 @@ class Context8k(Calls):
             + assistant: List berths gave quite a few items; DD82144 stands at the top, which looks plaus…
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Context32k(Calls):
-    """Context-32k: about 32,000 tokens before the request."""
-
-    code = "context_32k"
-    order = 303
-    display_name, label = "Context-32k", "32k tokens before request"
-    what_is_modified = "An agent's session of 32,000 tokens stands before the request, which stays as it is."
-    tokens = 32_000
-    golden = (
+variant(
+    Calls,
+    """Context-32k: about 32,000 tokens before the request.""",
+    code="context_32k",
+    order=303,
+    display_name="Context-32k",
+    label="32k tokens before request",
+    what_is_modified="An agent's session of 32,000 tokens stands before the request, which stays as it is.",
+    tokens=32_000,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -255,19 +257,20 @@ class Context32k(Calls):
             + assistant: RR83300 is what the carpenter will ask about, so there is no need to label the l…
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Text2k(Text):
-    """Text-2k: about 2,000 tokens of text before the request."""
-
-    code = "context_text_2k"
-    order = 306
-    display_name, label = "Text-2k", "2k tokens of text"
-    what_is_modified = "Text exchanges of 2,000 tokens stand before the request, which stays as it is."
-    tokens = 2_000
-    golden = (
+variant(
+    Text,
+    """Text-2k: about 2,000 tokens of text before the request.""",
+    code="context_text_2k",
+    order=306,
+    display_name="Text-2k",
+    label="2k tokens of text",
+    what_is_modified="Text exchanges of 2,000 tokens stand before the request, which stays as it is.",
+    tokens=2_000,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -277,19 +280,20 @@ class Text2k(Text):
             + assistant: For once, it costs nothing to store the garden fence the day after the storm. Th…
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Text8k(Text):
-    """Text-8k: about 8,000 tokens of text before the request."""
-
-    code = "context_text_8k"
-    order = 307
-    display_name, label = "Text-8k", "8k tokens of text"
-    what_is_modified = "Text exchanges of 8,000 tokens stand before the request, which stays as it is."
-    tokens = 8_000
-    golden = (
+variant(
+    Text,
+    """Text-8k: about 8,000 tokens of text before the request.""",
+    code="context_text_8k",
+    order=307,
+    display_name="Text-8k",
+    label="8k tokens of text",
+    what_is_modified="Text exchanges of 8,000 tokens stand before the request, which stays as it is.",
+    tokens=8_000,
+    golden=(
         Case(
             clean="dialogue",
             reads="""
@@ -299,19 +303,20 @@ class Text8k(Text):
             + assistant: Nobody will mind if you show round the ladder, provided that the baker hears of …
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Text32k(Text):
-    """Text-32k: about 32,000 tokens of text before the request."""
-
-    code = "context_text_32k"
-    order = 308
-    display_name, label = "Text-32k", "32k tokens of text"
-    what_is_modified = "Text exchanges of 32,000 tokens stand before the request, which stays as it is."
-    tokens = 32_000
-    golden = (
+variant(
+    Text,
+    """Text-32k: about 32,000 tokens of text before the request.""",
+    code="context_text_32k",
+    order=308,
+    display_name="Text-32k",
+    label="32k tokens of text",
+    what_is_modified="Text exchanges of 32,000 tokens stand before the request, which stays as it is.",
+    tokens=32_000,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -321,4 +326,5 @@ class Text32k(Text):
             + assistant: Start behind the boathouse: give away the recipe for plum cake, then see whether…
             """,
         ),
-    )
+    ),
+)

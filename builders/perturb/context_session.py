@@ -1,8 +1,8 @@
 """What a long session of an agent holds before a request: calls of the row's tools, and what they gave.
 
-A call is written as own cases write calls of earlier turns (`eval.prompts.history`); a prompt writes it in the row's
-format, and in fc mode it is a native one. Results are long JSON, tables and logs, of generated values and of
-values from other samples' golds.
+A call is written as own cases write calls of earlier turns (`eval.prompts.history`); a prompt writes it in
+the row's format, and in fc mode it is a native one. Results are long JSON, tables and logs, of generated
+values and of values from other samples' golds.
 """
 
 import re

@@ -16,7 +16,7 @@ from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, 
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
-from .base import Case, NotApplicable, register
+from .base import Case, NotApplicable, variant
 from .offers import offer_text
 from .registry import may_be_left_out
 
@@ -192,20 +192,20 @@ class Moot(Balanced):
         return msgspec.structs.replace(row, tools=tools)
 
 
-@register
-class CDMoot(Moot):
-    """The cheaper look-alike lacks a parameter, which the request needs or not."""
-
-    code = "CD_moot"
-    order = 511
-    display_name, label = "MisDesc-Moot", "cheaper tool lacks parameter"
-    what_is_modified = (
+variant(
+    Moot,
+    """The cheaper look-alike lacks a parameter, which the request needs or not.""",
+    code="CD_moot",
+    order=511,
+    display_name="MisDesc-Moot",
+    label="cheaper tool lacks parameter",
+    what_is_modified=(
         "A look-alike enters; the cheaper of the two tools lacks a parameter, which the query needs in half "
         "of the rows; the query asks for the cheapest tool that can do it."
-    )
-    how_made = _HOW_MADE.format(better="cheaper", wish="cheapest")
-    quality = "cost"
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(better="cheaper", wish="cheapest"),
+    quality="cost",
+    golden=(
         Case(
             clean="ferry",
             reads="""
@@ -216,24 +216,25 @@ class CDMoot(Moot):
             + tool: ferries_1(port: From where, bikes: Only those that take bikes) Lists departures. Price per call: $0.025.
             """,  # noqa: E501
         ),
-    )
+    ),
+)
 
 
-@register
-class TDMoot(Moot):
-    """The quicker look-alike lacks a parameter, which the request needs or not."""
-
-    code = "TD_moot"
-    order = 512
-    display_name, label = "TimeDesc-Moot", "faster tool lacks parameter"
-    what_is_modified = (
+variant(
+    Moot,
+    """The quicker look-alike lacks a parameter, which the request needs or not.""",
+    code="TD_moot",
+    order=512,
+    display_name="TimeDesc-Moot",
+    label="faster tool lacks parameter",
+    what_is_modified=(
         "A look-alike enters; the faster of the two tools lacks a parameter, which the query needs in half "
         "of the rows; the query asks for the fastest tool that can do it."
-    )
-    how_made = _HOW_MADE.format(better="quicker", wish="quickest")
-    quality = "time"
-    mirrored = True
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(better="quicker", wish="quickest"),
+    quality="time",
+    mirrored=True,
+    golden=(
         Case(
             clean="ferry",
             reads="""
@@ -246,4 +247,5 @@ class TDMoot(Moot):
             + gold: ferries_1 {"port":["Mallow Quay"],"day":["Friday"]}
             """,  # noqa: E501
         ),
-    )
+    ),
+)

@@ -19,6 +19,7 @@ from .base import (
     lost_values,
     refuse_answer,
     register,
+    variant,
 )
 from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
 from .registry import described_parameters, rewrite_descriptions
@@ -132,23 +133,23 @@ class RealisticTypos(QueryRewrite):
         return (msgspec.structs.replace(request, context=fixed),)
 
 
-@register
-class QueryParaphrase(QueryRewrite):
-    """The query in other words; entities, numbers, dates and technical terms verbatim."""
-
-    code = "query_paraphrase"
-    order = 2
-    display_name, label = "QueryPara", "request reworded"
-    what_is_modified = (
+variant(
+    QueryRewrite,
+    """The query in other words; entities, numbers, dates and technical terms verbatim.""",
+    code="query_paraphrase",
+    order=2,
+    display_name="QueryPara",
+    label="request reworded",
+    what_is_modified=(
         "The user query is reworded with entities, numbers and dates kept; tools and ground truth stay as "
         "they were."
-    )
-    how_made = (
+    ),
+    how_made=(
         "A model says the same query in other words, entities, numbers and technical terms "
         "verbatim; a text that loses a golden value or a digit is refused and asked for again."
-    )
-    judged_as = "a user's request"
-    golden = (
+    ),
+    judged_as="a user's request",
+    golden=(
         Case(
             clean="table",
             texts={"Book 2 seats at Luna tonight.": "Could you get us 2 places at Luna tonight?"},
@@ -165,7 +166,8 @@ class QueryParaphrase(QueryRewrite):
             +     <user>And which ones are free at Brunt Ness?</user>
             """,
         ),
-    )
+    ),
+)
 
 
 @register

@@ -12,7 +12,7 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, register
+from .base import Case, variant
 from .offers import offer_text
 
 WISHES: dict[str, tuple[str, ...]] = {
@@ -105,20 +105,20 @@ def _read(note: str) -> tuple[float, float, bool] | None:
     return None
 
 
-@register
-class CDInv(Opposed):
-    """The quick tool is asked for, at any price."""
-
-    code = "CD_inv"
-    order = 507
-    display_name, label = "MisDesc-Inv", "cheap decoy, speed asked"
-    what_is_modified = (
+variant(
+    Opposed,
+    """The quick tool is asked for, at any price.""",
+    code="CD_inv",
+    order=507,
+    display_name="MisDesc-Inv",
+    label="cheap decoy, speed asked",
+    what_is_modified=(
         "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for the "
         "fast one at any price."
-    )
-    how_made = _HOW_MADE.format(wish="quick one at any price", sibling="TD_inv")
-    quality = "time"
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(wish="quick one at any price", sibling="TD_inv"),
+    quality="time",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -129,23 +129,24 @@ class CDInv(Opposed):
             + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 640 ms. Price per call: $0.010.
             """,  # noqa: E501
         ),
-    )
+    ),
+)
 
 
-@register
-class TDInv(Opposed):
-    """The cheap tool is asked for, without hurry."""
-
-    code = "TD_inv"
-    order = 508
-    display_name, label = "TimeDesc-Inv", "fast decoy, price asked"
-    what_is_modified = (
+variant(
+    Opposed,
+    """The cheap tool is asked for, without hurry.""",
+    code="TD_inv",
+    order=508,
+    display_name="TimeDesc-Inv",
+    label="fast decoy, price asked",
+    what_is_modified=(
         "An equivalent tool enters; one of the two is cheaper, the other faster, and the query asks for the "
         "cheap one without hurry."
-    )
-    how_made = _HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv")
-    quality = "cost"
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(wish="cheap one without hurry", sibling="CD_inv"),
+    quality="cost",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -158,4 +159,5 @@ class TDInv(Opposed):
             + gold: reserve_1 {"place":["Luna"],"seats":[2]}
             """,  # noqa: E501
         ),
-    )
+    ),
+)

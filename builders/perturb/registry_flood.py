@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, variant
 from .context_orders import content_stems, tool_stems
 from .query import query_text
 from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
@@ -215,41 +215,42 @@ _HOW_MADE = (
 )
 
 
-@register
-class Flood1(Flood):
-    """Flood1: one tool of the source's pool."""
-
-    code = "flood_1"
-    order = 406
-    display_name, label = "Flood-1", "1 unrelated tool added"
-    what_is_modified = (
+variant(
+    Flood,
+    """Flood1: one tool of the source's pool.""",
+    code="flood_1",
+    order=406,
+    display_name="Flood-1",
+    label="1 unrelated tool added",
+    what_is_modified=(
         "One tool of other samples of the source enters; names and parameters differ from the gold's."
-    )
-    how_made = _HOW_MADE.format("One tool", "s")
-    dose = 1
-    golden = (
+    ),
+    how_made=_HOW_MADE.format("One tool", "s"),
+    dose=1,
+    golden=(
         Case(
             clean="table",
             reads="""
             + tool: wash_fence(key: Which one) Washs a fence.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Flood3(Flood):
-    """Flood3: three tools of the source's pool."""
-
-    code = "flood_3"
-    order = 407
-    display_name, label = "Flood-3", "3 unrelated tools added"
-    what_is_modified = (
+variant(
+    Flood,
+    """Flood3: three tools of the source's pool.""",
+    code="flood_3",
+    order=407,
+    display_name="Flood-3",
+    label="3 unrelated tools added",
+    what_is_modified=(
         "Three tools of other samples of the source enter; names and parameters differ from the gold's."
-    )
-    how_made = _HOW_MADE.format("Three tools", "")
-    dose = 3
-    golden = (
+    ),
+    how_made=_HOW_MADE.format("Three tools", ""),
+    dose=3,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -258,22 +259,23 @@ class Flood3(Flood):
             + tool: weigh_crate(key: Which one) Weighs a crate.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Flood10(Flood):
-    """Flood10: ten tools of the source's pool."""
-
-    code = "flood_10"
-    order = 408
-    display_name, label = "Flood-10", "10 unrelated tools added"
-    what_is_modified = (
+variant(
+    Flood,
+    """Flood10: ten tools of the source's pool.""",
+    code="flood_10",
+    order=408,
+    display_name="Flood-10",
+    label="10 unrelated tools added",
+    what_is_modified=(
         "Ten tools of other samples of the source enter; names and parameters differ from the gold's."
-    )
-    how_made = _HOW_MADE.format("Ten tools", "")
-    dose = 10
-    golden = (
+    ),
+    how_made=_HOW_MADE.format("Ten tools", ""),
+    dose=10,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -289,23 +291,24 @@ class Flood10(Flood):
             + tool: lift_piano(key: Which one) Lifts a piano.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Flood30(Flood):
-    """Flood30: thirty tools of the source's pool."""
-
-    code = "flood_30"
-    order = 409
-    display_name, label = "Flood-30", "30 unrelated tools added"
-    what_is_modified = (
+variant(
+    Flood,
+    """Flood30: thirty tools of the source's pool.""",
+    code="flood_30",
+    order=409,
+    display_name="Flood-30",
+    label="30 unrelated tools added",
+    what_is_modified=(
         "Thirty tools of other samples of the source enter; names and parameters differ from the gold's."
-    )
-    how_made = _HOW_MADE.format("Thirty tools", "")
-    dose = 30
-    rows = Rows(paper=197, bundled=13, full=3073)
-    golden = (
+    ),
+    how_made=_HOW_MADE.format("Thirty tools", ""),
+    dose=30,
+    rows=Rows(paper=197, bundled=13, full=3073),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -341,4 +344,5 @@ class Flood30(Flood):
             + tool: paint_piano(key: Which one) Paints a piano.
             """,
         ),
-    )
+    ),
+)

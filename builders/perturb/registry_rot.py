@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, variant
 from .registry import gold_change
 
 _SAID = re.compile(r'set it as "([^"]*)"')
@@ -152,19 +152,19 @@ _DRAWN = (
 )
 
 
-@register
-class RotSlight(Noisy):
-    """Rot-Slight: RoTBench's level slight."""
-
-    code = "rot_slight"
-    order = 410
-    display_name, label = "Rot-Slight", "names misspelt"
-    what_is_modified = "RoTBench's own noise of level slight: some letters of names changed."
-    how_made = _HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change.")
-    noise = "slight"
-    borrows = ("rotbench_slight",)
-    rows = Rows(paper=21, bundled=14, full=101)
-    golden = (
+variant(
+    Noisy,
+    """Rot-Slight: RoTBench's level slight.""",
+    code="rot_slight",
+    order=410,
+    display_name="Rot-Slight",
+    label="names misspelt",
+    what_is_modified="RoTBench's own noise of level slight: some letters of names changed.",
+    how_made=_HOW_MADE.format("slight", _DRAWN, "Letters of names come, go and change."),
+    noise="slight",
+    borrows=("rotbench_slight",),
+    rows=Rows(paper=21, bundled=14, full=101),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -176,26 +176,27 @@ class RotSlight(Noisy):
             + gold: resqerve {"place":["Luna"],"seWts":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class RotMedium(Noisy):
-    """Rot-Medium: RoTBench's level medium."""
-
-    code = "rot_medium"
-    order = 411
-    display_name, label = "Rot-Medium", "names garbled"
-    what_is_modified = (
+variant(
+    Noisy,
+    """Rot-Medium: RoTBench's level medium.""",
+    code="rot_medium",
+    order=411,
+    display_name="Rot-Medium",
+    label="names garbled",
+    what_is_modified=(
         "RoTBench's own noise of level medium: names reversed or replaced by letters without meaning."
-    )
-    how_made = _HOW_MADE.format(
+    ),
+    how_made=_HOW_MADE.format(
         "medium", _DRAWN, "Names are reversed, or replaced by letters without meaning."
-    )
-    noise = "medium"
-    borrows = ("rotbench_medium",)
-    rows = Rows(paper=21, bundled=14, full=101)
-    golden = (
+    ),
+    noise="medium",
+    borrows=("rotbench_medium",),
+    rows=Rows(paper=21, bundled=14, full=101),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -207,30 +208,31 @@ class RotMedium(Noisy):
             + gold: evreser {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class RotHeavy(Noisy):
-    """Rot-Heavy: RoTBench's level heavy."""
-
-    code = "rot_heavy"
-    order = 412
-    display_name, label = "Rot-Heavy", "names exchanged"
-    what_is_modified = (
+variant(
+    Noisy,
+    """Rot-Heavy: RoTBench's level heavy.""",
+    code="rot_heavy",
+    order=412,
+    display_name="Rot-Heavy",
+    label="names exchanged",
+    what_is_modified=(
         "RoTBench's own noise of level heavy: names exchanged between tools or parameters, parameters added "
         "that have to be given."
-    )
-    how_made = _HOW_MADE.format(
+    ),
+    how_made=_HOW_MADE.format(
         "heavy",
         _DRAWN,
         "Names are exchanged between tools, or between the parameters of a tool, and parameters are added "
         "that have to be given, with the value that their description says.",
-    )
-    noise = "heavy"
-    borrows = ("rotbench_heavy",)
-    rows = Rows(paper=21, bundled=14, full=100)
-    golden = (
+    ),
+    noise="heavy",
+    borrows=("rotbench_heavy",),
+    rows=Rows(paper=21, bundled=14, full=100),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -242,22 +244,23 @@ class RotHeavy(Noisy):
             + gold: find_menu {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class RotUnion(Noisy):
-    """Rot-Union: RoTBench's level union."""
-
-    code = "rot_union"
-    order = 413
-    display_name, label = "Rot-Union", "names in mixed noise"
-    what_is_modified = "RoTBench's own noise of level union: noise of all levels together."
-    how_made = _HOW_MADE.format("union", "", "Noise of all levels on names of tools and parameters together.")
-    noise = "union"
-    borrows = ("rotbench_union",)
-    rows = Rows(paper=21, bundled=14, full=100)
-    golden = (
+variant(
+    Noisy,
+    """Rot-Union: RoTBench's level union.""",
+    code="rot_union",
+    order=413,
+    display_name="Rot-Union",
+    label="names in mixed noise",
+    what_is_modified="RoTBench's own noise of level union: noise of all levels together.",
+    how_made=_HOW_MADE.format("union", "", "Noise of all levels on names of tools and parameters together."),
+    noise="union",
+    borrows=("rotbench_union",),
+    rows=Rows(paper=21, bundled=14, full=100),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -269,4 +272,5 @@ class RotUnion(Noisy):
             + gold: fimd_menu {"ecalp":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)

@@ -11,8 +11,8 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, register
-from .transition import Injected, TransientTimeout
+from .base import Case, variant
+from .transition import TIMEOUT, Injected
 
 
 class RepeatedTimeout(Injected):
@@ -26,7 +26,7 @@ class RepeatedTimeout(Injected):
         "scored, or the first reply that calls nothing."
     )
     prior_art = "the paper's transient_timeout answers the first call alone; none known that counts the tries"
-    injected_error = TransientTimeout.injected_error
+    injected_error = TIMEOUT
     times: ClassVar[int]
     """How many calls are answered with the error."""
     scored: ClassVar[bool] = True
@@ -41,43 +41,48 @@ class RepeatedTimeout(Injected):
         return msgspec.structs.replace(row, messages=(*row.messages[:-1], changed))
 
 
-_GOLDEN = (Case(clean="table", reads=f"+ the first call is answered: {TransientTimeout.injected_error}"),)
+_GOLDEN = (Case(clean="table", reads=f"+ the first call is answered: {TIMEOUT}"),)
 
 
-@register
-class TimeoutOnce(RepeatedTimeout):
-    """Timeout-1: the first call times out, as in the core; the series begins with it."""
-
-    code = "transient_timeout_x1"
-    order = 621
-    display_name, label = "Timeout-1", "1 call times out"
-    what_is_modified = "The first tool call is answered with the time-out message."
-    times = 1
-    series, dose = "timeouts", 1
-    golden = _GOLDEN
-
-
-@register
-class TimeoutTwice(RepeatedTimeout):
-    """Timeout-2: the second call times out too."""
-
-    code = "transient_timeout_x2"
-    order = 622
-    display_name, label = "Timeout-2", "2 calls time out"
-    what_is_modified = "The first two tool calls are answered with the time-out message."
-    times = 2
-    series, dose = "timeouts", 2
-    golden = _GOLDEN
+variant(
+    RepeatedTimeout,
+    """Timeout-1: the first call times out, as in the core; the series begins with it.""",
+    code="transient_timeout_x1",
+    order=621,
+    display_name="Timeout-1",
+    label="1 call times out",
+    what_is_modified="The first tool call is answered with the time-out message.",
+    times=1,
+    series="timeouts",
+    dose=1,
+    golden=_GOLDEN,
+)
 
 
-@register
-class TimeoutAlways(RepeatedTimeout):
-    """Timeout-9: nine calls time out; what counts is how often an agent tries, not whether it is right."""
+variant(
+    RepeatedTimeout,
+    """Timeout-2: the second call times out too.""",
+    code="transient_timeout_x2",
+    order=622,
+    display_name="Timeout-2",
+    label="2 calls time out",
+    what_is_modified="The first two tool calls are answered with the time-out message.",
+    times=2,
+    series="timeouts",
+    dose=2,
+    golden=_GOLDEN,
+)
 
-    code = "transient_timeout_x9"
-    order = 623
-    display_name, label = "Timeout-9", "9 calls time out"
-    what_is_modified = "The first nine tool calls are answered with the time-out message; tries are counted."
-    times = 9
-    scored = False
-    golden = _GOLDEN
+
+variant(
+    RepeatedTimeout,
+    """Timeout-9: nine calls time out; what counts is how often an agent tries, not whether it is right.""",
+    code="transient_timeout_x9",
+    order=623,
+    display_name="Timeout-9",
+    label="9 calls time out",
+    what_is_modified="The first nine tool calls are answered with the time-out message; tries are counted.",
+    times=9,
+    scored=False,
+    golden=_GOLDEN,
+)

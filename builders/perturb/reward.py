@@ -14,7 +14,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, register
+from .base import Case, variant
 from .offers import NAMES_DISTRACTOR, Preference
 
 _HOW_MADE = (
@@ -74,25 +74,25 @@ class Unstated(Abbreviated):
     solved_without_reading = _ALWAYS_BETTER
 
 
-@register
-class CD(Suffixed):
-    """MisDesc: the gold tool is cheaper, the distractor is called `_Budget`."""
-
-    code = "CD"
-    order = 11
-    display_name, label = "MisDesc", "cheap decoy"
-    what_is_modified = (
+variant(
+    Suffixed,
+    """MisDesc: the gold tool is cheaper, the distractor is called `_Budget`.""",
+    code="CD",
+    order=11,
+    display_name="MisDesc",
+    label="cheap decoy",
+    what_is_modified=(
         "An equivalent tool enters under a name that sounds cheaper (_Budget); descriptions state prices"
         " per call, the ground-truth tool is the cheaper one; the query asks for a cheap option."
-    )
-    how_made = _HOW_MADE.format(
+    ),
+    how_made=_HOW_MADE.format(
         what="price per call",
         name="by the gold tool's name and `_Budget`",
         query=_STATED.format(wish="cheap one"),
-    )
-    quality = "cost"
-    suffix = "_Budget"
-    golden = (
+    ),
+    quality="cost",
+    suffix="_Budget",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -103,28 +103,29 @@ class CD(Suffixed):
             + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.025.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TD(Suffixed):
-    """TimeDesc: the gold tool is quicker, the distractor is called `_Fast`."""
-
-    code = "TD"
-    order = 12
-    display_name, label = "TimeDesc", "fast decoy"
-    what_is_modified = (
+variant(
+    Suffixed,
+    """TimeDesc: the gold tool is quicker, the distractor is called `_Fast`.""",
+    code="TD",
+    order=12,
+    display_name="TimeDesc",
+    label="fast decoy",
+    what_is_modified=(
         "As CD with response times: the equivalent tool is named _Fast, the ground-truth tool is the "
         "faster one; the query asks for a quick option."
-    )
-    how_made = _HOW_MADE.format(
+    ),
+    how_made=_HOW_MADE.format(
         what="response time",
         name="by the gold tool's name and `_Fast`",
         query=_STATED.format(wish="quick one"),
-    )
-    quality = "time"
-    suffix = "_Fast"
-    golden = (
+    ),
+    quality="time",
+    suffix="_Fast",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -135,23 +136,24 @@ class TD(Suffixed):
             + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 200 ms.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class CDNT(Suffixed):
-    """MisDesc-N: the gold tool is cheaper, the distractor's name says nothing."""
-
-    code = "CD_NT"
-    order = 13
-    display_name, label = "MisDesc-N", "cheap decoy, neutral name"
-    what_is_modified = "As CD, but the equivalent tool carries a neutral suffix (_1)."
-    how_made = _HOW_MADE.format(
+variant(
+    Suffixed,
+    """MisDesc-N: the gold tool is cheaper, the distractor's name says nothing.""",
+    code="CD_NT",
+    order=13,
+    display_name="MisDesc-N",
+    label="cheap decoy, neutral name",
+    what_is_modified="As CD, but the equivalent tool carries a neutral suffix (_1).",
+    how_made=_HOW_MADE.format(
         what="price per call", name="by the gold tool's name and `_1`", query=_STATED.format(wish="cheap one")
-    )
-    quality = "cost"
-    suffix = "_1"
-    golden = (
+    ),
+    quality="cost",
+    suffix="_1",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -162,23 +164,24 @@ class CDNT(Suffixed):
             + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDNT(Suffixed):
-    """TimeDesc-N: the gold tool is quicker, the distractor's name says nothing."""
-
-    code = "TD_NT"
-    order = 14
-    display_name, label = "TimeDesc-N", "fast decoy, neutral name"
-    what_is_modified = "As TD, but the equivalent tool carries a neutral suffix (_1)."
-    how_made = _HOW_MADE.format(
+variant(
+    Suffixed,
+    """TimeDesc-N: the gold tool is quicker, the distractor's name says nothing.""",
+    code="TD_NT",
+    order=14,
+    display_name="TimeDesc-N",
+    label="fast decoy, neutral name",
+    what_is_modified="As TD, but the equivalent tool carries a neutral suffix (_1).",
+    how_made=_HOW_MADE.format(
         what="response time", name="by the gold tool's name and `_1`", query=_STATED.format(wish="quick one")
-    )
-    quality = "time"
-    suffix = "_1"
-    golden = (
+    ),
+    quality="time",
+    suffix="_1",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -189,23 +192,24 @@ class TDNT(Suffixed):
             - gold tool: reserve(place: Where, seats: How many) Books a table.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class CDAB(Unstated):
-    """MisDesc-Abbr: the gold tool is cheaper and abbreviated, the distractor has the readable name."""
-
-    code = "CD_AB"
-    order = 15
-    display_name, label = "MisDesc-Abbr", "cheap decoy, cryptic gold"
-    what_is_modified = (
+variant(
+    Unstated,
+    """MisDesc-Abbr: the gold tool is cheaper and abbreviated, the distractor has the readable name.""",
+    code="CD_AB",
+    order=15,
+    display_name="MisDesc-Abbr",
+    label="cheap decoy, cryptic gold",
+    what_is_modified=(
         "The ground-truth tool is renamed to an abbreviation; an equivalent, dearer tool keeps the "
         "readable name; the query is unchanged."
-    )
-    how_made = _HOW_MADE.format(what="price per call", name=_AB_NAME, query=_UNSTATED)
-    quality = "cost"
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(what="price per call", name=_AB_NAME, query=_UNSTATED),
+    quality="cost",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -227,23 +231,24 @@ class CDAB(Unstated):
             + flag: history_names_distractor
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDAB(Unstated):
-    """TimeDesc-Abbr: the gold tool is quicker and abbreviated, the distractor has the readable name."""
-
-    code = "TD_AB"
-    order = 16
-    display_name, label = "TimeDesc-Abbr", "fast decoy, cryptic gold"
-    what_is_modified = (
+variant(
+    Unstated,
+    """TimeDesc-Abbr: the gold tool is quicker and abbreviated, the distractor has the readable name.""",
+    code="TD_AB",
+    order=16,
+    display_name="TimeDesc-Abbr",
+    label="fast decoy, cryptic gold",
+    what_is_modified=(
         "The ground-truth tool is renamed to an abbreviation; an equivalent, slower tool keeps the "
         "readable name; the query is unchanged."
-    )
-    how_made = _HOW_MADE.format(what="response time", name=_AB_NAME, query=_UNSTATED)
-    quality = "time"
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(what="response time", name=_AB_NAME, query=_UNSTATED),
+    quality="time",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -254,7 +259,8 @@ class TDAB(Unstated):
             + gold: res {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
 class Stated(Abbreviated):
@@ -275,17 +281,17 @@ class Stated(Abbreviated):
         return msgspec.structs.replace(row, messages=clean.messages, changes=kept)
 
 
-@register
-class CDABPref(Stated):
-    """CD_AB with the preference stated."""
-
-    code = "CD_AB_pref"
-    order = 23
-    display_name, label = "MisDesc-Abbr-Pref", "cryptic gold, price asked"
-    what_is_modified = "As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn."
-    how_made = "As CD_AB. " + _STATED.format(wish="cheap one")
-    quality = "cost"
-    golden = (
+variant(
+    Stated,
+    """CD_AB with the preference stated.""",
+    code="CD_AB_pref",
+    order=23,
+    display_name="MisDesc-Abbr-Pref",
+    label="cryptic gold, price asked",
+    what_is_modified="As CD_AB, and a sentence asking for the cheaper tool is added to the last user turn.",
+    how_made="As CD_AB. " + _STATED.format(wish="cheap one"),
+    quality="cost",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -298,20 +304,21 @@ class CDABPref(Stated):
             + gold: res {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDABPref(Stated):
-    """TD_AB with the preference stated."""
-
-    code = "TD_AB_pref"
-    order = 24
-    display_name, label = "TimeDesc-Abbr-Pref", "cryptic gold, speed asked"
-    what_is_modified = "As TD_AB, and a sentence asking for the faster tool is added to the last user turn."
-    how_made = "As TD_AB. " + _STATED.format(wish="quick one")
-    quality = "time"
-    golden = (
+variant(
+    Stated,
+    """TD_AB with the preference stated.""",
+    code="TD_AB_pref",
+    order=24,
+    display_name="TimeDesc-Abbr-Pref",
+    label="cryptic gold, speed asked",
+    what_is_modified="As TD_AB, and a sentence asking for the faster tool is added to the last user turn.",
+    how_made="As TD_AB. " + _STATED.format(wish="quick one"),
+    quality="time",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -324,4 +331,5 @@ class TDABPref(Stated):
             + gold: res {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)

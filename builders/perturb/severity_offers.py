@@ -12,7 +12,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, register
+from .base import Case, variant
 from .offers import Preference, abbreviate, annotation
 from .registry import gold_tools
 from .reward import Abbreviated
@@ -67,18 +67,18 @@ _FACTOR = (
 )
 
 
-@register
-class Factor15(Factor):
-    """Factor-1.5: half as much again."""
-
-    code = "factor_1_5"
-    order = 604
-    display_name, label = "Factor-1.5", "decoy costs 1.5 times"
-    what_is_modified = "As CD; the tool called _Budget costs one and a half times what the gold tool does."
-    how_made = _FACTOR.format(times="one and a half times")
-    factors = (Fraction(3, 2),)
-    dose = 1.5
-    golden = (
+variant(
+    Factor,
+    """Factor-1.5: half as much again.""",
+    code="factor_1_5",
+    order=604,
+    display_name="Factor-1.5",
+    label="decoy costs 1.5 times",
+    what_is_modified="As CD; the tool called _Budget costs one and a half times what the gold tool does.",
+    how_made=_FACTOR.format(times="one and a half times"),
+    factors=(Fraction(3, 2),),
+    dose=1.5,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -89,21 +89,22 @@ class Factor15(Factor):
             - gold tool: reserve(place: Where, seats: How many) Books a table.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Factor5(Factor):
-    """Factor-5: five times as much."""
-
-    code = "factor_5"
-    order = 605
-    display_name, label = "Factor-5", "decoy costs 5 times"
-    what_is_modified = "As CD; the tool called _Budget costs five times what the gold tool does."
-    how_made = _FACTOR.format(times="five times")
-    factors = (5,)
-    dose = 5
-    golden = (
+variant(
+    Factor,
+    """Factor-5: five times as much.""",
+    code="factor_5",
+    order=605,
+    display_name="Factor-5",
+    label="decoy costs 5 times",
+    what_is_modified="As CD; the tool called _Budget costs five times what the gold tool does.",
+    how_made=_FACTOR.format(times="five times"),
+    factors=(5,),
+    dose=5,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -114,21 +115,22 @@ class Factor5(Factor):
             + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $0.010.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Factor100(Factor):
-    """Factor-100: a hundred times as much."""
-
-    code = "factor_100"
-    order = 606
-    display_name, label = "Factor-100", "decoy costs 100 times"
-    what_is_modified = "As CD; the tool called _Budget costs a hundred times what the gold tool does."
-    how_made = _FACTOR.format(times="a hundred times")
-    factors = (100,)
-    dose = 100
-    golden = (
+variant(
+    Factor,
+    """Factor-100: a hundred times as much.""",
+    code="factor_100",
+    order=606,
+    display_name="Factor-100",
+    label="decoy costs 100 times",
+    what_is_modified="As CD; the tool called _Budget costs a hundred times what the gold tool does.",
+    how_made=_FACTOR.format(times="a hundred times"),
+    factors=(100,),
+    dose=100,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -139,7 +141,8 @@ class Factor100(Factor):
             + tool: reserve_Budget(place: Where, seats: How many) Books a table. Price per call: $5.000.
             """,
         ),
-    )
+    ),
+)
 
 
 class Shortened(Abbreviated):
@@ -173,19 +176,19 @@ _SHORTENED = (
 )
 
 
-@register
-class Shortened5(Shortened):
-    """Abbr-5: five letters kept."""
-
-    code = "abbreviated_5"
-    order = 607
-    display_name, label = "Abbr-5", "gold keeps 5 letters"
-    what_is_modified = "As CD_AB; each part of the gold tool's name keeps five letters."
-    how_made = _SHORTENED.format(least=7, kept="the first five stay")
-    letters = 5
-    dose = 5
-    rows = Rows(paper=93, bundled=35, full=1872)
-    golden = (
+variant(
+    Shortened,
+    """Abbr-5: five letters kept.""",
+    code="abbreviated_5",
+    order=607,
+    display_name="Abbr-5",
+    label="gold keeps 5 letters",
+    what_is_modified="As CD_AB; each part of the gold tool's name keeps five letters.",
+    how_made=_SHORTENED.format(least=7, kept="the first five stay"),
+    letters=5,
+    dose=5,
+    rows=Rows(paper=93, bundled=35, full=1872),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -196,22 +199,23 @@ class Shortened5(Shortened):
             + gold: reser {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Shortened3(Shortened):
-    """Abbr-3: three letters kept, as in CD_AB."""
-
-    code = "abbreviated_3"
-    order = 608
-    display_name, label = "Abbr-3", "gold keeps 3 letters"
-    what_is_modified = "As CD_AB, drawn once more; each part of the gold tool's name keeps three letters."
-    how_made = _SHORTENED.format(least=5, kept="the first three stay")
-    letters = 3
-    dose = 3
-    rows = Rows(paper=144, bundled=55, full=2920)
-    golden = (
+variant(
+    Shortened,
+    """Abbr-3: three letters kept, as in CD_AB.""",
+    code="abbreviated_3",
+    order=608,
+    display_name="Abbr-3",
+    label="gold keeps 3 letters",
+    what_is_modified="As CD_AB, drawn once more; each part of the gold tool's name keeps three letters.",
+    how_made=_SHORTENED.format(least=5, kept="the first three stay"),
+    letters=3,
+    dose=3,
+    rows=Rows(paper=144, bundled=55, full=2920),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -222,22 +226,23 @@ class Shortened3(Shortened):
             + gold: res {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Shortened1(Shortened):
-    """Abbr-1: one letter kept."""
-
-    code = "abbreviated_1"
-    order = 609
-    display_name, label = "Abbr-1", "gold keeps 1 letter"
-    what_is_modified = "As CD_AB; each part of the gold tool's name keeps one letter."
-    how_made = _SHORTENED.format(least=3, kept="the first one stays")
-    letters = 1
-    dose = 1
-    rows = Rows(paper=148, bundled=60, full=3023)
-    golden = (
+variant(
+    Shortened,
+    """Abbr-1: one letter kept.""",
+    code="abbreviated_1",
+    order=609,
+    display_name="Abbr-1",
+    label="gold keeps 1 letter",
+    what_is_modified="As CD_AB; each part of the gold tool's name keeps one letter.",
+    how_made=_SHORTENED.format(least=3, kept="the first one stays"),
+    letters=1,
+    dose=1,
+    rows=Rows(paper=148, bundled=60, full=3023),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -248,4 +253,5 @@ class Shortened1(Shortened):
             + gold: r {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)

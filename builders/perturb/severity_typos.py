@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, register
+from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, variant
 from .query import gold_texts, kept_values, query_span, query_text, replace_span, reworded, rewritten
 from .registry_flood import name_words
 
@@ -296,19 +296,19 @@ _HOW_MADE = (
 )
 
 
-@register
-class Typos1(Typos):
-    """Typo-1: one slip."""
-
-    code = "typos_1"
-    order = 601
-    display_name, label = "Typo-1", "1 typo by rule"
-    what_is_modified = "The user query gains one keyboard slip by rule; gold values stay as they were."
-    how_made = _HOW_MADE.format(slips="One slip")
-    slips = 1
-    dose = 1
-    rows = Rows(paper=199, bundled=73, full=2853)
-    golden = (
+variant(
+    Typos,
+    """Typo-1: one slip.""",
+    code="typos_1",
+    order=601,
+    display_name="Typo-1",
+    label="1 typo by rule",
+    what_is_modified="The user query gains one keyboard slip by rule; gold values stay as they were.",
+    how_made=_HOW_MADE.format(slips="One slip"),
+    slips=1,
+    dose=1,
+    rows=Rows(paper=199, bundled=73, full=2853),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -316,22 +316,23 @@ class Typos1(Typos):
             + user: Booj 2 seats at Luna tonight.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Typos2(Typos):
-    """Typo-3: three slips."""
-
-    code = "typos_2"
-    order = 602
-    display_name, label = "Typo-3", "3 typos by rule"
-    what_is_modified = "The user query gains three keyboard slips by rule; gold values stay as they were."
-    how_made = _HOW_MADE.format(slips="Three slips")
-    slips = 3
-    dose = 3
-    rows = Rows(paper=191, bundled=71, full=2757)
-    golden = (
+variant(
+    Typos,
+    """Typo-3: three slips.""",
+    code="typos_2",
+    order=602,
+    display_name="Typo-3",
+    label="3 typos by rule",
+    what_is_modified="The user query gains three keyboard slips by rule; gold values stay as they were.",
+    how_made=_HOW_MADE.format(slips="Three slips"),
+    slips=3,
+    dose=3,
+    rows=Rows(paper=191, bundled=71, full=2757),
+    golden=(
         Case(
             clean="letter",
             reads="""
@@ -341,22 +342,23 @@ class Typos2(Typos):
             +     It should have 2 comfortabl seats near the window.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class Typos3(Typos):
-    """Typo-8: eight slips."""
-
-    code = "typos_3"
-    order = 603
-    display_name, label = "Typo-8", "8 typos by rule"
-    what_is_modified = "The user query gains eight keyboard slips by rule; gold values stay as they were."
-    how_made = _HOW_MADE.format(slips="Eight slips")
-    slips = 8
-    dose = 8
-    rows = Rows(paper=120, bundled=44, full=1804)
-    golden = (
+variant(
+    Typos,
+    """Typo-8: eight slips.""",
+    code="typos_3",
+    order=603,
+    display_name="Typo-8",
+    label="8 typos by rule",
+    what_is_modified="The user query gains eight keyboard slips by rule; gold values stay as they were.",
+    how_made=_HOW_MADE.format(slips="Eight slips"),
+    slips=8,
+    dose=8,
+    rows=Rows(paper=120, bundled=44, full=1804),
+    golden=(
         Case(
             clean="letter",
             reads="""
@@ -368,4 +370,5 @@ class Typos3(Typos):
             +     It should hage 2 comfortable seats near th window.
             """,
         ),
-    )
+    ),
+)

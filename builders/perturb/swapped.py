@@ -20,7 +20,7 @@ import msgspec
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Part, Rows
 
-from .base import REGISTRY, Case, Context, NotApplicable, register
+from .base import REGISTRY, Case, Context, NotApplicable, variant
 from .offers import NAMES_DISTRACTOR, Preference, bare
 from .query import called_in_history
 from .registry import gold_change, gold_tools, plain
@@ -180,19 +180,20 @@ class ReadableSwap(Swap):
     stated = False
 
 
-@register
-class CDSwap(SuffixedSwap):
-    """CD with the offers exchanged: the tool called `_Budget` is the cheaper one."""
-
-    code = "CD_swap"
-    order = 501
-    display_name, label = "MisDesc-Swap", "decoy truly cheaper"
-    core = draws_as = "CD"
-    what_is_modified = _WHAT.format(core="CD", which="the tool named _Budget", better="cheaper")
-    how_made = _HOW_MADE.format(core="CD", which="called `_Budget`")
-    quality = "cost"
-    suffix = "_Budget"
-    golden = (
+variant(
+    SuffixedSwap,
+    """CD with the offers exchanged: the tool called `_Budget` is the cheaper one.""",
+    code="CD_swap",
+    order=501,
+    display_name="MisDesc-Swap",
+    label="decoy truly cheaper",
+    core="CD",
+    draws_as="CD",
+    what_is_modified=_WHAT.format(core="CD", which="the tool named _Budget", better="cheaper"),
+    how_made=_HOW_MADE.format(core="CD", which="called `_Budget`"),
+    quality="cost",
+    suffix="_Budget",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -205,22 +206,24 @@ class CDSwap(SuffixedSwap):
             + gold: reserve_Budget {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDSwap(SuffixedSwap):
-    """TD with the offers exchanged: the tool called `_Fast` is the quicker one."""
-
-    code = "TD_swap"
-    order = 502
-    display_name, label = "TimeDesc-Swap", "decoy truly faster"
-    core = draws_as = "TD"
-    what_is_modified = _WHAT.format(core="TD", which="the tool named _Fast", better="faster")
-    how_made = _HOW_MADE.format(core="TD", which="called `_Fast`")
-    quality = "time"
-    suffix = "_Fast"
-    golden = (
+variant(
+    SuffixedSwap,
+    """TD with the offers exchanged: the tool called `_Fast` is the quicker one.""",
+    code="TD_swap",
+    order=502,
+    display_name="TimeDesc-Swap",
+    label="decoy truly faster",
+    core="TD",
+    draws_as="TD",
+    what_is_modified=_WHAT.format(core="TD", which="the tool named _Fast", better="faster"),
+    how_made=_HOW_MADE.format(core="TD", which="called `_Fast`"),
+    quality="time",
+    suffix="_Fast",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -233,22 +236,24 @@ class TDSwap(SuffixedSwap):
             + gold: reserve_Fast {"place":["Luna"],"seats":[2]}
             """,  # noqa: E501
         ),
-    )
+    ),
+)
 
 
-@register
-class CDNTSwap(SuffixedSwap):
-    """CD_NT with the offers exchanged: the tool with the number in its name is the cheaper one."""
-
-    code = "CD_NT_swap"
-    order = 503
-    display_name, label = "MisDesc-N-Swap", "neutral name truly cheaper"
-    core = draws_as = "CD_NT"
-    what_is_modified = _WHAT.format(core="CD_NT", which="the tool with the suffix _1", better="cheaper")
-    how_made = _HOW_MADE.format(core="CD_NT", which="with the suffix `_1`")
-    quality = "cost"
-    suffix = "_1"
-    golden = (
+variant(
+    SuffixedSwap,
+    """CD_NT with the offers exchanged: the tool with the number in its name is the cheaper one.""",
+    code="CD_NT_swap",
+    order=503,
+    display_name="MisDesc-N-Swap",
+    label="neutral name truly cheaper",
+    core="CD_NT",
+    draws_as="CD_NT",
+    what_is_modified=_WHAT.format(core="CD_NT", which="the tool with the suffix _1", better="cheaper"),
+    how_made=_HOW_MADE.format(core="CD_NT", which="with the suffix `_1`"),
+    quality="cost",
+    suffix="_1",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -261,22 +266,24 @@ class CDNTSwap(SuffixedSwap):
             + gold: reserve_1 {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDNTSwap(SuffixedSwap):
-    """TD_NT with the offers exchanged: the tool with the number in its name is the quicker one."""
-
-    code = "TD_NT_swap"
-    order = 504
-    display_name, label = "TimeDesc-N-Swap", "neutral name truly faster"
-    core = draws_as = "TD_NT"
-    what_is_modified = _WHAT.format(core="TD_NT", which="the tool with the suffix _1", better="faster")
-    how_made = _HOW_MADE.format(core="TD_NT", which="with the suffix `_1`")
-    quality = "time"
-    suffix = "_1"
-    golden = (
+variant(
+    SuffixedSwap,
+    """TD_NT with the offers exchanged: the tool with the number in its name is the quicker one.""",
+    code="TD_NT_swap",
+    order=504,
+    display_name="TimeDesc-N-Swap",
+    label="neutral name truly faster",
+    core="TD_NT",
+    draws_as="TD_NT",
+    what_is_modified=_WHAT.format(core="TD_NT", which="the tool with the suffix _1", better="faster"),
+    how_made=_HOW_MADE.format(core="TD_NT", which="with the suffix `_1`"),
+    quality="time",
+    suffix="_1",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -289,21 +296,23 @@ class TDNTSwap(SuffixedSwap):
             + gold: reserve_1 {"place":["Luna"],"seats":[2]}
             """,  # noqa: E501
         ),
-    )
+    ),
+)
 
 
-@register
-class CDABSwap(ReadableSwap):
-    """CD_AB with the offers exchanged: the tool with the readable name is the cheaper one."""
-
-    code = "CD_AB_swap"
-    order = 505
-    display_name, label = "MisDesc-Abbr-Swap", "readable name truly cheaper"
-    core = draws_as = "CD_AB"
-    what_is_modified = _WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper")
-    how_made = _HOW_MADE.format(core="CD_AB", which="with the readable name")
-    quality = "cost"
-    golden = (
+variant(
+    ReadableSwap,
+    """CD_AB with the offers exchanged: the tool with the readable name is the cheaper one.""",
+    code="CD_AB_swap",
+    order=505,
+    display_name="MisDesc-Abbr-Swap",
+    label="readable name truly cheaper",
+    core="CD_AB",
+    draws_as="CD_AB",
+    what_is_modified=_WHAT.format(core="CD_AB", which="the tool with the readable name", better="cheaper"),
+    how_made=_HOW_MADE.format(core="CD_AB", which="with the readable name"),
+    quality="cost",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -312,21 +321,23 @@ class CDABSwap(ReadableSwap):
             + gold tool: reserve(place: Where, seats: How many) Books a table. Price per call: $0.002.
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDABSwap(ReadableSwap):
-    """TD_AB with the offers exchanged: the tool with the readable name is the quicker one."""
-
-    code = "TD_AB_swap"
-    order = 506
-    display_name, label = "TimeDesc-Abbr-Swap", "readable name truly faster"
-    core = draws_as = "TD_AB"
-    what_is_modified = _WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster")
-    how_made = _HOW_MADE.format(core="TD_AB", which="with the readable name")
-    quality = "time"
-    golden = (
+variant(
+    ReadableSwap,
+    """TD_AB with the offers exchanged: the tool with the readable name is the quicker one.""",
+    code="TD_AB_swap",
+    order=506,
+    display_name="TimeDesc-Abbr-Swap",
+    label="readable name truly faster",
+    core="TD_AB",
+    draws_as="TD_AB",
+    what_is_modified=_WHAT.format(core="TD_AB", which="the tool with the readable name", better="faster"),
+    how_made=_HOW_MADE.format(core="TD_AB", which="with the readable name"),
+    quality="time",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -335,7 +346,8 @@ class TDABSwap(ReadableSwap):
             + tool: res(place: Where, seats: How many) Books a table. Typical response time: 600 ms.
             """,
         ),
-    )
+    ),
+)
 
 
 SWAPPED: Mapping[str, Swap] = {unit.core: unit for unit in REGISTRY.values() if isinstance(unit, Swap)}

@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, variant
 
 
 class Injected(Perturbation):
@@ -56,103 +56,102 @@ class Transition(Injected):
     paper_rows = 199
 
 
-def _case(text: str) -> tuple[Case, ...]:
-    return (Case(clean="table", reads=f"+ the first call is answered: {text}"),)
+TIMEOUT = (
+    "Tool execution timed out after the configured request timeout. "
+    "The remote endpoint did not respond within the allotted time."
+)
 
 
-@register
-class TransientTimeout(Transition):
-    """Timeout: no answer within the allotted time."""
+def _transient(what: str, injected_error: str, **facts: object) -> None:
+    """Registers a type of the core by its text."""
+    case = Case(clean="table", reads=f"+ the first call is answered: {injected_error}")
+    variant(Transition, what, injected_error=injected_error, golden=(case,), **facts)
 
-    code = "transient_timeout"
-    order = 17
-    display_name, label = "Timeout", "tool times out"
-    what_is_modified = (
+
+_transient(
+    """Timeout: no answer within the allotted time.""",
+    code="transient_timeout",
+    order=17,
+    display_name="Timeout",
+    label="tool times out",
+    what_is_modified=(
         "The first tool call is answered with a fixed time-out message; a second inference pass follows."
-    )
-    injected_error = (
-        "Tool execution timed out after the configured request timeout. "
-        "The remote endpoint did not respond within the allotted time."
-    )
-    golden = _case(injected_error)
+    ),
+    injected_error=TIMEOUT,
+)
 
 
-@register
-class TransientRateLimit(Transition):
-    """RateLim: HTTP 429."""
-
-    code = "transient_rate_limit"
-    order = 18
-    display_name, label = "RateLim", "tool is rate-limited"
-    what_is_modified = "The first tool call is answered with a fixed HTTP 429 message."
-    injected_error = (
+_transient(
+    """RateLim: HTTP 429.""",
+    code="transient_rate_limit",
+    order=18,
+    display_name="RateLim",
+    label="tool is rate-limited",
+    what_is_modified="The first tool call is answered with a fixed HTTP 429 message.",
+    injected_error=(
         "HTTP 429 Too Many Requests. The provider rejected the call because the per-minute rate limit "
         "has been exceeded."
-    )
-    golden = _case(injected_error)
+    ),
+)
 
 
-@register
-class TransientAuthError(Transition):
-    """AuthErr: HTTP 401."""
-
-    code = "transient_auth_error"
-    order = 19
-    display_name, label = "AuthErr", "tool rejects credentials"
-    what_is_modified = (
+_transient(
+    """AuthErr: HTTP 401.""",
+    code="transient_auth_error",
+    order=19,
+    display_name="AuthErr",
+    label="tool rejects credentials",
+    what_is_modified=(
         "The first tool call is answered with a fixed authorisation-failure message (Table 1: 401 or 403; "
         "Appendix G string: 401)."
-    )
-    injected_error = (
+    ),
+    injected_error=(
         "HTTP 401 Unauthorized. The provider rejected the call because the supplied credentials are "
         "invalid or expired."
-    )
-    golden = _case(injected_error)
+    ),
+)
 
 
-@register
-class TransientServerError(Transition):
-    """5xxErr: HTTP 500."""
-
-    code = "transient_server_error"
-    order = 20
-    display_name, label = "5xxErr", "tool's server fails"
-    what_is_modified = (
+_transient(
+    """5xxErr: HTTP 500.""",
+    code="transient_server_error",
+    order=20,
+    display_name="5xxErr",
+    label="tool's server fails",
+    what_is_modified=(
         "The first tool call is answered with a fixed server-error message (Table 1: any 5xx; "
         "Appendix G string: 500)."
-    )
-    injected_error = "HTTP 500 Internal Server Error. The remote endpoint failed to handle the request."
-    golden = _case(injected_error)
+    ),
+    injected_error="HTTP 500 Internal Server Error. The remote endpoint failed to handle the request.",
+)
 
 
-@register
-class TransientMalformedResponse(Transition):
-    """Malform: a body that cannot be parsed."""
-
-    code = "transient_malformed_response"
-    order = 21
-    display_name, label = "Malform", "tool returns malformed JSON"
-    what_is_modified = (
+_transient(
+    """Malform: a body that cannot be parsed.""",
+    code="transient_malformed_response",
+    order=21,
+    display_name="Malform",
+    label="tool returns malformed JSON",
+    what_is_modified=(
         "The first tool call is answered as if its body could not be parsed (Table 1 says malformed JSON is "
         "returned; the Appendix G string only describes it)."
-    )
-    injected_error = "Malformed response from tool execution: the body could not be parsed as JSON."
-    golden = _case(injected_error)
+    ),
+    injected_error="Malformed response from tool execution: the body could not be parsed as JSON.",
+)
 
 
-@register
-class TransientSchemaDrift(Transition):
-    """SchemaD: a response of another schema."""
-
-    code = "transient_schema_drift"
-    order = 22
-    display_name, label = "SchemaD", "tool's schema drifts"
-    what_is_modified = (
+_transient(
+    """SchemaD: a response of another schema.""",
+    code="transient_schema_drift",
+    order=22,
+    display_name="SchemaD",
+    label="tool's schema drifts",
+    what_is_modified=(
         "The first tool call is answered with a schema-mismatch message (Table 1: a parameter is no longer "
         "valid; Appendix G: the output breaks its declared schema)."
-    )
-    injected_error = (
+    ),
+    injected_error=(
         "Schema validation failed: the response did not match the tool's declared output schema "
         "(extra/missing fields)."
-    )
-    golden = _case(injected_error)
+    ),
+)

@@ -10,7 +10,7 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, register
+from .base import Case, variant
 from .offers import PREFERENCES
 
 _READ = {
@@ -94,20 +94,20 @@ class MixedUnits(Balanced):
         )
 
 
-@register
-class CDUnit(MixedUnits):
-    """Prices per call and per 1,000 calls."""
-
-    code = "CD_unit"
-    order = 509
-    display_name, label = "MisDesc-Unit", "prices in different units"
-    what_is_modified = (
+variant(
+    MixedUnits,
+    """Prices per call and per 1,000 calls.""",
+    code="CD_unit",
+    order=509,
+    display_name="MisDesc-Unit",
+    label="prices in different units",
+    what_is_modified=(
         "An equivalent, dearer tool enters; one price is per call, the other per 1,000 calls; the query asks "
         "for a cheap option."
-    )
-    how_made = _HOW_MADE.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one")
-    quality = "cost"
-    golden = (
+    ),
+    how_made=_HOW_MADE.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one"),
+    quality="cost",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -120,26 +120,27 @@ class CDUnit(MixedUnits):
             + gold: reserve_1 {"place":["Luna"],"seats":[2]}
             """,
         ),
-    )
+    ),
+)
 
 
-@register
-class TDUnit(MixedUnits):
-    """Response times in milliseconds and in seconds."""
-
-    code = "TD_unit"
-    order = 510
-    display_name, label = "TimeDesc-Unit", "times in different units"
-    what_is_modified = (
+variant(
+    MixedUnits,
+    """Response times in milliseconds and in seconds.""",
+    code="TD_unit",
+    order=510,
+    display_name="TimeDesc-Unit",
+    label="times in different units",
+    what_is_modified=(
         "An equivalent, slower tool enters; one response time is in milliseconds, the other in seconds; the "
         "query asks for a quick option."
-    )
-    how_made = _HOW_MADE.format(
+    ),
+    how_made=_HOW_MADE.format(
         what="response time", small="in seconds", large="in milliseconds", wish="quick one"
-    )
-    quality = "time"
-    mirrored = True
-    golden = (
+    ),
+    quality="time",
+    mirrored=True,
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -150,4 +151,5 @@ class TDUnit(MixedUnits):
             - gold tool: reserve(place: Where, seats: How many) Books a table.
             """,
         ),
-    )
+    ),
+)

@@ -41,7 +41,7 @@ class Task:
     state: dict[str, Any] = field(default_factory=dict)
     """The agent's own, kept while the session lasts."""
     call: Callable[..., str] = field(repr=False)
-    """`call(name, arguments)` makes a call of a listed tool and returns what the tool answers, faults included.
+    """`call(name, arguments)` makes a call of a listed tool and returns what the tool answers, faults too.
     Raises TypeError for arguments that are no JSON object."""
     acall: Callable[..., Awaitable[str]] = field(repr=False)
     """As `call`. Calls that are awaited together are one batch."""

@@ -22,7 +22,7 @@ from robustbench_tc.io.templates import environment
 from .entries import read_status
 from .place import open_place
 
-ROOMS = ("api", "cli", "compute", "data", "eval", "io", "llm", "own", "worlds")
+ROOMS = "api cli compute data dataset_cards eval io llm own release schema worlds".split()
 """What of the package a board runs on, beside the modules at its top."""
 
 

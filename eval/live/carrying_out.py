@@ -56,13 +56,6 @@ class Look(NamedTuple):
     before: str
 
 
-class Seen(NamedTuple):
-    """What looking after a write came to."""
-
-    happened: bool | None
-    told: str | None = None
-
-
 CarryingOut = Generator[Do, Step, tuple[Step, ...]]
 _Doing = Generator[Do, Step, Step]
 
@@ -104,17 +97,18 @@ def _tended(so_far: Conversation, made: list[Step], one: Wanted, tool: LiveTool)
         if last.problem is not None or not looks_failed(last.text) or not transient(last.text):
             break
         if unsafe:
-            seen = yield from _look(made, looks)
-            if seen.happened is not False:
-                told = seen.told or told
+            happened, evidence = yield from _look(made, looks)
+            if happened is not False:
+                told = evidence or told
                 break
         last = yield from _do(made, Do(one, "repeat"))
         told = last.text
     made[at] = msgspec.structs.replace(first, told=None if told == first.text else told)
 
 
-def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, Seen]:
-    """Whether a write has happened since the looks before it; None where that cannot be told."""
+def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, tuple[bool | None, str | None]]:
+    """Whether a write has happened since the looks before it, None where that cannot be told; and what shows
+    that it has."""
     sure = bool(looks)
     for look in looks:
         now = yield from _do(made, Do(look.read, "look"))
@@ -123,9 +117,9 @@ def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, Seen]:
         elif now.text != look.before:
             again = yield from _do(made, Do(look.read, "look"))
             if again.text == now.text:
-                return Seen(True, _evidence(look, now.text))
+                return True, _evidence(look, now.text)
             sure = False  # it changes by itself
-    return Seen(False if sure else None)
+    return (False if sure else None), None
 
 
 # --- which reads show a write -------------------------------------------------------------------------

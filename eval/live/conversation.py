@@ -55,7 +55,7 @@ class Conversation:
     def __init__(self, row: LiveRow, mode: Mode, model: str = "", defend: tuple[str, ...] = ()) -> None:
         self.row = row
         self.mode = mode
-        self.chain = defended.parsed(defend, mode)
+        self.chain = defended.parse(defend, mode)
         self.registry = defended.Registry(row, self.chain)
         self.replies: list[Reply] = []
         self.turn = 0

@@ -28,7 +28,8 @@ NOT_LIVE = {"offers": "no live row has offers to choose among"}
 """Defences that have nothing to do in a world, and why."""
 
 
-def parse(words: Sequence[str], mode: str) -> tuple[Defence, ...]:
+@lru_cache(maxsize=64)
+def parse(words: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
     """The chain of these names, for live episodes in this mode. Raises UserError."""
     chain = defend.parse(words)
     for one in chain:
@@ -37,12 +38,6 @@ def parse(words: Sequence[str], mode: str) -> tuple[Defence, ...]:
         if mode not in one.modes:
             raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
     return chain
-
-
-@lru_cache(maxsize=64)
-def parsed(names: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
-    """The chain of a run's settings. Raises UserError."""
-    return parse(names, mode)
 
 
 class Target(NamedTuple):

@@ -20,10 +20,9 @@ def parsed(text: str) -> Json:
     """The object or list that a result begins with, whatever follows it; else its JSON, or its text."""
     try:
         found: Json = json.JSONDecoder().raw_decode(text)[0]
-        whole: Json = found if isinstance(found, dict | list) else json.loads(text)
+        return found if isinstance(found, dict | list) else json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return whole
 
 
 def leaves(value: Json, at: Path = (), depth: int = 0) -> Iterator[tuple[Path, Json]]:

@@ -20,7 +20,12 @@ class LiveScores(list[LiveScore]):
 
     def json(self) -> dict[str, object]:
         """Figures of each kind of fault, and of the clean rows."""
-        return {"clean": clean_success(self), "faults": lines(self), "unanswered": self._unanswered()}
+        return {
+            "clean": clean_success(self),
+            "faults": lines(self),
+            "episodes": len(self),
+            "unanswered": self._unanswered(),
+        }
 
     def shown(self) -> Iterator[Part]:
         """A line for each kind of fault."""

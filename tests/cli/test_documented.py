@@ -38,7 +38,12 @@ def problem(words: list[str]) -> str | None:
     if command.default_command is None and rest and not rest[0].startswith("-"):
         return f"there is no {rest[0]}"
     arguments = [] if command.default_command is None else command.assemble_argument_collection()
-    options = {name for one in arguments for name in one.names} | {"--help", "-h", "--version"}
+    options = {name for one in arguments for name in one.names} | {
+        "--help",
+        "-h",
+        "--version",
+        "--install-completion",
+    }
     for word in rest[: rest.index("--")] if "--" in rest else rest:
         name = word.partition("=")[0].strip(".,;:()")
         if re.fullmatch(r"--?[a-z][\w-]*", name) and name not in options:

@@ -57,5 +57,5 @@ def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
 
 def test_a_person_who_cannot_be_heard_leaves_the_game(tmp_path: Path, rbtc: Callable[..., object]) -> None:
     rbtc("build", "live", "--worlds", "orders", "--out", tmp_path / "live")
-    done = closed((0,), "live", "play", tmp_path / "live", "orders_1")
+    done = closed((0,), "show", tmp_path / "live", "orders_1", "--play")
     assert done.returncode == 0 and "there is no verdict" in done.stdout, done.stderr

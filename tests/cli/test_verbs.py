@@ -49,6 +49,18 @@ def test_every_parameter_is_an_option_or_for_programs(verb: Verb) -> None:
     assert (verb.function.__doc__ or "").strip()
 
 
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_the_command_has_what_its_function_declares(verb: Verb) -> None:
+    command = _launch.app()
+    for word in verb.name.split():
+        command = command[word]
+    found = {one.names[0]: one.parameter.help for one in command.assemble_argument_collection()}
+    own = {"--config": verb.rest is not None, "--json": verb.as_json}
+    assert {name for name in own if name in found} == {name for name, there in own.items() if there}
+    declared = {one.shown: one.option.help for one in _derive.declared(verb.function)}
+    assert {name: said for name, said in found.items() if name not in own} == declared
+
+
 def body(words: Sequence[str]) -> dict[str, Any]:
     return dict.fromkeys(words, 1)
 

@@ -27,6 +27,8 @@ def test_the_desks_tools_give_cases_that_build_and_are_not_reviewed(tmp_path: Pa
     tools = [str(tmp_path / name) for name in ("orders.json", "crm.json")]
     code, out, err = outcome("cases", "draft", *tools, "--out", str(tmp_path / "drafted"))
     assert (code, err) == (0, "")
+    again = outcome("cases", "draft", *tools, "--out", str(tmp_path / "again"), "--json")[1]
+    assert json.loads(again)["folder"] == str(tmp_path / "again")
     cases = tmp_path / "drafted" / "cases.yaml"
     assert "0 of them not buildable" in out and f"rbtc cases review {cases}" in out
     read = read_cases(cases)

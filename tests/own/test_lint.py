@@ -1,6 +1,7 @@
 """Lint: what would break before any model is asked."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import given, strategies as st
 from robustbench_tc.own.alike import pairs
 from robustbench_tc.own.lint import lint, tokens
 from robustbench_tc.own.tools import parse_tools
+from robustbench_tc.worlds.find import find
+
+from .test_hostile_files import outcome
 
 GOOD: dict[str, object] = {
     "name": "get_order",
@@ -157,3 +161,13 @@ def test_thousands_of_tools_in_the_same_words_end() -> None:
     entries = [named(f"get_order_{n}", "Gets an order of the shop.") for n in range(5_000)]
     tools = parse_tools(json.dumps(entries).encode(), "crm", "crm.json")
     assert 0 < len(lint(tools)) <= 1_000
+
+
+def test_a_worlds_file_is_tried_and_its_mistakes_are_errors(tmp_path: Path) -> None:
+    file = tmp_path / "box.py"
+    source = Path(find("orders").file).read_text()
+    file.write_text(source)
+    assert outcome("lint", str(file)) == (0, "worlds 1: errors 0, warnings 0\n", "")
+    file.write_text(source + "\nTASKS = []\n")
+    code, out, _ = outcome("lint", str(file))
+    assert code == 1 and out.startswith("error: world: ") and "TASKS must be a list" in out

@@ -9,7 +9,6 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.own import yaml
-from robustbench_tc.own.logs.importing import Imported
 from robustbench_tc.own.read import read_cases
 
 from ..refusals import refuses
@@ -190,8 +189,8 @@ def test_the_tools_of_a_log_are_written_beside_the_cases(tmp_path: Path) -> None
     log = tmp_path / "prod.jsonl"
     tools = [{"type": "function", "function": one} for one in ORDERS]
     log.write_text(json.dumps({"messages": LOOP[:3], "tools": [*tools, {"type": "web_search"}]}))
-    made = api.import_cases([log], tmp_path / "out")
-    assert isinstance(made, Imported) and made.files == ("tools.json", "cases.yaml")
+    made = json.loads(outcome("cases", "import", str(log), "--out", str(tmp_path / "out"), "--json")[1])
+    assert made["files"] == ["tools.json", "cases.yaml"] and made["folder"] == str(tmp_path / "out")
     assert [tool.name for tool in read_cases(tmp_path / "out" / "cases.yaml").tools] == [
         one["name"] for one in ORDERS
     ]

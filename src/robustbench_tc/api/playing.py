@@ -91,7 +91,7 @@ def run_live(
     name, spoken_to, addresses = actor(agent, model, base_url, backend, of_requests)
     asked = request_settings.settle(models.find(name), of_requests, agent)
     spoken = mode_of(mode or models.mode_of(name))
-    chain = defended.parse(names_of(defend), spoken)
+    chain = defended.parse(tuple(names_of(defend)), spoken)
     data = inputs.load(str(dataset), revision=revision)
     only = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
     selection = Selection(types=inputs.codes(taxonomy.split(types)), ids=only, limit=limit)

@@ -28,7 +28,7 @@ class Scored(NamedTuple):
     notes: tuple[str, ...] = ()
     """Lines to say before the summary."""
     explained: "Explained | None" = None
-    """How replies were read, in place of the summary."""
+    """How one reply is read and judged, where that was asked for: shown instead of the summary."""
 
     @property
     def summary(self) -> "Screen":
@@ -38,7 +38,7 @@ class Scored(NamedTuple):
         return screen(self.folder, allow_missing=True)
 
     def shown(self) -> "Iterator[Part]":
-        """The notes beside, and the summary, or the explanation that was asked for."""
+        """The notes beside, and the summary."""
         if self.explained is not None:
             yield from self.explained.shown()
             return
@@ -50,7 +50,7 @@ class Scored(NamedTuple):
         yield from self.summary.shown()
 
     def json(self) -> "Overview | Explained":
-        """The values of the summary, or the explanation."""
+        """The values of the summary."""
         return self.explained or self.summary.json()
 
 
@@ -71,7 +71,7 @@ def score(
     model: Annotated[str | None, options.MODEL] = None,
     repeat: Annotated[int | None, options.REPEAT] = None,
     progress: Tell = silent,
-) -> "Scored":
+) -> Scored:
     """Turn a run's predictions into verdicts (scores.parquet), asking the model nothing; print the summary.
 
     The journal of `rbtc proxy` becomes a run folder like any other (docs/proxy-llm.md): --out, --model and

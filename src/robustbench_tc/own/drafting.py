@@ -75,7 +75,7 @@ class Drafted(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     """Cases that a cases file cannot hold: keys too long, values too deep."""
     model: str | None
-    folder: Path
+    folder: str
 
     def shown(self) -> Iterator[str]:
         """What was proposed, and the next command."""
@@ -85,7 +85,7 @@ class Drafted(msgspec.Struct, frozen=True, kw_only=True):
         if self.left_out:
             yield f"left out: keys too long or values too deep: {self.left_out:,}"
         yield f"wrote {', '.join(self.files)} in {self.folder}"
-        yield f"next: rbtc cases review {shlex.quote(str(self.folder / 'cases.yaml'))}"
+        yield f"next: rbtc cases review {shlex.quote(f'{self.folder}/cases.yaml')}"
 
 
 def make(
@@ -130,7 +130,7 @@ def make(
         by_model=sum(map(bool, proposed.values())),
         left_out=len(bodies) - len(cases),
         model=model,
-        folder=out,
+        folder=str(out),
     )
     return drafted, files
 

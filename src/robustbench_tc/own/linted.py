@@ -46,10 +46,9 @@ class Linted(msgspec.Struct, frozen=True, kw_only=True):
             if count > SHOWN:
                 yield f"{code}: {count - SHOWN} more (--json shows them)"
         errors = sum(one.level == "error" for one in self.findings)
-        yield (
-            f"{self.tools:,} tools, about {self.tokens:,} tokens in every request: "
-            f"errors {errors}, warnings {len(self.findings) - errors}"
-        )
+        tools = f"{self.tools:,} tools, about {self.tokens:,} tokens in every request"
+        what = tools if self.tools else f"worlds {len(self.files)}"
+        yield f"{what}: errors {errors}, warnings {len(self.findings) - errors}"
 
 
 def lint_files(

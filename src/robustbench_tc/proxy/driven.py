@@ -38,8 +38,10 @@ class Ran(NamedTuple):
             yield Line(f"{count} × {reason}", aside=True)
         if self.there:
             yield Line(f"{self.there} sessions were in the journal already", aside=True)
-        where = self.scored.folder.path
-        yield f"{self.scored.predictions} predictions in {where}; `rbtc report` and `rbtc gate` read it"
+        yield (
+            f"{self.scored.predictions} predictions in {self.scored.folder.path}; `rbtc report` and "
+            "`rbtc gate` read it"
+        )
 
 
 async def drive(

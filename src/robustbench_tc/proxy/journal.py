@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 
@@ -74,6 +74,22 @@ def digest(*words: str) -> str:
     return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
 
 
+class Called(TypedDict):
+    """A call among what a model said."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Reply(TypedDict, total=False):
+    """What a model said."""
+
+    text: str | None
+    tool_calls: list[Called] | None
+    finish_reason: str | None
+
+
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
@@ -110,7 +126,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replaced: tuple[Replaced, ...] = ()
     spared: tuple[Replaced, ...] = ()
     """Results that a fault was meant for and that the plan does not allow to replace."""
-    replies: Json = ()
+    replies: tuple[Reply, ...] = ()
     """What the model said, in the names that it saw: text, tool_calls, finish_reason; several where the door
     answered calls itself and asked again."""
     held: tuple[dict[str, Json], ...] = ()
@@ -253,22 +269,6 @@ def remember(path: Path, held: Held) -> None:
                 held.forget(key)
 
 
-class _Call(msgspec.Struct):
-    """A call among what a model said."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-class _Reply(msgspec.Struct):
-    """What a model said."""
-
-    text: str | None = None
-    tool_calls: list[_Call] | None = None
-    finish_reason: str | None = None
-
-
 def read(path: Path, say: Tell = silent) -> list[Exchange]:
     """The exchanges of a journal, in order; `say` is told where the door was killed while it wrote.
 
@@ -296,7 +296,6 @@ def read(path: Path, say: Tell = silent) -> list[Exchange]:
 def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     try:
         found = msgspec.json.decode(line, type=Exchange)
-        msgspec.convert(found.replies, list[_Reply])
     except (ValueError, RecursionError):
         hint = "it was edited or damaged"
         if number == 1 and path.with_name("run.json").is_file():

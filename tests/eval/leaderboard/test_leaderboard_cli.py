@@ -1,13 +1,16 @@
 """The verbs of `rbtc leaderboard`: what they print, and one line for what is wrong."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from robustbench_tc.eval.leaderboard import status
+from robustbench_tc.eval.leaderboard import space, status
 
 from ...conftest import Done
 from .conftest import RunOf
@@ -108,3 +111,19 @@ def test_what_is_wrong_is_one_line(
     assert done.code in (1, 2) and done.out == "" and "Traceback" not in done.err
     assert last.startswith("rbtc: ") and line in last, done.err
     assert not (tmp_path / "new").exists() and [*mine.iterdir()] == [mine / "thesis.txt"]
+
+
+def test_a_space_has_every_room_that_its_commands_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space, "requirements", lambda: [])
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "6.0.0")
+    space.space(tmp_path / "space", results="acme/results", title="A board")
+    board = tmp_path / "space/robustbench_tc/eval/leaderboard"
+    names = ", ".join(sorted({path.stem for path in board.glob("[a-z]*.py")} - {"app"}))
+    code = (
+        f"from robustbench_tc.eval.leaderboard import {names}; import robustbench_tc.cli.verbs; print(verify)"
+    )
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "space")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert str(board) in done.stdout, done.stderr

@@ -246,7 +246,7 @@ def test_no_budget_is_exceeded_and_every_episode_replays(
 ) -> None:
     """Whatever is said: so many requests a reply at most, the journal says the same, the world too."""
     row = purses.faulted(TWO, purses.FAULTS[fault])
-    chain = defended.parse(words, "fc")
+    chain = defended.parse(tuple(words), "fc")
     one = played(row, Says(*said), tmp_path_factory.mktemp("hostile"), *words)
     assert all(reply.requests <= budget(chain) for reply in one.replies)
     asyncio.run(replayed(row, one, Worlds(), world=purses.PURSE))

@@ -54,7 +54,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """Of all conversations: names of people in them are not removed."""
     replaced: dict[str, int]
     """Different values that reserved ones took the place of, by kind."""
-    folder: Path
+    folder: str
 
     def shown(self) -> Iterator[Part]:
         """What was proposed, left out and replaced, and the next command."""
@@ -73,7 +73,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
         yield f"replaced by reserved values: {kinds or 'nothing'}"
         yield f"Names of people are not removed: they may stand in any of {self.messages:,} messages."
         yield f"wrote {', '.join(self.files)} in {self.folder}"
-        yield f"next: rbtc cases review {shlex.quote(str(self.folder / 'cases.yaml'))}"
+        yield f"next: rbtc cases review {shlex.quote(f'{self.folder}/cases.yaml')}"
 
 
 def make(
@@ -134,7 +134,7 @@ def make(
         ignored=sum(log.ignored for _, log in read),
         messages=sum(len(one.messages) for _, log in read for one in log.conversations),
         replaced=dict(hide.counts),
-        folder=out,
+        folder=str(out),
     )
     return made, files
 

@@ -10,6 +10,7 @@ import msgspec
 from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
+from robustbench_tc.eval.record import Session
 from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
@@ -309,7 +310,8 @@ def _type_marks(
 def _card(run: Run) -> dict[str, str]:
     """The run record in a few lines: no path, no credentials."""
     record, settings, totals = run.record, run.record.settings, run.record.totals
-    last = record.sessions[-1] if record.sessions else None
+    unknown_session = Session(started="", endpoint="", package_version="", concurrency=0)
+    last = [unknown_session, *record.sessions][-1]
     seconds = [one.seconds for one in record.sessions if one.seconds is not None]
     chosen = (msgspec.structs.asdict(one).items() for one in record.selections)
     selections = [", ".join(f"{name} {_short(value)}" for name, value in one if value) for one in chosen]
@@ -325,9 +327,9 @@ def _card(run: Run) -> dict[str, str]:
         "prompts": settings.prompt_version,
         "defences": ", ".join(settings.defend),
         "backend": settings.backend,
-        "endpoint": _host(last.endpoint) if last else "",
-        "package": last.package_version if last else "",
-        "started": last.started if last else "",
+        "endpoint": _host(last.endpoint),
+        "package": last.package_version,
+        "started": last.started,
         "seconds": f"{sum(seconds):.0f} in {len(record.sessions)} sessions" if seconds else "",
         "predictions": f"{len(run.rows['id'])} of {record.expected}",
         "status": counts(totals.get("status", {})),

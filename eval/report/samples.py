@@ -71,12 +71,13 @@ def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None
         kept = fewer
     if len(kept) < every:
         notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, as many of each source.")
-    cases = {label: of for label, one in judged.items() if _has_texts(one) and (of := lost(one, kept))}
+    cases = {
+        label: of
+        for label, found in judged.items()
+        if any(one.prediction.raw_output or one.prediction.tool_calls for one in found)
+        and (of := lost(found, kept))
+    }
     return Embedded(text, tuple(notes), len(kept), clip, cases)
-
-
-def _has_texts(judged: Sequence[Judged]) -> bool:
-    return any(one.prediction.raw_output or one.prediction.tool_calls for one in judged)
 
 
 def packed(value: Json) -> str:

@@ -32,7 +32,7 @@ CLIPS = (8_000, 4_000, 2_000, 1_000, 500, 250)
 """Characters kept of a reply: the most with which the rows fit the budget."""
 
 MOST_ROWS = 12_000
-"""Rows embedded; of a larger dataset whole samples, as many of each source."""
+"""Rows embedded; of a larger dataset whole samples, in proportion to the sources."""
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None
             break
         kept = fewer
     if len(kept) < every:
-        notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, as many of each source.")
+        notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, in proportion to the sources.")
     cases = {
         label: of
         for label, found in judged.items()

@@ -70,7 +70,9 @@ def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None
             break
         kept = fewer
     if len(kept) < every:
-        notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, in proportion to the sources.")
+        notes.append(
+            f"The page holds {len(kept)} of {every} rows: whole samples, in proportion to the sources."
+        )
     cases = {
         label: of
         for label, found in judged.items()

@@ -171,8 +171,10 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-eval --reuse, eval --rlla, import predictions, summary run, export run,
+eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
+cases import --redact,
+cases draft tools, cases review cases,
+eval --reuse, summary run, export run,
 failures run, release build,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
 build live --sources, build toolrl-dr --tokenizer,

@@ -171,17 +171,18 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-eval --reuse, summary run, export run, import predictions_path,
-report --release, compare a, compare b, failures run, release build,
-defences base, defences runs,
+eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
+cases import --redact,
+cases draft tools, cases review cases,
+eval --reuse, summary run, export run,
+failures run, release build,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build live --sources, build live --worlds, build toolrl-dr --tokenizer,
-audit --training, audit --benchmark, audit --sources, audit --dataset, audit --rlla,
-train check --model-dir, train check data, data amend --answers, data amend --sources, build --errata,
+build live --sources, build toolrl-dr --tokenizer,
+audit --training, audit --benchmark, audit --sources, audit --rlla,
+train check --model-dir, data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
+gate run, lint files, proxy --plan, proxy explain journal,
 build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """
@@ -200,6 +201,7 @@ TEXTS = (
     "export",
     "cache",
     "log",
+    "release",
 )
 """Names under which a parameter of any type is taken for a place."""
 

@@ -120,9 +120,8 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
     types = "observation,action,reward,transition,reversed_tools"
     commands = (
         f"build --profile bundled --allow-missing --types {types} --out robustbench-tc",
-        "show errands__stamps --type reversed_tools",
+        "show robustbench-tc errands__stamps::reversed_tools",
         "list types --json",
-        "validate robustbench-tc",
         "audit robustbench-tc",
         "release robustbench-tc --version 1.0.0 --out releases/1.0.0/robustbench-tc --trial",
         "verify releases/1.0.0/robustbench-tc",
@@ -131,7 +130,7 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
         "sql heatmap --run run --json",
         "sql by_source --run run --json",
         "failures run --type reversed_tools",
-        "audit predictions run/scores.parquet --dataset releases/1.0.0/robustbench-tc",
+        "audit run",
         "leaderboard init results releases/1.0.0/robustbench-tc",
         "leaderboard submit run --to results --model acme/first --dry-run --json",
     )
@@ -143,7 +142,7 @@ def test_every_command_takes_a_new_type_and_a_new_source(copy: Path) -> None:
     (listed,) = (one for one in json.loads(found["listtypes"]) if one["code"] == "reversed_tools")
     assert listed["pack"] == "registry" and listed["status"] == "extension"
     assert listed["sources"][-1] == "errands"
-    assert "buy_stamps, post_letter" in found["showerrands__stamps"]
+    assert "buy_stamps, post_letter" in found["showrobustbench-tc"]
     assert "may be released" in found["auditrobustbench-tc"] and "failed 0" in found["auditrobustbench-tc"]
     assert (
         "verdicts on the agent first-of-duplicates are the known ones"

@@ -171,20 +171,24 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-audit --benchmark, audit --rlla, audit --sources, audit --training, build --cases, build --errata,
-build --sources, build live --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build toolrl-dr --tokenizer, cases draft tools, cases import --redact, cases import --tools,
-cases import logs, cases review cases, compare --log-key, data amend --answers, data amend --sources,
-eval --reuse, eval --rlla, export run, failures run, gate run, import predictions,
-leaderboard build place, leaderboard submit run, leaderboard verify --repeated, lint files,
-live report run, live summary run, proxy --plan, proxy explain journal, publish folder,
-release --benchmark, release --sign, release --sources, release --training, release build,
-report --log-key, sql --run, summary run, train check --model-dir, verify --key
+eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
+cases import --redact,
+cases draft tools, cases review cases,
+eval --reuse, summary run, export run,
+failures run, release build,
+publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
+build live --sources, build toolrl-dr --tokenizer,
+audit --training, audit --benchmark, audit --sources, audit --rlla,
+train check --model-dir, data amend --answers, data amend --sources, build --errata,
+release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
+leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
+gate run, lint files, proxy --plan, proxy explain journal,
+build --cases, compare --log-key, report --log-key,
+live summary run, live report run
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
 
 TEXTS = (
-    "release",
     "store",
     "out",
     "output",
@@ -197,6 +201,7 @@ TEXTS = (
     "export",
     "cache",
     "log",
+    "release",
 )
 """Names under which a parameter of any type is taken for a place."""
 
@@ -244,7 +249,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["journal"] = root / "door.jsonl"
     one = journal.Exchange(
         session="made_1.0", case="made_1", repeat=0, number=1, row=small.rows()[0].id,
-        replies=[{"text": "Done.", "tool_calls": None, "finish_reason": "stop"}],
+        replies=({"text": "Done.", "tool_calls": None, "finish_reason": "stop"},),
     )  # fmt: skip
     found["journal"].write_bytes(journal.encoded(one))
     found["plan"] = root / "plan.yaml"

@@ -16,6 +16,7 @@ from robustbench_tc.audits.report import AuditReport, Check
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.io import manifest, marker, resolve
+from robustbench_tc.io.resolve import version_of
 from robustbench_tc.release import freeze
 
 from .conftest import Done
@@ -99,7 +100,7 @@ def test_a_release_has_a_version_and_the_fingerprint_of_its_build(build: Path, t
         == inputs.load(str(build)).fingerprint()
         == inputs.load(str(tmp_path / "out")).fingerprint()
     )
-    assert (inputs.version_of(build), inputs.version_of(tmp_path / "out")) == (None, "2.3.4")
+    assert (version_of(build), version_of(tmp_path / "out")) == (None, "2.3.4")
     assert "# RobustBench-TC 2.3.4" in (tmp_path / "out" / "README.md").read_text()
 
 

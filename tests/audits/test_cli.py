@@ -123,3 +123,19 @@ def test_what_nobody_reviewed_is_shown_and_written(bundled: Path, tmp_path: Path
     (group,) = json.loads(out.read_bytes())
     assert (group["rule"], group["source"], group["reason"]) == ("assigned", "bfcl_v3", "")
     assert len(group["hashes"]) == 1 and "kelp" not in out.read_text()
+
+
+def test_of_a_run_the_answers_are_held_against_the_dataset_that_it_asked(
+    bundled: Path, tmp_path: Path, rbtc: Rbtc
+) -> None:
+    run = tmp_path / "run"
+    assert rbtc("eval", bundled, "--agent", "oracle", "--types", "CD", "--out", run).code == 0
+    done = rbtc("audit", run)
+    assert done.code == 0 and done.out.startswith("scores.parquet fits its dataset\n")
+    assert rbtc("audit", run / "predictions.parquet", "--dataset", tmp_path / "gone").refusal
+    (run / "scores.parquet").unlink()
+    other = builds.copy(bundled, tmp_path / "other")
+    builds.edit(other, "CD", lambda rows: rows[0]["messages"][-1].update(content="Something else."))
+    done = rbtc("audit", run, "--dataset", other)
+    assert done.code == 1 and "predictions.parquet does NOT fit its dataset" in done.out
+    assert "failed: rows.asked_in_these_words: 1 of" in done.out

@@ -57,7 +57,7 @@ def overview_of(
 
 def retention_of(found: Overview) -> float | None:
     one = found.summary.values["retention"]
-    return one and one.value
+    return None if one is None else one.value
 
 
 def test_accuracies_gaps_and_retention(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ class Scored(NamedTuple):
     folder: "RunFolder"
     notes: tuple[str, ...] = ()
     """Lines to say before the summary."""
+    explained: "Explained | None" = None
+    """How one reply is read and judged, where that was asked for: shown instead of the summary."""
 
     @property
     def summary(self) -> "Screen":
@@ -37,6 +39,9 @@ class Scored(NamedTuple):
 
     def shown(self) -> "Iterator[Part]":
         """The notes beside, and the summary."""
+        if self.explained is not None:
+            yield from self.explained.shown()
+            return
         record = self.folder.record
         yield from (Line(note, aside=True) for note in self.folder.notes)
         yield from (Line(f"left out: {n} × {why}", aside=True) for why, n in record.left_out.items())
@@ -44,9 +49,9 @@ class Scored(NamedTuple):
         yield Line(f"scored by reader {record.reader}: {self.folder.scores_path}", aside=True)
         yield from self.summary.shown()
 
-    def json(self) -> "Overview":
+    def json(self) -> "Overview | Explained":
         """The values of the summary."""
-        return self.summary.json()
+        return self.explained or self.summary.json()
 
 
 def score(
@@ -66,7 +71,7 @@ def score(
     model: Annotated[str | None, options.MODEL] = None,
     repeat: Annotated[int | None, options.REPEAT] = None,
     progress: Tell = silent,
-) -> "Scored | Explained":
+) -> Scored:
     """Turn a run's predictions into verdicts (scores.parquet), asking the model nothing; print the summary.
 
     The journal of `rbtc proxy` becomes a run folder like any other (docs/proxy-llm.md): --out, --model and
@@ -98,7 +103,8 @@ def score(
     if (out, model, repeat) != (None, None, None):
         raise UserError("--out, --model and --repeat are for the journal of a door; this is none")
     if explain is not None:
-        return explaining.explained(record.open_run(Path(run)), explain, place)
+        folder = record.open_run(Path(run))
+        return Scored(folder, explained=explaining.explained(folder, explain, place))
     workers = options.workers_of(num_proc, engine, address)
     progress(f"reading {run}")
     return Scored(verdicts.score(run, dataset=place, workers=workers))

@@ -43,7 +43,7 @@ def test_every_verdict_is_that_of_our_own_run(
         )
         assert left == right and len(left) > 80
         assert theirs.fingerprint == ours.fingerprint
-    by_logs, by_runs = api.compare(*results), api.compare(*runs)
+    by_logs, by_runs = (api.compare(one[0], one[1]) for one in (results, runs))
     for name in ("overall", "deltas", "types", "overall_holm", "deltas_holm", "power"):
         assert msgspec.json.encode(getattr(by_logs, name)) == msgspec.json.encode(getattr(by_runs, name)), (
             name

@@ -139,7 +139,7 @@ def test_a_server_without_a_door_is_named(folder: Path) -> None:
 
 def line(by: str, opening: float, began: float, ended: float, number: int = 1) -> Exchange:
     call = {"id": "1", "name": by, "arguments": "{}"}
-    replies = [{"text": "", "tool_calls": [call]}]
+    replies: tuple[Any, ...] = ({"text": "", "tool_calls": [call]},)
     return Exchange(
         door=MCP, session="a.0", case="a", repeat=0, number=number, by=by, opening=opening, began=began,
         ended=ended, replies=replies,

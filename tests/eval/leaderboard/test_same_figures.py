@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api

@@ -1,8 +1,9 @@
 """RobustBench-TC: does a tool-calling model survive deployment?
 
 Rooms stand in one order, from the contract (`schema`, `taxonomy`, `io`, `compute`) to the verbs (`api`,
-`cli`), and import only what stands before them: pyproject.toml has the list, import-linter holds it. In a checkout
-`builders`, `audits`, `eval`, `train_recipes`, `sql` and `dataset_cards` are links to the top-level folders.
+`cli`), and import only what stands before them: pyproject.toml has the list, import-linter holds it. In a
+checkout `builders`, `audits`, `eval`, `train_recipes`, `sql` and `dataset_cards` are links to the top-level
+folders.
 """
 
 from importlib import import_module

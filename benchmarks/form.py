@@ -1,6 +1,6 @@
 """What tells a tool that `redundant` adds from the tools of its registry, without the request.
 
-    make form [RELEASE=out/robustbench-tc]
+    make forms [RELEASE=out/robustbench-tc]
 
 Distinct tools of a release, apart by source; two classifiers of scikit-learn (which the extra `lm-eval`
 brings) are trained on four fifths of the registries and rank the tools of the others. Printed is the area

@@ -52,7 +52,7 @@ def test_everything_else_stays_and_is_said(tmp_path: Path, outputs: Path) -> Non
     shutil.copytree(outputs, tmp_path / "out")
     write(tmp_path / "out", {"thesis.txt": "years", "robustbench-tc/notes.txt": "mine"})
     write(tmp_path / "out", dict.fromkeys(("robustbench-tc-live/a.txt", "live-run/b.txt"), "mine"))
-    (tmp_path / "out" / "run" / "scores.parquet").write_bytes(b"mine")
+    write(tmp_path / "out", {"run/verdicts.csv": "mine"})
     write(tmp_path / ".venv", VENV)  # somebody's own
     write(tmp_path / ".venv-train", {**VENV, ".done": "", "notes.txt": "mine"})
     write(tmp_path / ".venv-mine", {**VENV, ".done": ""})
@@ -65,7 +65,7 @@ def test_everything_else_stays_and_is_said(tmp_path: Path, outputs: Path) -> Non
     assert tree(tmp_path) == before
     for name in (
         "notes.txt",
-        "scores.parquet",
+        "verdicts.csv",
         ".venv:",
         ".venv-train",
         ".venv-scale",

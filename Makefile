@@ -200,7 +200,7 @@ reread: env  ## replies that an earlier reader reads otherwise, by what changed:
 	$(BIN)/python -m benchmarks.reread $(OLD) $(or $(RELEASE),out/robustbench-tc) $(RUNS)
 
 forms: .venv-lm-eval/.done  ## what tells an added tool of `redundant` without the request: the table of docs/audits.md
-	.venv-lm-eval/bin/python -m benchmarks.form $(or $(RELEASE),out/robustbench-tc)
+	.venv-lm-eval/bin/python -m benchmarks.forms $(or $(RELEASE),out/robustbench-tc)
 
 planted: env  ## plant edits in a real build and build its variations: the two tables of docs/audits.md
 	$(BIN)/python -m tests.audits.planted

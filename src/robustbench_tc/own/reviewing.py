@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -51,9 +50,10 @@ class Reviewing:
         self._reviews: Reviews = {}
         self._bytes = b""
         self.hand_written: set[str] = set()
-        self._read()
+        self.read()
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """The file as it stands: everything that changed in it is to be looked at."""
         self.tools = read_cases(self.path).tools
         self._reviews = read_reviews(self.path)
         self._bytes = read_bytes(self.path, "a cases file")
@@ -112,7 +112,12 @@ class Reviewing:
             by=self.by,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        _append(place(self.path), msgspec.json.encode(review) + b"\n")
+        path = place(self.path)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise UserError(f"{path}: not a file: decisions are kept in one")
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(review) + b"\n")
+            os.fsync(file.fileno())
         self._reviews[name, case.sha256] = review
         self._cases[name] = msgspec.structs.replace(case, status=self._status(name, case.sha256))
 
@@ -151,10 +156,6 @@ class Reviewing:
             raise UserError("the edited text does not fit into the file: keep the dash and the indentation")
         return made
 
-    def reload(self) -> None:
-        """After the file was written: everything that changed in it is to be looked at."""
-        self._read()
-
     def _holds(self, made: bytes, sha256: str) -> bool:
         """Whether a file has the cases of this one, and among them the edited one."""
         try:
@@ -175,22 +176,3 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name
         return "unknown"
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Adds a line to a file of its own, whole and on disk; a link, a pipe or a device is refused."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
-        file = os.open(path, flags, 0o644)
-        try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise UserError(f"{path}: not a file: decisions are kept in one")
-            size = os.fstat(file).st_size
-            if size and os.pread(file, 1, size - 1) != b"\n":
-                line = b"\n" + line
-            os.write(file, line)
-            os.fsync(file)
-        finally:
-            os.close(file)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,6 +1,5 @@
 """A cases file as cases: `read_cases`. Every error names file and line, and what to do."""
 
-import json
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, dumps, loads
 
 from ..eval import matchers
 from . import gold, yaml
@@ -326,13 +325,13 @@ class _Cases(Fields):
         given = function["arguments"].data() if "arguments" in function else {}
         line = function["arguments"].line if "arguments" in function else node.line
         try:
-            arguments = json.loads(given) if isinstance(given, str) else given
+            arguments = loads(given) if isinstance(given, str) else given
         except (ValueError, RecursionError):
             arguments = None
         if not isinstance(arguments, dict):
             self.fail(line, "'arguments' must be an object, or its JSON text")
         if wrong := gold.problem(arguments, tool.parameters, False):
             self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        text = given if isinstance(given, str) else dumps(given)
         body = {"name": tool.name, "arguments": text}
         return {"id": self.text(found["id"], "id"), "type": "function", "function": body}

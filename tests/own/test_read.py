@@ -304,8 +304,7 @@ def test_what_cannot_be_used_is_one_line(value: object, said: str) -> None:
         (b"[1e999]", "beyond what JSON readers hold"),
         (b"[" + b"9" * 5000 + b"]", "a number has more than 1,000 digits"),
         (b'["\\ud800"]', "half a surrogate pair"),
-        (b"[" * 20_000 + b"]" * 20_000, "20,000 levels deep"),
-        (b" " * 8_000_001, "at most 8,000,000"),
+        (b"[" * 20_000 + b"]" * 20_000, "nested deeper than 200 levels"),
         (b'{"name": "a"}\n{"name": ', "line 2, column 10: not JSON"),
     ],
 )

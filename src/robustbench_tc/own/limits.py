@@ -27,8 +27,7 @@ def read_bytes(path: Path, what: str, most: int = BYTES) -> bytes:
 def size_of(path: Path, what: str, most: int) -> int:
     """The bytes of a file. Raises UserError for what is none, and for more than `most`."""
     if not path.is_file():
-        found = "it is a folder" if path.is_dir() else "there is no such file"
-        raise UserError(f"{path}: not {what}: {found}")
+        raise UserError(f"{path}: not {what}: there is no such file")
     size = path.stat().st_size
     if size > most:
         raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")

@@ -26,6 +26,8 @@ def read_bytes(path: Path, what: str, most: int = BYTES) -> bytes:
 
 def size_of(path: Path, what: str, most: int) -> int:
     """The bytes of a file. Raises UserError for what is none, and for more than `most`."""
+    if path.is_dir():
+        raise UserError(f"{path}: not {what}: it is a folder")
     if not path.is_file():
         raise UserError(f"{path}: not {what}: there is no such file")
     size = path.stat().st_size

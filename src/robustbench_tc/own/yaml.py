@@ -95,7 +95,8 @@ class _Reader:
         root: Node | None = None
         stack: list[tuple[Node, str | None]] = []
         pending: list[Node | None] = []  # the key that waits for its value, per open mapping
-        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        events: Any = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        for event in events:
             line = event.start_mark.line + 1
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
                 self.fail(line, "a second document begins; one file holds one")

@@ -63,7 +63,7 @@ class _Cases(Fields):
         self.version(self.top, 1)
         self.files: list[Path] = []
         self.names = self.read_tools(more)
-        self.system = self.text(self.top["system"], "system") if "system" in self.top else None
+        self.system = self.stated_system(self.top)
 
     def read(self) -> CaseFile:
         entries = self.items(self.top.get("cases"), "cases", self.root.line)
@@ -107,6 +107,9 @@ class _Cases(Fields):
         if node is None or not isinstance(node.value, list) or not node.value:
             self.fail(node.line if node else line, f"{what!r} must be a list that is not empty")
         return node.value
+
+    def stated_system(self, found: dict[str, Node]) -> str | None:
+        return self.text(found["system"], "system") if "system" in found else None
 
     # Tools
 
@@ -189,7 +192,7 @@ class _Cases(Fields):
             self.fail(
                 node.keys[PROBLEM], f"{PROBLEM!r} is for proposed cases; correct the case and remove the key"
             )
-        system = self.text(found["system"], "system") if "system" in found else None
+        system = self.stated_system(found)
         if "turns" not in found:
             return Case(id=name, turns=(self.turn(found, node, system, True),), line=node.line)
         if beside := [key for key in found if key not in (*CASE, "system")]:
@@ -199,8 +202,7 @@ class _Cases(Fields):
             inner = self.mapping(item, "a turn", TURN)
             if "system" in inner and (number or system is not None):
                 self.fail(item.keys["system"], "a case has one 'system', beside its 'id'")
-            own = self.text(inner["system"], "system") if "system" in inner else system
-            turns.append(self.turn(inner, item, own, number == 0))
+            turns.append(self.turn(inner, item, self.stated_system(inner) or system, number == 0))
         return Case(id=name, turns=tuple(turns), line=node.line)
 
     def turn(self, found: dict[str, Node], node: Node, system: str | None, first: bool) -> CaseTurn:

@@ -26,7 +26,7 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     line: int
     last: int
-    """The line that it ends on; 0 where it shares lines with others, and cannot be edited by itself."""
+    """The line that it ends on; the one before `line` where it shares that with others."""
     sha256: str
     status: Status
     problem: str = ""
@@ -61,7 +61,8 @@ class Reviewing:
         self._cases = {}
         entries = root.value["cases"].value
         ends = [entry.line for entry in entries[1:]]
-        ends.append(min((line for line in root.keys.values() if line > entries[-1].line), default=0))
+        later = [line for line in root.keys.values() if line > entries[-1].line]
+        ends.append(min(later, default=len(self._lines()) + 1))
         for entry, end in zip(entries, ends, strict=True):
             data = entry.data()
             name = data["id"]
@@ -72,7 +73,7 @@ class Reviewing:
             self._cases[name] = Proposed(
                 id=name,
                 line=entry.line,
-                last=0 if end == entry.line else end - 1 if end else -1,
+                last=end - 1,
                 sha256=sha256,
                 status=self._status(name, sha256),
                 problem=str(data.get(PROBLEM, "")),
@@ -126,11 +127,11 @@ class Reviewing:
     def text(self, name: str) -> str:
         """What is given to an editor: the case's own lines, without its `problem`."""
         case = self.case(name)
-        if not case.last:
+        if case.last < case.line:
             raise UserError(
                 f"{self.path}:{case.line}: {name} shares its lines with other cases: edit the file"
             )
-        lines = self._lines()[case.line - 1 : None if case.last < 0 else case.last]
+        lines = self._lines()[case.line - 1 : case.last]
         return "".join(line for line in lines if not line.lstrip(" -").startswith(f"{PROBLEM}:"))
 
     def edited(self, name: str, text: str) -> bytes:
@@ -148,9 +149,7 @@ class Reviewing:
         if why := Checker(self.tools, self.path).problem(data):
             raise UserError(f"the edited case cannot be built: {why}")
         lines = self._lines()
-        lines[case.line - 1 : None if case.last < 0 else case.last] = [
-            text if text.endswith("\n") else text + "\n"
-        ]
+        lines[case.line - 1 : case.last] = [text if text.endswith("\n") else text + "\n"]
         made = "".join(lines).encode()
         if not self._holds(made, fingerprint(data)):
             raise UserError("the edited text does not fit into the file: keep the dash and the indentation")

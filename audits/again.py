@@ -139,7 +139,7 @@ def _of_live(
     named = _worlds_of(build)
     if missing := [name for name in named if name not in types]:
         return Rebuild(
-            None, why_not=f"nobody named the file of its world {missing[0][:80]} (--world FILE.py)"
+            None, why_not=f"nobody named the file of its world {missing[0][:80]} (--worlds FILE.py)"
         )
     root = sources or default_root()
     own_tasks = BFCL in named and not (root / "bfcl").is_dir()

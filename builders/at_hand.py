@@ -32,5 +32,5 @@ def sources_at_hand(sources: Path | None, profile: Profile) -> tuple[Path | None
     needed = len(needed_files(profile))
     why = f"{len(bad)} of {needed} source files of profile {profile} are not as pinned ({named}{more})"
     if sources is not None:
-        raise UserError(f"{root}: {why}: `rbtc data fetch --out {root}` completes it")
+        raise UserError(f"{root}: {why}: `rbtc data fetch --sources {root}` completes it")
     return None, why

@@ -99,7 +99,10 @@ def read_predictions(
                 left_out["multi-turn row"] += 1
                 continue
             if "sample_hash" in record:
-                one = _ours(record, where)
+                try:
+                    one = msgspec.convert(record, Prediction)
+                except msgspec.ValidationError as error:
+                    raise UserError(f"{where}: {error}") from None
                 known = one.sample_hash == hashes.get(one.id)
             else:
                 one, gold = _theirs(record, file.stem, where, model, mode)
@@ -168,13 +171,6 @@ def _good_lines(file: Path, left_out: Counter[str]) -> Iterator[tuple[str, dict[
         if not isinstance(record, dict):
             raise UserError(f"{where} is not a JSON object")
         yield where, record
-
-
-def _ours(record: dict[str, Json], where: str) -> Prediction:
-    try:
-        return msgspec.convert(record, Prediction)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{where}: {error}") from None
 
 
 def _theirs(

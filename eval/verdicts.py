@@ -26,10 +26,14 @@ Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Flag → type → correct and n."""
 
 
+_ANOTHER = "{} is another dataset than {} was asked: name the right one with --dataset"
+
+
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
     found = inputs.load(str(place_of(folder, name)))
-    _check_same(folder, found.fingerprint(), name)
+    if found.fingerprint() != folder.record.settings.fingerprint:
+        raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
     return found
 
 
@@ -44,15 +48,6 @@ def place_of(folder: RunFolder, name: str | None = None) -> Path:
         raise UserError(f"{error}; {folder.path} was made of it, name its place with --dataset") from None
 
 
-def _check_same(folder: RunFolder, here: str, name: str | None) -> None:
-    there = folder.record.settings.fingerprint
-    if here != there:
-        raise UserError(
-            f"{name or folder.record.dataset} ({here[:8]}) is another dataset than {folder.path} was asked "
-            f"({there[:8]}): name the right one with --dataset"
-        )
-
-
 Rows: TypeAlias = Dataset | RowFiles
 """What predictions are judged against: in memory, or where they lie."""
 
@@ -62,7 +57,8 @@ def rows_of(folder: RunFolder, name: str | None = None, num_proc: int = 1) -> Ro
     another dataset."""
     place = place_of(folder, name)
     found = inputs.paper_rows(place) or RowFiles(place, num_proc)
-    _check_same(folder, found.fingerprint(), name)
+    if found.fingerprint() != folder.record.settings.fingerprint:
+        raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
     return found
 
 

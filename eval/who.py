@@ -138,17 +138,14 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         words = _prompts(self.prompt_format, self.rlla, self.mode)
         mode = self.mode if words is OURS else "prompt"
         chain = defences.parse(names_of(self.defend))
-        who = self._own(mode, options) if self._is_own else self._model(mode, options)
+        is_own = self.callable is not None or self.command is not None
+        who = self._own(mode, options) if is_own else self._model(mode, options)
         for one in chain:
             if who.mode not in one.modes:
                 known = " and ".join(one.modes)
                 raise UserError(f"--defend {one.code}: it works in {known} mode, not in {who.mode}")
         suffix = "" if words is OURS else f"-{self.prompt_format}"
         return replace(who, words=words, chain=chain, suffix=suffix)
-
-    @property
-    def _is_own(self) -> bool:
-        return self.callable is not None or self.command is not None
 
     def _own(self, mode: str | None, options: RequestOptions) -> Who:
         others = {"--agent": self.agent, "--base-url": self.base_url, "--backend": self.backend != "openai"}

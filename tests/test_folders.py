@@ -171,17 +171,18 @@ OUTPUTS: dict[str, list[Output]] = {
 }
 
 INPUTS = """
-cases import logs, cases import --tools, cases import --redact, cases draft tools, cases review cases,
-eval --reuse, summary run, export run, import predictions_path,
-report --release, compare a, compare b, failures run, release build,
-defences base, defences runs,
+eval --rlla, verify release, import predictions, cases import logs, cases import --tools,
+cases import --redact,
+cases draft tools, cases review cases,
+eval --reuse, summary run, export run,
+failures run, release build,
 publish folder, build --sources, build toolrl-dr --rlla, build toolrl-dr --sources,
-build live --sources, build live --worlds, build toolrl-dr --tokenizer,
-audit --training, audit --benchmark, audit --sources, audit --dataset, audit --rlla,
-train check --model-dir, train check data, data amend --answers, data amend --sources, build --errata,
+build live --sources, build toolrl-dr --tokenizer,
+audit --training, audit --benchmark, audit --sources, audit --rlla,
+train check --model-dir, data amend --answers, data amend --sources, build --errata,
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
-gate run, lint files, proxy --plan, proxy explain journal, proxy run dataset,
+gate run, lint files, proxy --plan, proxy explain journal,
 build --cases, compare --log-key, report --log-key,
 live summary run, live report run
 """
@@ -200,6 +201,7 @@ TEXTS = (
     "export",
     "cache",
     "log",
+    "release",
 )
 """Names under which a parameter of any type is taken for a place."""
 
@@ -721,15 +723,14 @@ def test_every_deletion_stands_where_it_can_be_seen() -> None:
     assert seen == {
         f"{io}folders.py": {"rmtree", "rename"},  # unfinished ones, and those that hold named files alone
         f"{io}files.py": {"rename", "unlink", "truncate"},  # into place; unfinished files and locks of ours
-        f"{io}store.py": {"ftruncate"},  # a torn line of ours
+        "src/robustbench_tc/llm/store.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/proxy/journal.py": {"ftruncate"},  # a torn line of ours
         "src/robustbench_tc/release/yank.py": {"unlink"},  # the list of what was yanked, once it is empty
-        f"{io}audit_files.py": {"rmtree"},  # of an earlier audit, unchanged
+        "audits/audit_files.py": {"rmtree"},  # of an earlier audit, unchanged
         "src/robustbench_tc/release/freeze.py": {"unlink"},  # in the copy that is released
         f"{io}parquet.py": {"rename"},  # shards, in a new folder
         "builders/build.py": {"unlink", "rmdir"},  # an empty config, in a new folder
         "builders/toolrl_dr.py": {"unlink"},  # the scratch file, in a new folder
-        "builders/sources/fetch.py": {"unlink", "rename"},  # begun downloads
         "train_recipes/trl/smoke.py": {"rmtree", "rename"},  # its own folder, with --fresh
         "scripts/clean.py": {"rmtree", "unlink", "rmdir"},  # see tests/test_clean.py
     }

@@ -71,20 +71,14 @@ def _namesake(new: list[LiveTool], clean: LiveRow, kind: PerturbationType) -> Ve
     first = next((gold for gold in gold_calls(clean) if gold.tool is not None), None)
     if first is None or first.tool is None or [tool.name for tool in new] != [first.tool.name]:
         return "what comes in is not one tool with the name of gold's first"
-    return _as_described(new[0], first.tool, kind) or _with_parameters(new[0], first.tool, kind)
-
-
-def _as_described(new: LiveTool, gold: LiveTool, kind: PerturbationType) -> str:
-    right = {
-        "none": new.description == "",
-        "gold": new.description == gold.description,
-        "donor": new.description not in ("", gold.description),
-    }[str(kind.traits["description"])]
-    return HOLDS if right else f"its description is not as {kind.code} has it"
-
-
-def _with_parameters(new: LiveTool, gold: LiveTool, kind: PerturbationType) -> str:
-    own, golds = set(new.plain.properties), set(gold.plain.properties)
+    described = {
+        "none": new[0].description == "",
+        "gold": new[0].description == first.tool.description,
+        "donor": new[0].description not in ("", first.tool.description),
+    }
+    if not described[str(kind.traits["description"])]:
+        return f"its description is not as {kind.code} has it"
+    own, golds = set(new[0].plain.properties), set(first.tool.plain.properties)
     right = bool(own) and own != golds if kind.traits["wrong_parameters"] else not own
     return HOLDS if right else f"its parameters are not as {kind.code} has them"
 

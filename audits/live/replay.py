@@ -49,7 +49,7 @@ PROTECTS = {
 }
 """Every check `replay.NAME`, with its sentence."""
 
-NO_WORLD = "nobody named the file of this world (--world FILE.py)"
+NO_WORLD = "nobody named the file of this world (--worlds FILE.py)"
 
 
 NAVIGATION = frozenset({"cd"})

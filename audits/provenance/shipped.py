@@ -85,7 +85,18 @@ def found_digests(folder: Folder) -> dict[str, str]:
     """The digests of a build's own rows. What has no row has no digest."""
     if folder.kind == "live":
         return task_digests(_columns(folder, TASKS), folder.rows(TASKS))
-    return _of_training(folder) if folder.kind == "training" else _of_benchmark(folder)
+    if folder.kind == "benchmark":
+        return _of_benchmark(folder)
+    report = {name: value for name, value in folder.report.items() if name not in OF_THE_WRITER}
+    return {
+        **{
+            f"{config}/{split}": digest(_columns(folder, config, split), folder.rows(config, split))
+            for config in folder.configs()
+            for split in folder.splits(config)
+        },
+        marker.BUILD: hashlib.sha256(msgspec.json.encode(report)).hexdigest(),
+        GENERATIONS: folder.sha256(GENERATIONS) or "",
+    }
 
 
 def task_digests(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -114,20 +125,6 @@ def _of_benchmark(folder: Folder) -> dict[str, str]:
         )
         for table in TABLES
         if table in folder.configs()
-    }
-
-
-def _of_training(folder: Folder) -> dict[str, str]:
-    """Of every row, of the report but for its writer's fields, and of the kept answers."""
-    report = {name: value for name, value in folder.report.items() if name not in OF_THE_WRITER}
-    return {
-        **{
-            f"{config}/{split}": digest(_columns(folder, config, split), folder.rows(config, split))
-            for config in folder.configs()
-            for split in folder.splits(config)
-        },
-        marker.BUILD: hashlib.sha256(msgspec.json.encode(report)).hexdigest(),
-        GENERATIONS: folder.sha256(GENERATIONS) or "",
     }
 
 

@@ -80,7 +80,10 @@ def own_agent(
         runner = partial(commands.Commands, words)
     else:
         found = functions.check(function, "") if callable(function) else functions.find(str(function))
-        shown = _name_of(found) if callable(function) else str(function)
+        shown = str(function)
+        if callable(function):
+            name = getattr(found, "__qualname__", type(found).__name__)
+            shown = f"{getattr(found, '__module__', None) or '?'}:{name}"
         digest, in_parallel = functions.code_digest(found), functions.is_async(found)
         runner = partial(functions.Functions, found)
     identity: dict[str, Json] = {"agent": shown, "code": digest}
@@ -93,8 +96,3 @@ def own_agent(
         in_parallel=in_parallel,
         runner=runner,
     )
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return f"{getattr(function, '__module__', None) or '?'}:{name}"

@@ -7,19 +7,24 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval.adapters.logs import Opened, opened
+from robustbench_tc.eval.stats.runs import Subset
+from robustbench_tc.eval.stats.summary import Convention
 from robustbench_tc.io.folders import check_dir
 from robustbench_tc.sql.query import Inputs, connect, text_of
 
 from . import page
-from .content import MARTS, Options, Report, build
+from .content import MARTS, Report, build
 from .samples import embed
 
 
 def report(
     runs: Sequence[str],
-    options: Options,
     out: Path | None = None,
     *,
+    baseline: str | None = None,
+    convention: Convention = "cluster",
+    subset: Subset = "all",
+    allow_missing: bool = False,
     dataset: str | None = None,
     log_keys: Sequence[str] = (),
     browser: bool = True,
@@ -32,9 +37,17 @@ def report(
     progress(f"reading {len(runs)} runs")
     with opened(runs, log_keys) as found:
         read = [one.read() for one in found]
-        marts, expected = _asked(found, options, dataset)
+        marts, expected = _asked(found, subset, allow_missing, dataset)
         progress("counting")
-        made = build(read, options, marts=marts, expected=expected)
+        made = build(
+            read,
+            convention=convention,
+            subset=subset,
+            allow_missing=allow_missing,
+            baseline=baseline,
+            marts=marts,
+            expected=expected,
+        )
         notes = tuple(note for one in found for note in one.notes)
         made = msgspec.structs.replace(made, gaps=(*notes, *made.gaps))
         if out is None:
@@ -51,14 +64,14 @@ def report(
 
 
 def _asked(
-    runs: Sequence[Opened], options: Options, dataset: str | None
+    runs: Sequence[Opened], subset: Subset, allow_missing: bool, dataset: str | None
 ) -> tuple[dict[str, list[dict[str, Any]]], list[tuple[str, str]] | None]:
     """The rows of the marts, and the rows that there should be where a dataset says so."""
     inputs = Inputs(
         runs=[one.folder for one in runs],
         release=dataset,
-        subset=options.subset,
-        allow_missing=options.allow_missing,
+        subset=subset,
+        allow_missing=allow_missing,
     )
     named = {one.folder: one.name for one in runs}
     expected, marts = None, {}

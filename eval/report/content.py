@@ -10,6 +10,7 @@ import msgspec
 from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
+from robustbench_tc.eval.record import Session
 from robustbench_tc.eval.stats import blind, losses, paired
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
@@ -153,28 +154,24 @@ def _around(found: Interval | None) -> str:
     return f"{number(found.value)} ±{number(found.half_width)}" if found else NONE
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report is made of besides the runs."""
-
-    convention: Convention = "cluster"
-    subset: Subset = "all"
-    allow_missing: bool = False
-    baseline: str | None = None
-    """A model's name, or a run folder as given; None: no marks."""
-
-
 def build(
     runs: Sequence[Run],
-    options: Options,
     *,
+    convention: Convention = "cluster",
+    subset: Subset = "all",
+    allow_missing: bool = False,
+    baseline: str | None = None,
     marts: Mapping[str, Rows] | None = None,
     expected: Iterable[tuple[str, str]] | None = None,
 ) -> Report:
-    """Raises UserError where runs are of different datasets, given twice, or the baseline is none of them."""
-    aligned = align(runs, subset=options.subset, expected=expected)
+    """`baseline`: a model's name, or a run folder as given; None: no marks.
+
+    Raises UserError where runs are of different datasets, or the baseline is none of them.
+    """
+    aligned = align(runs, subset=subset, expected=expected)
     labels = labels_of(runs)
-    base = _baseline(runs, labels, options.baseline)
-    summaries = [summarise(o, options.convention, allow_missing=options.allow_missing) for o in aligned]
+    base = _baseline(runs, labels, baseline)
+    summaries = [summarise(o, convention, allow_missing=allow_missing) for o in aligned]
     models = []
     for at, (run, outcomes, summary) in enumerate(zip(runs, aligned, summaries, strict=True)):
         marks: dict[str, Mark] = {}
@@ -182,10 +179,10 @@ def build(
         type_marks: dict[str, Mark] = {}
         if base is not None and base != at:
             sides = (aligned[base], aligned[at])
-            marks, closures = _marks(*sides, summaries[base], summaries[at], options.convention)
-            type_marks = _type_marks(*sides, summaries[base], summaries[at], options.convention)
+            marks, closures = _marks(*sides, summaries[base], summaries[at], convention)
+            type_marks = _type_marks(*sides, summaries[base], summaries[at], convention)
         of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
-        fields = counted(run, outcomes, summary, subset=options.subset, allow_missing=options.allow_missing)
+        fields = counted(run, outcomes, summary, subset=subset, allow_missing=allow_missing)
         model = Model(
             **fields,  # type: ignore[arg-type]
             label=labels[at],
@@ -193,7 +190,7 @@ def build(
             mode=run.mode,
             run=run.path,
             params_b=params_of(run.model),
-            source_losses=losses.by_source(outcomes, of_sample, allow_missing=options.allow_missing),
+            source_losses=losses.by_source(outcomes, of_sample, allow_missing=allow_missing),
             marks=marks,
             closures=closures,
             type_marks=type_marks,
@@ -205,9 +202,9 @@ def build(
     return Report(
         dataset_version=OWN_TOOLS if own else runs[0].dataset_label,
         fingerprint=runs[0].fingerprint,
-        convention=options.convention,
-        subset=options.subset,
-        allow_missing=options.allow_missing,
+        convention=convention,
+        subset=subset,
+        allow_missing=allow_missing,
         baseline=None if base is None else labels[base],
         models=tuple(models),
         paper=() if own else papers(),
@@ -216,7 +213,7 @@ def build(
         needs_no_reading=next(
             (found for run in runs if (found := blind.lines(run.record.needs_no_reading))), ()
         ),
-        note=CONVENTIONS[options.convention],
+        note=CONVENTIONS[convention],
         trends={"runs": trends(models), **({} if own else {"paper": trends(papers())})},
     )
 
@@ -309,7 +306,8 @@ def _type_marks(
 def _card(run: Run) -> dict[str, str]:
     """The run record in a few lines: no path, no credentials."""
     record, settings, totals = run.record, run.record.settings, run.record.totals
-    last = record.sessions[-1] if record.sessions else None
+    unknown_session = Session(started="", endpoint="", package_version="", concurrency=0)
+    last = [unknown_session, *record.sessions][-1]
     seconds = [one.seconds for one in record.sessions if one.seconds is not None]
     chosen = (msgspec.structs.asdict(one).items() for one in record.selections)
     selections = [", ".join(f"{name} {_short(value)}" for name, value in one if value) for one in chosen]
@@ -325,9 +323,9 @@ def _card(run: Run) -> dict[str, str]:
         "prompts": settings.prompt_version,
         "defences": ", ".join(settings.defend),
         "backend": settings.backend,
-        "endpoint": _host(last.endpoint) if last else "",
-        "package": last.package_version if last else "",
-        "started": last.started if last else "",
+        "endpoint": _host(last.endpoint),
+        "package": last.package_version,
+        "started": last.started,
         "seconds": f"{sum(seconds):.0f} in {len(record.sessions)} sessions" if seconds else "",
         "predictions": f"{len(run.rows['id'])} of {record.expected}",
         "status": counts(totals.get("status", {})),

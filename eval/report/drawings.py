@@ -166,18 +166,21 @@ def flips(model: Model) -> dict[str, Line]:
 
 def flip_bars(model: Model) -> Markup:
     """A bar per type: right on both, gained, lost, wrong on both."""
-    stacks = [_flip_stack(code, line) for code, line in flips(model).items()]
+    stacks = [
+        Stack(
+            code,
+            {
+                "both_right": line.kept,
+                "gained": line.gained,
+                "lost": line.lost,
+                "both_wrong": line.pairs - line.kept - line.gained - line.lost,
+            },
+            line.pairs,
+            f"−{line.lost} +{line.gained}",
+        )
+        for code, line in flips(model).items()
+    ]
     return figures.stacks(stacks, f"flips of {model.label} between clean and perturbed")
-
-
-def _flip_stack(name: str, line: Line) -> Stack:
-    parts = {
-        "both_right": line.kept,
-        "gained": line.gained,
-        "lost": line.lost,
-        "both_wrong": line.pairs - line.kept - line.gained - line.lost,
-    }
-    return Stack(name, parts, line.pairs, f"−{line.lost} +{line.gained}")
 
 
 def error_bars(model: Model) -> Markup:

@@ -20,7 +20,7 @@ from robustbench_tc.eval import draw, inputs
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
-from robustbench_tc.schema import Call, Json, Sample, dumps
+from robustbench_tc.schema import Call, Json, Sample, Verdict, dumps
 
 from .cases import Case, lost
 from .pool import Pool, cut
@@ -32,7 +32,7 @@ CLIPS = (8_000, 4_000, 2_000, 1_000, 500, 250)
 """Characters kept of a reply: the most with which the rows fit the budget."""
 
 MOST_ROWS = 12_000
-"""Rows embedded; of a larger dataset whole samples, as many of each source."""
+"""Rows embedded; of a larger dataset whole samples, in proportion to the sources."""
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -70,13 +70,16 @@ def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None
             break
         kept = fewer
     if len(kept) < every:
-        notes.append(f"The page holds {len(kept)} of {every} rows: whole samples, as many of each source.")
-    cases = {label: of for label, one in judged.items() if _has_texts(one) and (of := lost(one, kept))}
+        notes.append(
+            f"The page holds {len(kept)} of {every} rows: whole samples, in proportion to the sources."
+        )
+    cases = {
+        label: of
+        for label, found in judged.items()
+        if any(one.prediction.raw_output or one.prediction.tool_calls for one in found)
+        and (of := lost(found, kept))
+    }
     return Embedded(text, tuple(notes), len(kept), clip, cases)
-
-
-def _has_texts(judged: Sequence[Judged]) -> bool:
-    return any(one.prediction.raw_output or one.prediction.tool_calls for one in judged)
 
 
 def packed(value: Json) -> str:
@@ -190,21 +193,23 @@ def calls_said(calls: Iterable[Call], spelled: Callable[[Json], str] = dumps) ->
     )
 
 
+_NO_VERDICT = Verdict(calls=(), variant=None, score=0.0, correct=False, reason=None, error_mode=None)
+
+
 def _answer(one: Judged, place: int, row: Sample, clip: int) -> tuple[Any, ...]:
     """A prediction: what was replied, what was read from it, what is wrong."""
-    said, verdict = one.prediction, one.verdict
-    right = verdict is None or verdict.correct
+    said, verdict = one.prediction, one.verdict or _NO_VERDICT
     return (
         place,
         said.repeat,
-        -1 if verdict is None else int(verdict.correct),
-        (verdict and verdict.error_mode) or "",
-        "" if verdict is None or right else failures.said(verdict, row),
+        int(verdict.correct) if one.verdict else -1,
+        verdict.error_mode or "",
+        failures.said(verdict, row),
         said.status,
-        list(verdict.flags) if verdict else [],
+        list(verdict.flags),
         said.finish_reason or "",
         *cut(said.raw_output or "", clip),
-        *cut(calls_said(verdict.calls) if verdict else "", clip),
+        *cut(calls_said(verdict.calls), clip),
         *cut(said.first_output or "", clip),
         *cut(dumps(said.tool_calls) if said.tool_calls else "", clip),
         (said.error or "")[:500],

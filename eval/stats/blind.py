@@ -71,8 +71,5 @@ def solved(found: Iterable[BlindLine]) -> dict[str, tuple[str, float]]:
         for code, accuracy in line.types.items():
             if accuracy > max(SOLVED, best.get(code, ("", 0.0))[1]):
                 best[code] = line.name, accuracy
-    return {code: best[code] for code in sorted(best, key=_place)}
-
-
-def _place(code: str) -> tuple[int, str]:
-    return (taxonomy.get(code).order if taxonomy.known(code) else 10**6), code
+    places = {one.code: at for at, one in enumerate(taxonomy.among(best))}
+    return {code: best[code] for code in sorted(best, key=lambda code: (places.get(code, len(places)), code))}

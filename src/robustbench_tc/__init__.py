@@ -1,7 +1,9 @@
 """RobustBench-TC: does a tool-calling model survive deployment?
 
-Rooms (`builders`, `audits`, `eval`, `train_recipes`, `sql`, `dataset_cards`) meet only through the
-contract that lives at this level: `schema`, `taxonomy`, `llm` and the few helpers beside them.
+Rooms stand in one order, from the contract (`schema`, `taxonomy`, `io`, `compute`) to the verbs (`api`,
+`cli`), and import only what stands before them: pyproject.toml has the list, import-linter holds it. In a
+checkout `builders`, `audits`, `eval`, `train_recipes`, `sql` and `dataset_cards` are links to the top-level
+folders.
 """
 
 from importlib import import_module

@@ -205,7 +205,8 @@ def test_damaged_predictions_of_a_grown_run_are_made_again_whole(tmp_path: Path,
     folder = evaluate(tmp_path / "run", types="TD")
     before = table(folder, "scores.parquet")
     folder.predictions_path.write_bytes(b"PAR1")
-    api.score(folder.path)
+    refuses("the same rbtc eval makes it again", api.score, folder.path)
+    evaluate(tmp_path / "run", types="TD")
     assert table(folder, "scores.parquet") == before
 
 

@@ -342,7 +342,9 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
     dataset = inputs.Dataset(name="made", rows=tuple(STATIC))
-    refuses("is there and is not a run", record.start, tmp_path / "notes", dataset, settings(dataset), 5)
+    refuses(
+        "is not empty: name a new folder", record.start, tmp_path / "notes", dataset, settings(dataset), 5
+    )
     refuses("is not a run folder", record.open_run, tmp_path / "notes")
 
 

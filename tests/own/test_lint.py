@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from robustbench_tc.own.alike import pairs
 from robustbench_tc.own.lint import lint, tokens
 from robustbench_tc.own.tools import parse_tools
-from robustbench_tc.worlds.find import find
 
 from .test_hostile_files import outcome
 
@@ -164,8 +163,8 @@ def test_thousands_of_tools_in_the_same_words_end() -> None:
 
 
 def test_a_worlds_file_is_tried_and_its_mistakes_are_errors(tmp_path: Path) -> None:
-    file = tmp_path / "box.py"
-    source = Path(find("orders").file).read_text()
+    file = tmp_path / "purse.py"
+    source = (Path(__file__).parents[1] / "worlds" / "purse.py").read_text()
     file.write_text(source)
     assert outcome("lint", str(file)) == (0, "worlds 1: errors 0, warnings 0\n", "")
     file.write_text(source + "\nTASKS = []\n")

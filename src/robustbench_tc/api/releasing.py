@@ -124,7 +124,7 @@ def publish(
 
 def amend(
     release: Annotated[
-        str | Path, Option(help="A release folder; with --withdraw also org/name@VERSION.", typed=str)
+        str | Path, Option(help="A release folder; with --withdraw also org/name@VERSION.", typed=Path)
     ],
     out: Annotated[str | Path | None, options.OUT] = None,
     *,

@@ -76,7 +76,6 @@ def report(
     >>> report(["runs/base", "runs/tuned"], "report").models[0].label  # doctest: +SKIP
     """
     from ..eval.report import assemble, check
-    from ..eval.report.content import Options
 
     if check_paper:
         return check.report()
@@ -84,8 +83,11 @@ def report(
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
     return assemble.report(
         [str(run).rstrip("/") or "/" for run in runs],
-        Options(convention=ci, subset=subset, allow_missing=allow_missing, baseline=baseline),
         None if out is None else Path(out),
+        baseline=baseline,
+        convention=ci,
+        subset=subset,
+        allow_missing=allow_missing,
         dataset=None if dataset is None else str(dataset),
         log_keys=log_keys,
         browser=browser,

@@ -74,8 +74,9 @@ def launch(words: list[str]) -> int:
         return 0
     at = words.index("--") if "--" in words else len(words)
     try:
-        ours = [at_home(word) for word in words[:at]]
-        given = app()(ours, print_error=False, exit_on_error=False, console=_console.out)
+        given = app()(
+            [*map(at_home, words[:at])], print_error=False, exit_on_error=False, console=_console.out
+        )
     except CycloptsError as error:
         chain = " ".join(("rbtc", *(error.command_chain or ())))
         said, _, others = " ".join(str(error).split()).partition(" Available commands: ")
@@ -100,8 +101,7 @@ def run(given: Given) -> int:
         further = {name: one for name, one in offered.items() if name in taken}
         result = given.verb.function(**given.values, **further)
     if given.as_json:
-        made = getattr(result, "json", None)
-        _console.json(result if made is None else made())
+        _console.json(result.json() if hasattr(result, "json") else result)
     else:
         _console.show(result)
     return int(getattr(result, "exit_code", 0))

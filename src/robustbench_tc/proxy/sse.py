@@ -45,7 +45,8 @@ class Parts:
         return self._taken(len(rest))
 
     def _taken(self, end: int) -> bytes:
-        part = bytes(self._rest[:end])
+        with memoryview(self._rest) as rest:  # one copy: it may have 32 MB
+            part = bytes(rest[:end])
         del self._rest[:end]
         return part
 

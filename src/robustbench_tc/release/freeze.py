@@ -149,7 +149,10 @@ def release(
         raise UserError(f"{out} lies inside the build: choose another --out")
     plain = load(build / (CHECKPOINT if kind == "checkpoint" else marker.BUILD))
     about = _about(plain, build, kind)
-    _check_profile(build, kind, about.profile, trial=trial, own_data=own_data)
+    reason, starters = unpublishable(kind, about.profile, own_data), about.profile == "bundled"
+    if reason is not None and not (trial and starters):
+        hint = " (--trial makes a folder to try the commands on)" if starters else ""
+        raise UserError(f"{build} cannot be released: {reason}{hint}")
     carried = _carried(build, kind, about)
     named = live_types.config_of if kind == "robustbench-tc-live" else str
     rows = {  # training data count perturbed rows besides those of their splits
@@ -239,17 +242,6 @@ def _audited(
     (folder / audit_files.JUDGMENTS).unlink(missing_ok=True)  # the copy's: the audit writes them again
     gate.write(report, folder, files)
     return report
-
-
-def _check_profile(build: Path, kind: Kind, profile: str | None, *, trial: bool, own_data: bool) -> None:
-    """UserError for a build that may not be released; `trial` lets the starter samples through."""
-    reason = unpublishable(kind, profile, own_data)
-    if reason is not None and kind == "robustbench-tc" and profile == OWN_CASES:
-        raise UserError(f"{build} is not released: {reason}")
-    if reason is not None and not trial:
-        raise UserError(
-            f"{build} cannot be released: {reason} (--trial makes a folder to try the commands on)"
-        )
 
 
 def _carried(build: Path, kind: Kind, about: About) -> list[str]:

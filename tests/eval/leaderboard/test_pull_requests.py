@@ -111,7 +111,7 @@ def test_a_run_that_is_refused_costs_no_other_its_entry(
 
 
 def test_a_token_without_the_right_is_told_what_it_needs(results: Results, local_run_of: RunOf) -> None:
-    no = r"the token has no right to do this \(403\).* role `write`"
+    no = r"the Hub answered 403: .* role `write`"
     with pytest.raises(UserError, match=f"opening a pull request: {no}"):
         results.submit(local_run_of("oracle"), READER)
     with account(MALLORY), pytest.raises(UserError, match=f"creating the repository: {no}"):

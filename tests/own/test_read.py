@@ -295,7 +295,7 @@ def test_what_cannot_be_used_is_one_line(value: object, said: str) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "empty"),
+        (b"", "lists no tools"),
         (b"\xff", "not UTF-8 at byte 0"),
         (b"[", "line 1, column 2: not JSON"),
         (b'{"tools": [],\n"tools": []}', "a key is given twice in one object: 'tools'"),

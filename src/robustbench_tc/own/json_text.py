@@ -31,8 +31,6 @@ def values(data: bytes, where: str) -> list[Json]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    if not text.strip():
-        raise UserError(f"{where}: the file is empty")
     decoder = json.JSONDecoder(**HOOKS)
     found, at = [], after_blanks(text, 0)
     try:

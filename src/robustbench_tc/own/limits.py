@@ -8,8 +8,6 @@ from robustbench_tc.errors import UserError
 BYTES = 8_000_000
 DEPTH = 200
 """Lists and objects inside each other."""
-TOOLS = 10_000
-CASES = 100_000
 LARGE = 64 * BYTES
 """Bytes of what is made of a user's files."""
 

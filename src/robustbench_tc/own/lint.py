@@ -29,14 +29,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
-    """Findings by kind, each kind in the order of the tools."""
+    """All findings; those about what is said of parameters last."""
     return (
         *_names(tools),
         *_roots(tools),
         *_instructions(tools),
         *_alike(tools),
         *_descriptions(tools),
-        *_units(tools),
     )
 
 
@@ -100,6 +99,9 @@ def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:
             if isinstance(schema, dict) and not str(schema.get("description") or "").strip():
                 said = f"the parameter {name[:60]!r} has no description"
                 found.append(_warning("parameter-description", said, tool))
+            if isinstance(schema, dict) and lacks_unit(name, schema):
+                said = f"the number {name[:60]!r} is of something measured, and no unit is named"
+                found.append(_warning("no-unit", said, tool))
         for name in tool.tool.required:
             if name not in properties:
                 said = f"requires {name[:60]!r}, which its properties do not declare"
@@ -138,15 +140,6 @@ def _alike(tools: Sequence[OwnTool]) -> list[Finding]:
             tools[other],
         )
         for (one, other), what in sorted(found.items())
-    ]
-
-
-def _units(tools: Sequence[OwnTool]) -> list[Finding]:
-    return [
-        _warning("no-unit", f"the number {name[:60]!r} is of something measured, and no unit is named", tool)
-        for tool in tools
-        for name, schema in tool.tool.properties.items()
-        if isinstance(schema, dict) and lacks_unit(name, schema)
     ]
 
 

@@ -13,7 +13,7 @@ from ..eval import matchers
 from . import gold, yaml
 from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
 from .fields import Fields
-from .limits import CASES, read_bytes
+from .limits import read_bytes
 from .names import Names
 from .review import PROBLEM, PROPOSED_BY, fingerprint, read_reviews
 from .tools import read_tools
@@ -67,8 +67,6 @@ class _Cases(Fields):
 
     def read(self) -> CaseFile:
         entries = self.items(self.top.get("cases"), "cases", self.root.line)
-        if len(entries) > CASES:
-            self.fail(self.top["cases"].line, f"{len(entries):,} cases: at most {CASES:,} are read")
         cases, rows = [], dict[str, int]()
         left_out = list[LeftOut]()
         reviews = read_reviews(self.path)

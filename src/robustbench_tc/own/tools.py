@@ -10,7 +10,7 @@ from robustbench_tc.schema import Json, Tool
 
 from . import json_text, schemas
 from .cases import OwnTool
-from .limits import TOOLS, read_bytes
+from .limits import read_bytes
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 _PLAIN_TYPES = (None, "function", "custom")
@@ -28,8 +28,6 @@ def parse_tools(data: bytes, prefix: str, where: str) -> tuple[OwnTool, ...]:
     entries = _entries(json_text.values(data, where), where)
     if not entries:
         raise UserError(f"{where}: lists no tools")
-    if len(entries) > TOOLS:
-        raise UserError(f"{where}: {len(entries):,} tools: at most {TOOLS:,} are read; split it")
     return tuple(_tool(entry, place, prefix, where) for place, entry in enumerate(entries))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.builders.sources import KnownIssue, Pool
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval.matchers import example
 from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.eval.score.category import Category
@@ -24,7 +23,7 @@ _WHY = {
 
 
 def pool(cases: CaseFile) -> Pool:
-    """The clean rows of all cases, in their order. Raises UserError naming the case and its line."""
+    """The clean rows of all cases, in their order."""
     tools = tuple(one.tool for one in cases.tools)
     samples = tuple(row for case in cases.cases for row in rows(case, tools))
     # Proposed cases that make no rows have their reason alone, as what they say is not looked at.
@@ -46,7 +45,7 @@ def rows(case: Case, tools: tuple[Tool, ...]) -> Iterator[Sample]:
     """One row a turn."""
     history: list[Message] = []
     for number, turn in enumerate(case.turns, 1):
-        history += _messages(turn.messages, case, turn)
+        history += _messages(turn.messages)
         own_id = clean_id(case, number)
         first = turn.answers[0]
         yield Sample(
@@ -86,41 +85,15 @@ def golden(answer: Answer) -> GoldenAnswer:
     )
 
 
-def _messages(messages: Sequence[ChatMessage], case: Case, turn: CaseTurn) -> Iterator[Message]:
+def _messages(messages: Sequence[ChatMessage]) -> Iterator[Message]:
     """A turn's chat messages as text: calls in the canonical form of the rows."""
     for message in messages:
-        role, content = message.get("role"), _text(message.get("content"))
-        if role not in ("system", "user", "assistant", "tool"):
-            raise UserError(
-                f"case {case.id}, line {turn.line}: a message of role {role!r}: "
-                "roles are system, user, assistant and tool"
-            )
+        content = message.get("content") or ""
         if calls := message.get("tool_calls"):
-            try:
-                written = as_text([_of_chat(call) for call in calls])
-            except (KeyError, TypeError, ValueError, RecursionError):
-                raise UserError(
-                    f"case {case.id}, line {turn.line}: tool_calls that cannot be read: each has "
-                    "function.name, and function.arguments with the JSON text of an object"
-                ) from None
+            functions = [call["function"] for call in calls]
+            written = as_text([Call(one["name"], loads(one["arguments"])) for one in functions])
             content = f"{content}\n{written}" if content else written
-        yield Message(role, content)
-
-
-def _text(content: Json) -> str:
-    """A message's text; of content in parts their texts, one a line."""
-    if isinstance(content, list):
-        return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
-    return "" if content is None else str(content)
-
-
-def _of_chat(call: Json) -> Call:
-    function = call["function"]
-    arguments = function["arguments"]
-    found = loads(arguments) if isinstance(arguments, str) else arguments
-    if not isinstance(found, dict):
-        raise ValueError("arguments are no object")
-    return Call(str(function["name"]), found)
+        yield Message(message["role"], content)
 
 
 def _gold_history(answer: Answer, turn: CaseTurn, tools: Sequence[Tool]) -> Iterator[Message]:

@@ -178,10 +178,7 @@ def problem(expected: Json) -> str | None:
         return "optional must be true or false"
     if "tolerance" in expected and which != "number":
         return f"tolerance goes with number, not with {which}"
-    return _problem_of(which, expected[which], expected)
-
-
-def _problem_of(which: str, stated: Json, expected: dict[str, Json]) -> str | None:
+    stated = expected[which]
     if which == "any":
         return None if stated is True else "any must be true"
     if which == "exact":
@@ -251,7 +248,15 @@ def example(expected: Json, schema: Json, root: Json = None) -> Json:
     """A value that `matches` accepts; `expected` is one that can be used."""
     which = kind(expected)
     if which is None:
-        return _example_of_plain(expected, schema, root)
+        if isinstance(expected, dict):
+            return {
+                key: example(one, subschemas.property_of(schema, key, root), root)
+                for key, one in expected.items()
+            }
+        if isinstance(expected, list | tuple):
+            items = enumerate(expected)
+            return [example(one, subschemas.item_of(schema, at, root), root) for at, one in items]
+        return expected
     stated = expected[which]
     if which == "any":
         return _anything(schema, root)
@@ -266,19 +271,6 @@ def example(expected: Json, schema: Json, root: Json = None) -> Json:
     if which == "regex":
         return _text_that_matches(stated, schema, root)
     return stated
-
-
-def _example_of_plain(expected: Json, schema: Json, root: Json) -> Json:
-    if isinstance(expected, dict):
-        return {
-            key: example(one, subschemas.property_of(schema, key, root), root)
-            for key, one in expected.items()
-        }
-    if isinstance(expected, list | tuple):
-        return [
-            example(one, subschemas.item_of(schema, place, root), root) for place, one in enumerate(expected)
-        ]
-    return expected
 
 
 def _anything(schema: Json, root: Json) -> Json:

@@ -58,12 +58,6 @@ def property_of(schema: Json, name: str, root: Json) -> Json:
     return None
 
 
-def required(schema: Json, root: Json) -> frozenset[str]:
-    """The names that it requires."""
-    lists = (one.get("required") for one in parts(schema, root))
-    return frozenset(name for one in lists if isinstance(one, list) for name in one if isinstance(name, str))
-
-
 def item_of(schema: Json, place: int, root: Json) -> Json:
     """The schema of an item of a list; None where none is given."""
     for one in parts(schema, root):

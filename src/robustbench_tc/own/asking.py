@@ -98,7 +98,7 @@ def _edit(found: Reviewing, name: str) -> bool:
     found.decide(name, "edit")
     with atomic_file(found.path.resolve(), replace=True) as beside:
         beside.write_bytes(made)
-    found.reload()
+    found.read()
     return True
 
 

@@ -1,6 +1,7 @@
 """`own.json` of a dataset of own tools: what a row has no column for."""
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -23,7 +24,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 class Book(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What evaluating and reporting need beside the rows."""
 
-    version: int = 1
+    version: Literal[1] = 1
     files: tuple[File, ...] = ()
     """The cases file, then the tool files in its order."""
     cases: int = 0
@@ -41,11 +42,6 @@ class Book(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The file's bytes: same cases, same bytes."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
-    @property
-    def several_turns(self) -> bool:
-        """Whether some case has several turns."""
-        return self.turns > self.cases
-
 
 def read(folder: Path) -> Book | None:
     """The book of a dataset; None where it has none. Raises UserError for one that cannot be read."""
@@ -53,9 +49,6 @@ def read(folder: Path) -> Book | None:
     if not path.is_file():
         return None
     try:
-        found = msgspec.json.decode(read_bytes(path, "the book of a dataset of own tools", LARGE), type=Book)
+        return msgspec.json.decode(read_bytes(path, "the book of a dataset of own tools", LARGE), type=Book)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: {' '.join(str(error).split())[:200]}: build the dataset again") from None
-    if found.version != 1:
-        raise UserError(f"{path}: version {found.version} is not known: build the dataset again")
-    return found

@@ -44,8 +44,7 @@ class Example(NamedTuple):
         yield f"wrote {len(self.files)} files: {', '.join(self.files)}"
         yield "next:"
         if self.folder.resolve() != Path.cwd():
-            dashed = "./" if str(self.folder).startswith("-") else ""
-            yield f"  cd {shlex.quote(dashed + str(self.folder))}"
+            yield f"  cd {shlex.quote(str(self.folder))}"
         commands = NEXT
         if self.framework is not None:
             name = self.framework.replace("-", "_")

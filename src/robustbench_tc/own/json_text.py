@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .limits import BYTES, DEPTH, depth_of
+from .limits import DEPTH, depth_of
 
 DIGITS = 1000
 """Digits of a whole number."""
@@ -27,19 +27,14 @@ class Unreadable(ValueError):
 
 def values(data: bytes, where: str) -> list[Json]:
     """The values of a JSON text, one or several in its lines. `where` names the file in errors."""
-    if len(data) > BYTES:
-        raise UserError(f"{where}: {len(data):,} bytes: at most {BYTES:,} are read; split it")
-    if (depth := depth_of(data)) > DEPTH:
-        raise UserError(f"{where}: nested {depth:,} levels deep: at most {DEPTH} are read")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{where}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    if not text.strip():
-        raise UserError(f"{where}: the file is empty")
     decoder = json.JSONDecoder(**HOOKS)
     found, at = [], after_blanks(text, 0)
     try:
+        check_depth(data)
         while at < len(text):
             value, at = decoder.raw_decode(text, at)
             found.append(value)
@@ -60,11 +55,10 @@ def after_blanks(text: str, at: int) -> int:
     return at
 
 
-def strict(text: str) -> Json:
-    """The value of a JSON text. Raises Unreadable, or JSONDecodeError where it is none."""
-    value = json.loads(text, **HOOKS)
-    check_surrogates(text, value)
-    return value
+def check_depth(data: bytes) -> None:
+    """Raises Unreadable for a text that is nested too deep."""
+    if data.count(b"[") + data.count(b"{") > DEPTH and depth_of(data) > DEPTH:
+        raise Unreadable(f"nested deeper than {DEPTH} levels")
 
 
 def check_surrogates(text: str, value: Json) -> None:

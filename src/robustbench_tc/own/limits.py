@@ -8,8 +8,6 @@ from robustbench_tc.errors import UserError
 BYTES = 8_000_000
 DEPTH = 200
 """Lists and objects inside each other."""
-TOOLS = 10_000
-CASES = 100_000
 LARGE = 64 * BYTES
 """Bytes of what is made of a user's files."""
 
@@ -21,22 +19,16 @@ _BRACKETS = re.compile(rb"[][{}]")
 def read_bytes(path: Path, what: str, most: int = BYTES) -> bytes:
     """The bytes of a file that may be read. `what` names it in the error: "a tools file"."""
     size_of(path, what, most)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    return path.read_bytes()
 
 
 def size_of(path: Path, what: str, most: int) -> int:
     """The bytes of a file. Raises UserError for what is none, and for more than `most`."""
-    try:
-        if path.is_dir():
-            raise UserError(f"{path}: not {what}: it is a folder")
-        if not path.is_file():
-            raise UserError(f"{path}: not {what}: there is no such file")
-        size = path.stat().st_size
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    if path.is_dir():
+        raise UserError(f"{path}: not {what}: it is a folder")
+    if not path.is_file():
+        raise UserError(f"{path}: not {what}: there is no such file")
+    size = path.stat().st_size
     if size > most:
         raise UserError(f"{path}: {size:,} bytes: {what} has at most {most:,}; split it")
     return size

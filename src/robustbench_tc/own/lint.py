@@ -29,14 +29,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
-    """Findings by kind, each kind in the order of the tools."""
+    """All findings; those about what is said of parameters last."""
     return (
         *_names(tools),
         *_roots(tools),
         *_instructions(tools),
         *_alike(tools),
         *_descriptions(tools),
-        *_units(tools),
     )
 
 
@@ -52,8 +51,13 @@ def tokens(tools: Sequence[OwnTool]) -> int:
     return sum(-(-len(dumps({"type": "function", "function": one}).encode()) // 4) for one in sent)
 
 
-def _title(tool: OwnTool) -> str:
-    return f"{tool.prefix}:{tool.name}"
+def _error(code: str, message: str, *tools: OwnTool) -> Finding:
+    titles = tuple(f"{tool.prefix}:{tool.name}" for tool in tools)
+    return Finding(level="error", code=code, tools=titles, message=message)
+
+
+def _warning(code: str, message: str, *tools: OwnTool) -> Finding:
+    return msgspec.structs.replace(_error(code, message, *tools), level="warning")
 
 
 def _names(tools: Sequence[OwnTool]) -> list[Finding]:
@@ -66,47 +70,42 @@ def _names(tools: Sequence[OwnTool]) -> list[Finding]:
         wire.setdefault(safe_name(tool.name), {}).setdefault(tool.name, tool)
         if len(tool.name) > MAX_NAME:
             said = f"the name has {len(tool.name)} characters, clients cut it after {MAX_NAME}"
-            found.append(Finding(level="warning", code="long-name", tools=(_title(tool),), message=said))
+            found.append(_warning("long-name", said, tool))
     for name, several in same.items():
         if len(several) > 1:
             said = f"{len(several)} tools are called {name[:80]!r}; rename all but one"
-            titles = tuple(map(_title, several))
-            found.append(Finding(level="error", code="same-name", tools=titles, message=said))
-    for sent, several_names in wire.items():
-        if len(several_names) > 1:
-            said = f"{len(several_names)} names become {sent!r} as clients send them; rename all but one"
-            titles = tuple(map(_title, several_names.values()))
-            found.append(Finding(level="error", code="name-collision", tools=titles, message=said))
+            found.append(_error("same-name", said, *several))
+    for sent, by_name in wire.items():
+        if len(by_name) > 1:
+            said = f"{len(by_name)} names become {sent!r} as clients send them; rename all but one"
+            found.append(_error("name-collision", said, *by_name.values()))
     return found
 
 
 def _roots(tools: Sequence[OwnTool]) -> list[Finding]:
     said = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
     return [
-        Finding(level="error", code="refused-root", tools=(_title(tool),), message=said)
-        for tool in tools
-        if tool.tool.parameters.get("type") != "object"
+        _error("refused-root", said, tool) for tool in tools if tool.tool.parameters.get("type") != "object"
     ]
 
 
 def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:
     found = []
     for tool in tools:
-        titles = (_title(tool),)
         if not tool.tool.description.strip():
-            said = "the tool has no description"
-            found.append(Finding(level="warning", code="no-description", tools=titles, message=said))
+            found.append(_warning("no-description", "the tool has no description", tool))
         properties = tool.tool.properties
         for name, schema in properties.items():
             if isinstance(schema, dict) and not str(schema.get("description") or "").strip():
                 said = f"the parameter {name[:60]!r} has no description"
-                found.append(
-                    Finding(level="warning", code="parameter-description", tools=titles, message=said)
-                )
+                found.append(_warning("parameter-description", said, tool))
+            if isinstance(schema, dict) and lacks_unit(name, schema):
+                said = f"the number {name[:60]!r} is of something measured, and no unit is named"
+                found.append(_warning("no-unit", said, tool))
         for name in tool.tool.required:
             if name not in properties:
                 said = f"requires {name[:60]!r}, which its properties do not declare"
-                found.append(Finding(level="warning", code="required-undeclared", tools=titles, message=said))
+                found.append(_warning("required-undeclared", said, tool))
     return found
 
 
@@ -116,7 +115,7 @@ def _instructions(tools: Sequence[OwnTool]) -> list[Finding]:
         for where, text in texts_of(tool.tool):
             if (what := instructions.found(text)) is not None:
                 said = f"{where} {what}: a description describes; whoever may write here steers the agent"
-                found.append(Finding(level="error", code="instruction", tools=(_title(tool),), message=said))
+                found.append(_error("instruction", said, tool))
     return found
 
 
@@ -134,27 +133,13 @@ def _alike(tools: Sequence[OwnTool]) -> list[Finding]:
             if wire[one] != wire[other]:
                 found.setdefault((one, other), what)
     return [
-        Finding(
-            level="warning",
-            code="near-duplicate",
-            tools=(_title(tools[one]), _title(tools[other])),
-            message=f"their {what} are nearly the same: say in both what only this one does",
+        _warning(
+            "near-duplicate",
+            f"their {what} are nearly the same: say in both what only this one does",
+            tools[one],
+            tools[other],
         )
         for (one, other), what in sorted(found.items())
-    ]
-
-
-def _units(tools: Sequence[OwnTool]) -> list[Finding]:
-    return [
-        Finding(
-            level="warning",
-            code="no-unit",
-            tools=(_title(tool),),
-            message=f"the number {name[:60]!r} is of something measured, and no unit is named",
-        )
-        for tool in tools
-        for name, schema in tool.tool.properties.items()
-        if isinstance(schema, dict) and lacks_unit(name, schema)
     ]
 
 

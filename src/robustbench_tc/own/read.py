@@ -1,6 +1,5 @@
 """A cases file as cases: `read_cases`. Every error names file and line, and what to do."""
 
-import json
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json
+from robustbench_tc.schema import Call, Json, dumps, loads
 
 from ..eval import matchers
 from . import gold, yaml
 from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
 from .fields import Fields
-from .limits import CASES, read_bytes
+from .limits import read_bytes
 from .names import Names
 from .review import PROBLEM, PROPOSED_BY, fingerprint, read_reviews
 from .tools import read_tools
@@ -64,12 +63,10 @@ class _Cases(Fields):
         self.version(self.top, 1)
         self.files: list[Path] = []
         self.names = self.read_tools(more)
-        self.system = self.text(self.top["system"], "system") if "system" in self.top else None
+        self.system = self.stated_system(self.top)
 
     def read(self) -> CaseFile:
         entries = self.items(self.top.get("cases"), "cases", self.root.line)
-        if len(entries) > CASES:
-            self.fail(self.top["cases"].line, f"{len(entries):,} cases: at most {CASES:,} are read")
         cases, rows = [], dict[str, int]()
         left_out = list[LeftOut]()
         reviews = read_reviews(self.path)
@@ -108,6 +105,9 @@ class _Cases(Fields):
         if node is None or not isinstance(node.value, list) or not node.value:
             self.fail(node.line if node else line, f"{what!r} must be a list that is not empty")
         return node.value
+
+    def stated_system(self, found: dict[str, Node]) -> str | None:
+        return self.text(found["system"], "system") if "system" in found else None
 
     # Tools
 
@@ -190,7 +190,7 @@ class _Cases(Fields):
             self.fail(
                 node.keys[PROBLEM], f"{PROBLEM!r} is for proposed cases; correct the case and remove the key"
             )
-        system = self.text(found["system"], "system") if "system" in found else None
+        system = self.stated_system(found)
         if "turns" not in found:
             return Case(id=name, turns=(self.turn(found, node, system, True),), line=node.line)
         if beside := [key for key in found if key not in (*CASE, "system")]:
@@ -200,8 +200,7 @@ class _Cases(Fields):
             inner = self.mapping(item, "a turn", TURN)
             if "system" in inner and (number or system is not None):
                 self.fail(item.keys["system"], "a case has one 'system', beside its 'id'")
-            own = self.text(inner["system"], "system") if "system" in inner else system
-            turns.append(self.turn(inner, item, own, number == 0))
+            turns.append(self.turn(inner, item, self.stated_system(inner) or system, number == 0))
         return Case(id=name, turns=tuple(turns), line=node.line)
 
     def turn(self, found: dict[str, Node], node: Node, system: str | None, first: bool) -> CaseTurn:
@@ -326,13 +325,13 @@ class _Cases(Fields):
         given = function["arguments"].data() if "arguments" in function else {}
         line = function["arguments"].line if "arguments" in function else node.line
         try:
-            arguments = json.loads(given) if isinstance(given, str) else given
+            arguments = loads(given) if isinstance(given, str) else given
         except (ValueError, RecursionError):
             arguments = None
         if not isinstance(arguments, dict):
             self.fail(line, "'arguments' must be an object, or its JSON text")
         if wrong := gold.problem(arguments, tool.parameters, False):
             self.fail(line, f"{tool.name[:60]}: {wrong[0][:60]!r} {wrong[1]}")
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        text = given if isinstance(given, str) else dumps(given)
         body = {"name": tool.name, "arguments": text}
         return {"id": self.text(found["id"], "id"), "type": "function", "function": body}

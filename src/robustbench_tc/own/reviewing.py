@@ -2,7 +2,6 @@
 
 import getpass
 import os
-import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -27,7 +26,7 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     line: int
     last: int
-    """The line that it ends on; 0 where it shares lines with others, and cannot be edited by itself."""
+    """The line that it ends on; the one before `line` where it shares that with others."""
     sha256: str
     status: Status
     problem: str = ""
@@ -51,9 +50,10 @@ class Reviewing:
         self._reviews: Reviews = {}
         self._bytes = b""
         self.hand_written: set[str] = set()
-        self._read()
+        self.read()
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """The file as it stands: everything that changed in it is to be looked at."""
         self.tools = read_cases(self.path).tools
         self._reviews = read_reviews(self.path)
         self._bytes = read_bytes(self.path, "a cases file")
@@ -61,7 +61,8 @@ class Reviewing:
         self._cases = {}
         entries = root.value["cases"].value
         ends = [entry.line for entry in entries[1:]]
-        ends.append(min((line for line in root.keys.values() if line > entries[-1].line), default=0))
+        later = [line for line in root.keys.values() if line > entries[-1].line]
+        ends.append(min(later, default=len(self._lines()) + 1))
         for entry, end in zip(entries, ends, strict=True):
             data = entry.data()
             name = data["id"]
@@ -72,7 +73,7 @@ class Reviewing:
             self._cases[name] = Proposed(
                 id=name,
                 line=entry.line,
-                last=0 if end == entry.line else end - 1 if end else -1,
+                last=end - 1,
                 sha256=sha256,
                 status=self._status(name, sha256),
                 problem=str(data.get(PROBLEM, "")),
@@ -112,7 +113,12 @@ class Reviewing:
             by=self.by,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        _append(place(self.path), msgspec.json.encode(review) + b"\n")
+        path = place(self.path)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise UserError(f"{path}: not a file: decisions are kept in one")
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(review) + b"\n")
+            os.fsync(file.fileno())
         self._reviews[name, case.sha256] = review
         self._cases[name] = msgspec.structs.replace(case, status=self._status(name, case.sha256))
 
@@ -121,11 +127,11 @@ class Reviewing:
     def text(self, name: str) -> str:
         """What is given to an editor: the case's own lines, without its `problem`."""
         case = self.case(name)
-        if not case.last:
+        if case.last < case.line:
             raise UserError(
                 f"{self.path}:{case.line}: {name} shares its lines with other cases: edit the file"
             )
-        lines = self._lines()[case.line - 1 : None if case.last < 0 else case.last]
+        lines = self._lines()[case.line - 1 : case.last]
         return "".join(line for line in lines if not line.lstrip(" -").startswith(f"{PROBLEM}:"))
 
     def edited(self, name: str, text: str) -> bytes:
@@ -143,17 +149,11 @@ class Reviewing:
         if why := Checker(self.tools, self.path).problem(data):
             raise UserError(f"the edited case cannot be built: {why}")
         lines = self._lines()
-        lines[case.line - 1 : None if case.last < 0 else case.last] = [
-            text if text.endswith("\n") else text + "\n"
-        ]
+        lines[case.line - 1 : case.last] = [text if text.endswith("\n") else text + "\n"]
         made = "".join(lines).encode()
         if not self._holds(made, fingerprint(data)):
             raise UserError("the edited text does not fit into the file: keep the dash and the indentation")
         return made
-
-    def reload(self) -> None:
-        """After the file was written: everything that changed in it is to be looked at."""
-        self._read()
 
     def _holds(self, made: bytes, sha256: str) -> bool:
         """Whether a file has the cases of this one, and among them the edited one."""
@@ -175,22 +175,3 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container whose user has no name
         return "unknown"
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Adds a line to a file of its own, whole and on disk; a link, a pipe or a device is refused."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
-        file = os.open(path, flags, 0o644)
-        try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise UserError(f"{path}: not a file: decisions are kept in one")
-            size = os.fstat(file).st_size
-            if size and os.pread(file, 1, size - 1) != b"\n":
-                line = b"\n" + line
-            os.write(file, line)
-            os.fsync(file)
-        finally:
-            os.close(file)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None

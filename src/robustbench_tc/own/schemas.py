@@ -5,6 +5,7 @@ Schemas are kept as they are written; legal recursion is kept too. What no valid
 
 import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from urllib.parse import unquote
 
 from robustbench_tc.schema import Json
@@ -130,25 +131,12 @@ def _circle(
 ) -> str | None:
     """A schema that asks for itself about the same value: it never says anything of it."""
     places = {id(node): place for place, node in nodes}
-    done: set[int] = set()
-    for place, start in nodes:
-        if id(start) in done:
-            continue
-        open_: set[int] = {id(start)}
-        stack = [(start, iter(_same_value(start, targets)))]
-        while stack:
-            node, following = stack[-1]
-            inner = next(following, None)
-            if inner is None:
-                stack.pop()
-                open_.discard(id(node))
-                done.add(id(node))
-            elif id(inner) in open_:
-                at = places.get(id(inner), place)
-                return f"{at or 'the schema'}: a circle of $ref without content; it describes no value"
-            elif id(inner) not in done:
-                open_.add(id(inner))
-                stack.append((inner, iter(_same_value(inner, targets))))
+    graph = {id(node): [id(one) for one in _same_value(node, targets)] for _, node in nodes}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        at = places.get(error.args[1][0])
+        return f"{at or 'the schema'}: a circle of $ref without content; it describes no value"
     return None
 
 

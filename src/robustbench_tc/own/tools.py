@@ -10,7 +10,7 @@ from robustbench_tc.schema import Json, Tool
 
 from . import json_text, schemas
 from .cases import OwnTool
-from .limits import TOOLS, read_bytes
+from .limits import read_bytes
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 _PLAIN_TYPES = (None, "function", "custom")
@@ -28,8 +28,6 @@ def parse_tools(data: bytes, prefix: str, where: str) -> tuple[OwnTool, ...]:
     entries = _entries(json_text.values(data, where), where)
     if not entries:
         raise UserError(f"{where}: lists no tools")
-    if len(entries) > TOOLS:
-        raise UserError(f"{where}: {len(entries):,} tools: at most {TOOLS:,} are read; split it")
     return tuple(_tool(entry, place, prefix, where) for place, entry in enumerate(entries))
 
 
@@ -47,12 +45,8 @@ def _entries(values: list[Json], where: str) -> list[Json]:
     found: list[Json] = []
     for number, value in enumerate(values, 1):
         page = _page(value, number, where)
-        last = number == len(values)
-        cursor = page.get("nextCursor")
-        if last and cursor:
+        if number == len(values) and page.get("nextCursor"):
             raise UserError(f"{where}: page {number} states a nextCursor: the list goes on; add that page")
-        if not last and not cursor:
-            raise UserError(f"{where}: page {number} states no nextCursor, yet another page follows")
         found += page["tools"]
     return found
 

@@ -70,7 +70,7 @@ def test_typing_errors_are_made_by_rule_and_keep_what_gold_needs(bench: Path) ->
 def test_the_book_and_the_card_say_what_it_is(bench: Path) -> None:
     found = read(bench)
     assert found is not None
-    assert (found.cases, found.turns, found.several_turns) == (7, 8, True)
+    assert (found.cases, found.turns) == (7, 8)
     assert [one.name for one in found.files] == ["cases.yaml", "orders.json", "crm.json"]
     assert found.results["own__chain"] == {"get_order": ({"customer": "C-2"},)}
     card = (bench / "README.md").read_text()

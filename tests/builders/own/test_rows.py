@@ -8,8 +8,6 @@ from robustbench_tc.builders.own.rows import ASKED, DONE, pool
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, record
 
-from ...refusals import refuses
-
 NAMES = ("find_order", "refund_order")
 
 
@@ -98,7 +96,7 @@ def test_a_tool_without_a_result_says_ok() -> None:
 
 def test_calls_of_earlier_messages_become_text() -> None:
     said: tuple[ChatMessage, ...] = (
-        {"role": "user", "content": [{"type": "text", "text": "Find 7."}]},
+        {"role": "user", "content": "Find 7."},
         {
             "role": "assistant",
             "content": None,
@@ -112,25 +110,6 @@ def test_calls_of_earlier_messages_become_text() -> None:
     assert row.messages[0].content == "Find 7."
     assert row.messages[1].content == (
         '<tool_call>\n{"name":"find_order","parameters":{"id":7}}\n</tool_call>'
-    )
-
-
-@pytest.mark.parametrize(
-    ("message", "words"),
-    [
-        ({"role": "developer", "content": "x"}, "role 'developer'"),
-        (
-            {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[1]"}}]},
-            "tool_calls",
-        ),
-        ({"role": "assistant", "tool_calls": 5}, "tool_calls"),
-    ],
-)
-def test_a_message_that_cannot_be_read_names_its_case(message: ChatMessage, words: str) -> None:
-    refuses(
-        f"case a, line 9: .*{words}",
-        made,
-        CaseTurn(messages=(message,), answers=(calls("find_order"),), line=9),
     )
 
 

@@ -2,8 +2,7 @@
 
 import json
 
-from robustbench_tc.own.json_text import Unreadable, strict
-from robustbench_tc.own.limits import DEPTH, depth_of
+from robustbench_tc.own.json_text import HOOKS, Unreadable, check_depth, check_surrogates
 from robustbench_tc.schema import Json
 
 
@@ -20,14 +19,8 @@ def decode_text(text: str) -> Json:
     """The same of a text, for JSON within JSON."""
     check_depth(text.encode(errors="replace"))
     try:
-        return strict(text)
+        value = json.loads(text, **HOOKS)
     except json.JSONDecodeError:
         raise Unreadable("not JSON") from None
-    except RecursionError:
-        raise Unreadable(f"nested deeper than {DEPTH} levels") from None
-
-
-def check_depth(data: bytes) -> None:
-    """Raises Unreadable for a text that is nested too deep."""
-    if data.count(b"[") + data.count(b"{") > DEPTH and depth_of(data) > DEPTH:
-        raise Unreadable(f"nested deeper than {DEPTH} levels")
+    check_surrogates(text, value)
+    return value

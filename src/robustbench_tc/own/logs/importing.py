@@ -110,7 +110,7 @@ def make(
         names = ["tools.json"]
         files[names[0]] = data
     checker = Checker(given, out / "cases.yaml")
-    proposals = Proposals(checker.tools, checker.problem)
+    proposals = Proposals(checker.tools, checker.problem, hide)
     progress("making cases")
     cases = _cases(read, proposals, hide)
     if not cases:
@@ -144,9 +144,8 @@ def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Redacto
     size = 0
     for path, log in read:
         name = re.sub(r"[^\w.-]|^\.+", "-", hide.text(path.stem)) or "log"
-        numbers = Counter[int]()
         for conversation in log.conversations:
-            for case in proposals.of(name, conversation, numbers, hide):
+            for case in proposals.of(name, conversation):
                 cases.append(case)
                 size += len(json.dumps(case))
                 if size > 2 * FILES * BYTES:

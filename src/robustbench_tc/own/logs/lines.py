@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.json_text import HOOKS, Unreadable, after_blanks, check_surrogates
+from robustbench_tc.own.json_text import HOOKS, Unreadable, after_blanks, check_depth, check_surrogates
 from robustbench_tc.own.limits import BYTES, size_of
 from robustbench_tc.schema import Json
 
 from .chat import is_message
-from .decode import check_depth, decode
+from .decode import decode
 from .types import Refused
 
 LINE = BYTES
@@ -29,21 +29,18 @@ def values(path: Path) -> Iterator[tuple[int, Json] | Refused]:
     nothing of the file can be read.
     """
     size = size_of(path, "a log", FILE)
-    try:
-        with path.open("rb") as file:
-            if file.read(4).startswith(_UTF_16_OR_32):
-                raise UserError(f"{path}: not UTF-8; save it as UTF-8")
+    with path.open("rb") as file:
+        if file.read(4).startswith(_UTF_16_OR_32):
+            raise UserError(f"{path}: not UTF-8; save it as UTF-8")
+        file.seek(0)
+        if size <= LINE and not _is_json(file.readline().removeprefix(b"\xef\xbb\xbf")):
             file.seek(0)
-            if size <= LINE and not _is_json(file.readline().removeprefix(b"\xef\xbb\xbf")):
-                file.seek(0)
-                found = _texts(file.read())
-                if found is not None:
-                    yield from found
-                    return
-            file.seek(0)
-            yield from _lines(file)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+            found = _texts(file.read())
+            if found is not None:
+                yield from found
+                return
+        file.seek(0)
+        yield from _lines(file)
 
 
 def _is_json(line: bytes) -> bool:

@@ -51,10 +51,15 @@ def opened(text: str) -> Json:
 class Proposals:
     """Makes cases; `left` counts what makes none, by its reason."""
 
-    def __init__(self, tools: Sequence[OwnTool], problem: Callable[[Proposal], str | None]) -> None:
+    def __init__(
+        self, tools: Sequence[OwnTool], problem: Callable[[Proposal], str | None], hide: Redactor
+    ) -> None:
         """`problem`: why a case cannot be read, None where it can (`own.read.Checker`)."""
         self.left: Counter[str] = Counter()
         self._problem = problem
+        self._hide = hide
+        self._numbers: Counter[str] = Counter()
+        """By log and line how many cases there are already."""
         self._names = {tool.tool.name: tool.tool.name for tool in tools}
         wire = Counter(safe_name(name) for name in self._names)
         for name in list(self._names):
@@ -64,15 +69,15 @@ class Proposals:
         self._texts: dict[int, str] = {}
         """By the place of a message in the conversation at hand: its text without personal data."""
 
-    def of(self, log: str, found: Conversation, numbers: Counter[int], hide: Redactor) -> Iterator[Proposal]:
-        """The cases of a conversation. `numbers`: how many cases each line of the log has already."""
+    def of(self, log: str, found: Conversation) -> Iterator[Proposal]:
+        """The cases of a conversation."""
         self._texts = {}
         if any(message.left_out for message in found.messages):
             self.left["holds images, sounds or files"] += 1
             return
         batches = [at for at, message in enumerate(found.messages) if message.calls]
         if not batches:
-            yield from self._without_calls(log, found, numbers, hide)
+            yield from self._without_calls(log, found)
             return
         for at in batches:
             history = found.messages[:at]
@@ -80,24 +85,20 @@ class Proposals:
                 self.left["calls before any request"] += 1
                 continue
             answers = list(takewhile(lambda one: one.role == "tool", found.messages[at + 1 :]))
-            yield from self._case(log, found, numbers, hide, history, (found.messages[at], answers))
+            yield from self._case(log, found, history, (found.messages[at], answers))
 
-    def _without_calls(
-        self, log: str, found: Conversation, numbers: Counter[int], hide: Redactor
-    ) -> Iterator[Proposal]:
+    def _without_calls(self, log: str, found: Conversation) -> Iterator[Proposal]:
         roles = [message.role for message in found.messages]
         if "user" not in roles or roles[-1] != "assistant":
             self.left["no request, or no answer to it"] += 1
             return
         last = len(roles) - 1 - roles[::-1].index("user")
-        yield from self._case(log, found, numbers, hide, found.messages[: last + 1], None)
+        yield from self._case(log, found, found.messages[: last + 1], None)
 
     def _case(
         self,
         log: str,
         found: Conversation,
-        numbers: Counter[int],
-        hide: Redactor,
         history: Sequence[Message],
         batch: tuple[Message, list[Message]] | None,
     ) -> Iterator[Proposal]:
@@ -107,17 +108,17 @@ class Proposals:
         problem = None
         body: Proposal
         if len(history) == 1 and history[0].role == "user":
-            body = {"request": hide.text(history[0].text)}
+            body = {"request": self._hide.text(history[0].text)}
         else:
-            body = {"messages": list(self._messages(history, hide))}
+            body = {"messages": list(self._messages(history))}
         if batch is None:
             body["expect"] = "no_call"
         else:
             calls, answers = batch
-            body["expect"] = [self._call(call, hide) for call in calls.calls]
+            body["expect"] = [self._call(call) for call in calls.calls]
             if any(call.arguments is None for call in calls.calls):
                 problem = NOT_JSON
-            if results := self._results(calls.calls, answers, hide):
+            if results := self._results(calls.calls, answers):
                 body["results"] = results
         if not fits(body):
             self.left[f"keys of more than {KEY} characters, or more than {LEVELS} levels"] += 1
@@ -127,43 +128,44 @@ class Proposals:
             self.left["the same as a case before"] += 1
             return
         self._seen.add(mark)
-        numbers[found.line] += 1
-        end = f"-{found.line}-{numbers[found.line]}"
-        case: Proposal = {"id": log[: 64 - len(end)] + end, PROPOSED_BY: f"{log}:{found.line}"}
+        place = f"{log}:{found.line}"
+        self._numbers[place] += 1
+        end = f"-{found.line}-{self._numbers[place]}"
+        case: Proposal = {"id": log[: 64 - len(end)] + end, PROPOSED_BY: place}
         if (why := problem or self._problem(case | body)) is not None:
             case[PROBLEM] = " ".join(why.split())[:300]
         yield case | body
 
     # Parts of a case
 
-    def _name(self, name: str, hide: Redactor) -> str:
+    def _name(self, name: str) -> str:
         """The name that cases write: a client's form of it is mapped back, an unknown one stays."""
-        return self._names.get(name) or hide.text(name)
+        return self._names.get(name) or self._hide.text(name)
 
-    def _call(self, call: LoggedCall, hide: Redactor) -> dict[str, Json]:
-        found: dict[str, Json] = {"call": self._name(call.name, hide)}
-        given = hide.apply(call.arguments) if call.arguments else None
+    def _call(self, call: LoggedCall) -> dict[str, Json]:
+        found: dict[str, Json] = {"call": self._name(call.name)}
+        given = self._hide.apply(call.arguments) if call.arguments else None
         if given:
             found["arguments"] = {key: plain(value) for key, value in given.items()}
         return found
 
-    def _messages(self, history: Sequence[Message], hide: Redactor) -> Iterator[dict[str, Json]]:
+    def _messages(self, history: Sequence[Message]) -> Iterator[dict[str, Json]]:
         """The history as chat messages, with call ids of its own: a log's may be missing."""
         begin = next((at for at, one in enumerate(history) if one.role != "system"), len(history))
         if begin:
-            text = "\n\n".join(self._text(at, one, hide) for at, one in enumerate(history[:begin]))
+            text = "\n\n".join(self._text(at, one) for at, one in enumerate(history[:begin]))
             if text.strip():
                 yield {"role": "system", "content": text}
         waiting: list[tuple[str, str]] = []
         made = 0
         for at, message in enumerate(history[begin:], begin):
-            text = self._text(at, message, hide)
+            text = self._text(at, message)
             if message.calls:
                 ids = [f"c{made + n}" for n in range(1, len(message.calls) + 1)]
                 made += len(ids)
                 waiting = [(call.id, new) for call, new in zip(message.calls, ids, strict=True)]
                 calls: list[Json] = [
-                    self._earlier(call, new, hide) for call, new in zip(message.calls, ids, strict=True)
+                    self._earlier(call, new) for call, new in zip(message.calls, ids, strict=True)
                 ]
                 yield {"role": "assistant", "content": text or None, "tool_calls": calls}
             elif message.role == "tool":
@@ -173,30 +175,28 @@ class Proposals:
                 waiting = []
                 yield {"role": message.role, "content": text}
 
-    def _text(self, place: int, message: Message, hide: Redactor) -> str:
+    def _text(self, place: int, message: Message) -> str:
         """A message's text; every case of a conversation says it again."""
         if place not in self._texts:
-            self._texts[place] = hidden(message.text, hide)
+            self._texts[place] = hidden(message.text, self._hide)
         return self._texts[place]
 
-    def _earlier(self, call: LoggedCall, new: str, hide: Redactor) -> Json:
+    def _earlier(self, call: LoggedCall, new: str) -> Json:
         if call.arguments is None:
-            text = hide.text(call.text)
+            text = self._hide.text(call.text)
         else:
-            text = json.dumps(hide.apply(call.arguments), ensure_ascii=False)
-        body: dict[str, Json] = {"name": self._name(call.name, hide), "arguments": text}
+            text = json.dumps(self._hide.apply(call.arguments), ensure_ascii=False)
+        body: dict[str, Json] = {"name": self._name(call.name), "arguments": text}
         return {"id": new, "type": "function", "function": body}
 
-    def _results(
-        self, calls: Sequence[LoggedCall], answers: Sequence[Message], hide: Redactor
-    ) -> dict[str, Json]:
+    def _results(self, calls: Sequence[LoggedCall], answers: Sequence[Message]) -> dict[str, Json]:
         waiting = [(call.id, str(place)) for place, call in enumerate(calls)]
         by_place = {_take(waiting, one.call_id): one.text for one in answers}
         found: dict[str, Json] = {}
         for place, call in enumerate(calls):
             text = by_place.get(str(place))
             if text is not None:
-                found.setdefault(self._name(call.name, hide), []).append(hide.apply(opened(text)))
+                found.setdefault(self._name(call.name), []).append(self._hide.apply(opened(text)))
         return found
 
 

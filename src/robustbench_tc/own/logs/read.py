@@ -7,7 +7,6 @@ from pathlib import Path
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.cases import OwnTool
 from robustbench_tc.own.json_text import Unreadable
-from robustbench_tc.own.limits import CASES
 from robustbench_tc.own.tools import parse_tools
 from robustbench_tc.schema import Json
 
@@ -51,8 +50,6 @@ class _Reader:
                 self.part(line, part)
             except Unreadable as error:
                 self.refused.append(Refused(line, str(error)))
-            if len(self.conversations) + len(self.spans) > 10 * CASES:
-                raise UserError(f"{self.path}: more than {10 * CASES:,} conversations or spans; split it")
 
     def part(self, line: int, value: Json) -> None:
         if isinstance(value, list) and value:

@@ -82,11 +82,12 @@ def read_span(value: dict[str, Json], line: int) -> Span | None:
     start = str(value.get("startTimeUnixNano", value.get("start_time")))
     when = int(start) if start.isdecimal() and len(start) < 30 else 0
     if operation == _TOOL:
-        call = _tool_call(found)
-        if call is None:
+        called = found.get("gen_ai.tool.name")
+        if not isinstance(called, str) or not called.strip():
             return None
-        result = _tool_result(found, value, call)
-        return Span(line, group, when, operation, (), None, call, result)
+        call_id = name(found.get("gen_ai.tool.call.id"))
+        call = logged(call_id, called, found.get("gen_ai.tool.call.arguments"))
+        return Span(line, group, when, operation, (), None, call, _tool_result(found, value, call_id))
     messages = tuple(_messages(found))
     if not messages:
         return None
@@ -114,8 +115,9 @@ def _of_group(group: str, spans: Sequence[Span]) -> tuple[list[Spoken], int]:
     spoken = [span for span in spans if span.operation in _MODEL]
     spoken = spoken or [span for span in spans if span.operation in _AGENT]
     if not spoken:
-        messages = [one for span in ran for one in _pair(span)]
-        return [Spoken(group, ran[0].line, tuple(messages), None)], 0
+        pairs = [(Message("assistant", "", (span.call,)), span.result) for span in ran if span.call]
+        messages = tuple(one for pair in pairs for one in pair if one is not None)
+        return [Spoken(group, ran[0].line, messages, None)], 0
     results = {span.call.id: span.result for span in ran if span.call and span.call.id}
     kept = [(span, _filled(span.messages, results)) for span in _longest(spoken)]
     known = {call.id for _, messages in kept for one in messages for call in one.calls}
@@ -125,13 +127,6 @@ def _of_group(group: str, spans: Sequence[Span]) -> tuple[list[Spoken], int]:
         Spoken(id, span.line, messages, span.tools) for id, (span, messages) in zip(names, kept, strict=True)
     ]
     return made, left
-
-
-def _pair(span: Span) -> Iterator[Message]:
-    if span.call is not None:
-        yield Message("assistant", "", (span.call,))
-    if span.result is not None:
-        yield span.result
 
 
 def _longest(spans: Sequence[Span]) -> list[Span]:
@@ -160,15 +155,7 @@ def _filled(messages: tuple[Message, ...], results: dict[str, Message | None]) -
     return (*messages, *(one for one in answered if one is not None))
 
 
-def _tool_call(found: dict[str, Json]) -> LoggedCall | None:
-    called = found.get("gen_ai.tool.name")
-    if not isinstance(called, str) or not called.strip():
-        return None
-    arguments = found.get("gen_ai.tool.call.arguments")
-    return logged(name(found.get("gen_ai.tool.call.id")), called, arguments)
-
-
-def _tool_result(found: dict[str, Json], value: dict[str, Json], call: LoggedCall) -> Message | None:
+def _tool_result(found: dict[str, Json], value: dict[str, Json], call_id: str) -> Message | None:
     result = found.get("gen_ai.tool.call.result")
     if result is None:
         status = value.get("status")
@@ -177,7 +164,7 @@ def _tool_result(found: dict[str, Json], value: dict[str, Json], call: LoggedCal
         result = ": ".join(one for one in (kind, said) if isinstance(one, str) and one) or None
     if result is None:
         return None
-    return Message("tool", _text(result), (), call.id)
+    return Message("tool", _text(result), (), call_id)
 
 
 def _messages(found: dict[str, Json]) -> Iterator[Message]:

@@ -88,6 +88,18 @@ class Folder:
                 self._hashes[path] = ""
         return self._hashes[path]
 
+    def said(self, field: str) -> dict[str, Any]:
+        """A mapping of the build report; {} where it has none of that name."""
+        found = self.report.get(field)
+        return found if isinstance(found, dict) else {}
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a regular file; b"" where there is none that can be read."""
+        try:
+            return (self.path / path).read_bytes() if self.there.get(path) == "file" else b""
+        except OSError:
+            return b""
+
     def configs(self) -> list[str]:
         """Folders that hold Parquet files, by name."""
         folders = (path.split("/") for path in self._parquet())

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import PublishedSample, arrow_schema
@@ -14,7 +15,7 @@ from ..own_tools import is_own
 from ..report import Check
 from ..rows import OF_THE_BUILDER, OF_THE_PASS
 from ..scan import Scan
-from .gx import Expectation, Suites, frame, run
+from .gx import Expectation, Suites, frame, frame_of, run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,20 +26,18 @@ SUITES = Suites("benchmark")
 def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
     wanted = [(field.name, type_name(field.type)) for field in arrow_schema(PublishedSample)]
-    data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
-    for config in folder.configs():
-        if config in TABLES:
-            continue
+    rows = list[dict[str, str]]()
+    for config in sorted({*folder.configs()} - {*TABLES}):
         for shard, found in folder.columns(config, "test").items():
-            for place in range(max(len(wanted), len(found))):
-                expected = wanted[place] if place < len(wanted) else ("(none)", "(none)")
-                there = found[place] if place < len(found) else ("(none)", "(none)")
-                data["id"].append(f"{config}/{shard}.{place}")
-                for name, value in zip(
-                    ("column", "type", "found_column", "found_type"), (*expected, *there), strict=True
-                ):
-                    data[name].append(value)
-    return run("benchmark_columns", frame(data), _COLUMNS_EXPECTATIONS)
+            pairs = zip_longest(wanted, found, fillvalue=("(none)", "(none)"))
+            rows += [
+                dict(zip(_COLUMNS, (f"{config}/{shard}.{place}", *expected, *there), strict=True))
+                for place, (expected, there) in enumerate(pairs)
+            ]
+    return run("benchmark_columns", frame_of(_COLUMNS, rows), _COLUMNS_EXPECTATIONS)
+
+
+_COLUMNS = ("id", "column", "type", "found_column", "found_type")
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (

@@ -7,7 +7,7 @@ So every suite is made of expectations that Great Expectations brings: anybody c
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -86,6 +86,11 @@ def frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
             for name, values in data.items()
         }
     )
+
+
+def frame_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Rows as a frame; what a row does not say is null."""
+    return frame({name: [row.get(name) for row in rows] for name in names})
 
 
 class Validated(NamedTuple):

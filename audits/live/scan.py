@@ -75,8 +75,7 @@ async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     found = LiveScan()
     by_itself, look = rows.RowChecks(), texts.LiveTexts()
     seed = folder.report.get("seed")
-    said = folder.report.get("worlds")
-    built_with = said if isinstance(said, dict) else {}
+    built_with = folder.said("worlds")
     known = {  # world → what is wrong with its file
         name: HOLDS
         if built_with.get(name) == marker.sha256(world.file)

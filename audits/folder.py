@@ -60,10 +60,8 @@ class Folder:
             raise UserError(
                 f"{path} holds no build_report.json: name the folder that `rbtc build` wrote"
             ) from None
-        except (ValueError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{path / 'build_report.json'} is damaged ({error}): build it again") from None
-        except OSError as error:
-            raise UserError(f"{path / 'build_report.json'} cannot be read: {error.strerror}") from None
         self.path = path
         self._hashes: dict[str, str] = {}
         self.unreadable: list[Failure] = []

@@ -61,7 +61,7 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     pins = pinned(profile, folder.report.get("seed"))
     said = {config_of(code): _dict(counts) for code, counts in folder.said("rows").items()}
     labels = {config_of(code): _dict(one) for code, one in folder.said("labels").items()}
-    skips = skips_of(folder)
+    skips, tasks = skips_of(folder), scan.present.get(TASKS, set())
     rows = []
     built = [type_code(kind) for kind in _list(folder.report.get("kinds")) if kind in KINDS]
     built += [type_code(name) for name in _list(folder.report.get("types")) if name in registry_types()]
@@ -82,7 +82,7 @@ def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
                 "reported": sum(n for n in said.get(config, {}).values() if isinstance(n, int)),
                 "worlds": _other(by_world, said.get(config, {})),
                 "labels": _labels(found, labels.get(config, {})) if has_labels else None,
-                "accounted": accounted("tasks", scan.tasks, present, left_out) if config in built else None,
+                "accounted": accounted("tasks", tasks, present, left_out) if config in built else None,
                 "built": scan.counts[config] if is_pinned else None,
                 "stated": pins.get(config, 0) if is_pinned else None,
             }
@@ -130,7 +130,7 @@ def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
     allowed = "the build has no row of a kind that it is about"
     return [
         msgspec.structs.replace(one, may_be_left_out=allowed)
-        if one.status == "not_run" and one.id in _OF_SOME and scan.tasks
+        if one.status == "not_run" and one.id in _OF_SOME and TASKS in scan.present
         else one
         for one in checks
     ]

@@ -12,9 +12,7 @@ from ..folder import TABLES, Folder
 from ..own_tools import is_own
 from ..report import Check, without
 from ..scan import Scan
-from .gx import Expectation, Suites, frame_of, run
-
-SUITES = Suites("benchmark")
+from .gx import Expectation, compares, frame_of, holds, run
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
@@ -71,35 +69,35 @@ def configs_suite(scan: Scan) -> list[Check]:
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds(
+    holds(
         "configs",
         "complete",
         "All 23 sample configs and 3 tables are there: a dropped type would go unnoticed in a mean.",
     ),
-    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    SUITES.holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
-    SUITES.compares(
+    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
+    compares(
         "configs",
         "rows_as_pinned",
         "The number of rows of every type (from the paper's sources) is the one that the type states.",
         ("built", "stated"),
         lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "rows_at_least_the_papers",
         "Every type has at least the rows that the paper has, but for the two description types.",
         ("rows", "floor"),
         lambda f: (f["rows"] >= f["floor"]) | f["rows"].isna() | f["floor"].isna(),
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "rows_as_reported",
         "The build report is what the card prints: its counts are those of the files.",
         ("rows", "reported"),
         lambda f: (f["rows"] == f["reported"]) | f["rows"].isna(),
     ),
-    SUITES.holds(
+    holds(
         "configs",
         "accounted",
         "Nothing is silently skipped: every (sample, type) pair is a row, or a skip with its reason.",
@@ -171,10 +169,8 @@ def tables_suite(folder: Folder) -> list[Check]:
 
 
 _TABLES_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
-    SUITES.holds(
-        "tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."
-    ),
+    holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
+    holds("tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."),
 )
 
 

@@ -14,9 +14,7 @@ from ..live import faults, registry, texts
 from ..live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan
 from ..report import Check, without
 from .configs import accounted, skips_of, splits
-from .gx import Expectation, Suites, frame, frame_of, run
-
-SUITES = Suites("live")
+from .gx import Expectation, all_hold, compares, frame, frame_of, holds, native, run
 
 CONFIGS = (TASKS, *type_codes())
 
@@ -147,7 +145,7 @@ _OF_SOME = {
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_the_contracts",
         "Every config has the same columns in the same order with the same types: one reader reads them.",
@@ -158,23 +156,23 @@ _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    SUITES.holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
-    SUITES.compares(
+    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
+    compares(
         "configs",
         "rows_as_reported",
         "The build report is what the card prints: its counts are those of the files.",
         ("rows", "reported"),
         lambda f: f["rows"] == f["reported"],
     ),
-    SUITES.holds("configs", "worlds", "The report counts the rows of every world as the files do."),
-    SUITES.holds("configs", "labels", "The report counts the rows of every label as the files do."),
-    SUITES.holds(
+    holds("configs", "worlds", "The report counts the rows of every world as the files do."),
+    holds("configs", "labels", "The report counts the rows of every label as the files do."),
+    holds(
         "configs",
         "accounted",
         "Nothing is silently skipped: every pair of task and kind is a row, or a skip with its reason.",
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "rows_as_pinned",
         "The number of rows of every kind is the one that is known beforehand: none went missing.",
@@ -185,16 +183,16 @@ _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *(SUITES.holds("rows", name, protects) for name, protects in OF_A_ROW.items()),
-    *(SUITES.holds("hygiene", name, protects) for name, protects in texts.PROTECTS.items()),
-    SUITES.native(
+    *all_hold("rows", OF_A_ROW),
+    *all_hold("hygiene", texts.PROTECTS),
+    native(
         "rows",
         "id_is_unique",
         "An id that stands twice is answered once and counted twice.",
         "ExpectColumnValuesToBeUnique",
         column="id",
     ),
-    SUITES.native(
+    native(
         "rows",
         "no_task_stands_twice",
         "Two clean rows that ask the same are one sample that weighs twice.",
@@ -204,6 +202,4 @@ _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
 )
 
 
-_REPLAY_EXPECTATIONS = tuple(
-    SUITES.holds("replay", name, protects) for name, protects in OF_THE_REPLAY.items()
-)
+_REPLAY_EXPECTATIONS = tuple(all_hold("replay", OF_THE_REPLAY))

@@ -23,9 +23,7 @@ from robustbench_tc.schema import (
 
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, Suites, frame, frame_of, run
-
-SUITES = Suites("predictions")
+from .gx import Expectation, all_hold, compares, frame, frame_of, native, run
 
 VERDICTS = {
     "decodes": "A row that is not a prediction cannot be scored.",
@@ -66,7 +64,7 @@ def _unless_unscored(found: Check) -> Check:
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_the_contracts",
         "Predictions of all models lie in the same columns, so that marts can join them.",
@@ -77,8 +75,8 @@ _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-    SUITES.native(
+    *all_hold("rows", VERDICTS),
+    native(
         "rows",
         "one_answer_per_question",
         "A row that is answered twice in a repeat counts twice.",

@@ -13,9 +13,7 @@ from ..contamination import messages
 from ..folder import Folder, type_name
 from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
-from .gx import Expectation, Suites, frame_of, run
-
-SUITES = Suites("training")
+from .gx import Expectation, all_hold, compares, frame_of, holds, native, run
 
 Row: TypeAlias = dict[str, Any]
 
@@ -97,7 +95,7 @@ def suite(folder: Folder) -> list[Check]:
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_as_the_trainer_reads_them",
         "verl reads these columns by name and type, and ignores or drops what it does not know.",
@@ -108,31 +106,29 @@ _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    SUITES.compares(
+    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    compares(
         "configs",
         "rows_as_reported",
         "The report's counts are those of the files: step counts are computed from them.",
         ("rows", "reported"),
         lambda f: f["rows"] == f["reported"],
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "perturbed_as_reported",
         "The perturbed share is what a config is named after.",
         ("perturbed", "reported_perturbed"),
         lambda f: f["perturbed"] == f["reported_perturbed"],
     ),
-    SUITES.holds(
-        "configs", "paired", "What a type costs is measured against the clean row of the same clean id."
-    ),
+    holds("configs", "paired", "What a type costs is measured against the clean row of the same clean id."),
 )
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-    *(SUITES.holds("hygiene", name, protects) for name, protects in TRAINING_HYGIENE.items()),
-    SUITES.native(
+    *all_hold("rows", VERDICTS),
+    *all_hold("hygiene", TRAINING_HYGIENE),
+    native(
         "rows",
         "no_version_stands_twice",
         "A perturbed version that stands twice in a split is learnt twice.",

@@ -41,9 +41,8 @@ def is_there(folder: Folder) -> bool:
 def earlier_check(folder: Folder, report: AuditReport, files: Mapping[str, bytes]) -> Check:
     """The report in the folder against the `report` of now, and its files against `files`."""
     try:
-        data = (folder.path / AUDIT_REPORT).read_bytes()
-        earlier = msgspec.json.decode(data, type=AuditReport)
-    except (OSError, ValueError, RecursionError):
+        earlier = msgspec.json.decode(folder.data(AUDIT_REPORT), type=AuditReport)
+    except (ValueError, RecursionError):
         return check(*_WHAT, 1, [Failure(AUDIT_REPORT, "it cannot be read")])
     for writer, mine, now in (
         ("robustbench-tc", earlier.package_version, __version__),

@@ -60,10 +60,8 @@ class Folder:
             raise UserError(
                 f"{path} holds no build_report.json: name the folder that `rbtc build` wrote"
             ) from None
-        except (ValueError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{path / 'build_report.json'} is damaged ({error}): build it again") from None
-        except OSError as error:
-            raise UserError(f"{path / 'build_report.json'} cannot be read: {error.strerror}") from None
         self.path = path
         self._hashes: dict[str, str] = {}
         self.unreadable: list[Failure] = []
@@ -87,6 +85,18 @@ class Folder:
             except OSError:
                 self._hashes[path] = ""
         return self._hashes[path]
+
+    def said(self, field: str) -> dict[str, Any]:
+        """A mapping of the build report; {} where it has none of that name."""
+        found = self.report.get(field)
+        return found if isinstance(found, dict) else {}
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a regular file; b"" where there is none that can be read."""
+        try:
+            return (self.path / path).read_bytes() if self.there.get(path) == "file" else b""
+        except OSError:
+            return b""
 
     def configs(self) -> list[str]:
         """Folders that hold Parquet files, by name."""

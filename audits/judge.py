@@ -5,7 +5,7 @@ Several judges make a chain: a later one is asked about what the earlier ones ha
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
@@ -178,37 +178,36 @@ class EndpointJudge:
 
     def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
         """One request per pair with the prompt `equivalence.v1`. Raises UserError when a limit is reached."""
-        system = prompt("equivalence.v1")
-
-        async def one(client: Client, pair: Pair) -> Judgment | Unjudged:
-            data = {"kind": taxonomy.get(pair.kind).judged_as, "first": pair.before, "second": pair.after}
-            found = await self._ask(client, system, data, _Score)
-            if isinstance(found, Unjudged):
-                return found
-            return Judgment(found.score, found.reason[:REASON], self.name)
-
-        return self._all(pairs, one)
+        asked = [
+            {"kind": taxonomy.get(pair.kind).judged_as, "first": pair.before, "second": pair.after}
+            for pair in pairs
+        ]
+        return [
+            one if isinstance(one, Unjudged) else Judgment(one.score, one.reason[:REASON], self.name)
+            for one in self._all("equivalence.v1", asked, _Score)
+        ]
 
     def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
         """One request per tool with the prompt `redundant.v1`. Raises UserError when a limit is reached."""
-        system = prompt("redundant.v1")
+        shown = ("name", "description", "parameters")
+        asked = [
+            {"request": new.query, "tool": {name: getattr(new, name) for name in shown}} for new in tools
+        ]
+        return [
+            one if isinstance(one, Unjudged) else Answer(one.could_answer, one.reason[:REASON], self.name)
+            for one in self._all("redundant.v1", asked, _CouldAnswer)
+        ]
 
-        async def one(client: Client, new: NewTool) -> Answer | Unjudged:
-            tool = {"name": new.name, "description": new.description, "parameters": new.parameters}
-            found = await self._ask(client, system, {"request": new.query, "tool": tool}, _CouldAnswer)
-            if isinstance(found, Unjudged):
-                return found
-            return Answer(found.could_answer, found.reason[:REASON], self.name)
+    def _all(self, name: str, asked: Sequence[Json], kind: type[_T]) -> list[_T | Unjudged]:
+        """A judgment of each, all asked under the prompt of this name."""
+        system = prompt(name)
 
-        return self._all(tools, one)
-
-    def _all(self, items: Sequence[Any], one: Callable[[Client, Any], Coroutine[Any, Any, _T]]) -> list[_T]:
-        async def run() -> list[_T]:
+        async def run() -> list[_T | Unjudged]:
             with Store(self._store) as store:
                 async with Client(self.endpoint, store=store, max_requests=self._max_requests) as client:
                     try:
                         async with asyncio.TaskGroup() as group:
-                            tasks = [group.create_task(one(client, item)) for item in items]
+                            tasks = [group.create_task(self._ask(client, system, one, kind)) for one in asked]
                     except BaseExceptionGroup as several:  # the first says what to fix
                         raise several.exceptions[0] from None
             return [task.result() for task in tasks]

@@ -5,19 +5,16 @@ check that found nothing to look at says so, and keeps nobody from going on. Key
 as everywhere; addresses and telephone numbers in requests are the maker's business.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
-
 import msgspec
 
 from robustbench_tc import sources
+from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import NoCall
 
+from .folder import Folder
 from .report import Check
-
-PROFILE = "own"
 
 NOTHING_THERE = "own tools and cases: the dataset holds nothing that this check could be held against"
 NAMED_ELSEWHERE = (
@@ -26,14 +23,9 @@ NAMED_ELSEWHERE = (
 )
 
 
-class _Reported(Protocol):
-    @property
-    def report(self) -> dict[str, object]: ...
-
-
-def is_own(folder: _Reported) -> bool:
+def is_own(folder: Folder) -> bool:
     """Whether a build says that it was made of own tools."""
-    return folder.report.get("profile") == PROFILE
+    return folder.report.get("profile") == OWN_CASES
 
 
 def no_call_of_the_case(row: Sample) -> NoCall | None:
@@ -46,15 +38,11 @@ def no_call_of_the_case(row: Sample) -> NoCall | None:
     return "accepted" if "calls" in kinds else "right"
 
 
-def allowed(checks: Sequence[Check]) -> list[Check]:
-    """The checks of such a build: those that found nothing to look at may be left out.
+def allowed(one: Check) -> Check:
+    """A check of such a build, which may be left out where it found nothing to look at.
 
     A rebuild that failed is no such thing.
     """
-    return [_allowed(one) for one in checks]
-
-
-def _allowed(one: Check) -> Check:
     if one.id == "shortcuts.named":
         return msgspec.structs.replace(
             one, status="not_run", failed=0, failures=(), may_be_left_out=NAMED_ELSEWHERE

@@ -3,10 +3,11 @@
 Nothing here holds a clock, so the same build audited the same way gives the same bytes.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
+from robustbench_tc.eval.needs_no_reading import TypeFigures
 from robustbench_tc.io import marker
 
 from .hygiene.redact import redact
@@ -152,15 +153,9 @@ class Identifiability(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Shortcut(msgspec.Struct, frozen=True, kw_only=True):
+class Shortcut(TypeFigures, frozen=True, kw_only=True, omit_defaults=False):
     """What needs no reading in one type (or in `clean`): rows whose gold tool is chosen from the registry."""
 
-    type_code: str
-    rows: int
-    chance: float
-    """Share of rows in which a confusable tool, drawn at random, is right."""
-    right: dict[str, int]
-    """Blind policy → rows in which it is right."""
     classifier: int
     """Rows in which the classifier is right, each row held out."""
     reason: str = ""
@@ -257,10 +252,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def counts(self) -> dict[str, int]:
         """Checks by status, in a fixed order."""
-        found = dict.fromkeys(("passed", "failed", "waived", "not_run"), 0)
-        for check in self.checks:
-            found[check.status] += 1
-        return found
+        return {status: len(self.having(status)) for status in get_args(Status)}
 
 
 def check(
@@ -299,6 +291,12 @@ def visible(text: str) -> str:
         return text
     escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return "".join(escaped)
+
+
+def without(checks: list[Check], id: str, reason: str, may_be_left_out: str | None = None) -> list[Check]:
+    """The checks, of which the one with this id could not be made."""
+    unmade = {"status": "not_run", "reason": reason, "may_be_left_out": may_be_left_out}
+    return [msgspec.structs.replace(one, **unmade) if one.id == id else one for one in checks]
 
 
 def not_run(id: str, protects: str, reason: str, may_be_left_out: str | None = None) -> Check:

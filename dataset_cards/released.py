@@ -62,7 +62,7 @@ class Facts(NamedTuple):
 
 
 Report: TypeAlias = BuildReport | TrainingReport | LiveReport
-T = TypeVar("T", BuildReport, TrainingReport, LiveReport)
+T = TypeVar("T")
 
 
 class _Said(NamedTuple):
@@ -128,13 +128,17 @@ def load(path: Path) -> dict[str, Any]:
     return found
 
 
-def read_audit(folder: Path) -> AuditReport:
-    """The audit report in a folder. UserError where there is none, or none that this package wrote."""
-    path = folder / marker.AUDIT
+def converted(plain: dict[str, Any], kind: type[T], path: Path | str) -> T:
+    """What `load` read of the file `path`, as this package's version writes it. Raises UserError."""
     try:
-        return msgspec.convert(load(path), AuditReport)
+        return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
         raise UserError(f"{path} is not as this package writes it: {error}") from None
+
+
+def read_audit(folder: Path) -> AuditReport:
+    """The audit report in a folder. UserError where there is none, or none that this package wrote."""
+    return converted(load(folder / marker.AUDIT), AuditReport, folder / marker.AUDIT)
 
 
 def licence_text() -> bytes:
@@ -149,7 +153,7 @@ def licence_text() -> bytes:
 
 
 def _benchmark(folder: Path, facts: Facts) -> _Said:
-    report = _report_of(facts, BuildReport)
+    report = converted(facts.build, BuildReport, marker.BUILD)
     read = {row["source"]: row for row in facts.build.get("pins", ())}
     release = _stated(folder, facts, "RobustBench-TC", read)
     codes = [code for code, by_source in report.rows.items() if by_source]
@@ -168,7 +172,7 @@ def _benchmark(folder: Path, facts: Facts) -> _Said:
 
 
 def _training(folder: Path, facts: Facts) -> _Said:
-    report = _report_of(facts, TrainingReport)
+    report = converted(facts.build, TrainingReport, marker.BUILD)
     release = _stated(folder, facts, "ToolRL-DR", ("toolrl",))
     codes = [code for code, rows in report.used.items() if rows]
     rows = sum(row["train"] for row in report.rows.values())
@@ -183,7 +187,7 @@ def _training(folder: Path, facts: Facts) -> _Said:
 
 
 def _live(folder: Path, facts: Facts) -> _Said:
-    report = _report_of(facts, LiveReport)
+    report = converted(facts.build, LiveReport, marker.BUILD)
     release = _stated(folder, facts, "RobustBench-TC live", {str(row.get("source")) for row in report.pins})
     tasks = sum(report.rows.get(CLEAN, {}).values())
     return _Said(
@@ -194,13 +198,6 @@ def _live(folder: Path, facts: Facts) -> _Said:
         responsible_ai.live(tasks, list(report.worlds)),
         keywords=("tool calling", "agents", "robustness"),
     )
-
-
-def _report_of(facts: Facts, kind: type[T]) -> T:
-    try:
-        return msgspec.convert(facts.build, kind)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{marker.BUILD} is not of this package's version: {error}") from None
 
 
 def _stated(folder: Path, facts: Facts, title: str, sources: Collection[str]) -> Release:

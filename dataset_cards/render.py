@@ -4,6 +4,8 @@ The reports are taken as they are and the rest is counted in the release's files
 can never say another number than its data hold.
 """
 
+from collections import Counter
+
 import jinja2
 
 from robustbench_tc import __version__, sources, taxonomy
@@ -86,11 +88,7 @@ def per_source(report: BuildReport) -> dict[str, tuple[int, int]]:
 
 def skips(report: BuildReport | LiveReport) -> dict[tuple[str, str], int]:
     """(type, reason) → pairs without a row."""
-    counts: dict[tuple[str, str], int] = {}
-    for skip in report.skipped:
-        key = (skip.type_code, skip.reason)
-        counts[key] = counts.get(key, 0) + 1
-    return counts
+    return Counter((skip.type_code, skip.reason) for skip in report.skipped)
 
 
 def template(name: str) -> jinja2.Template:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.schema import PublishedSample, arrow_schema
@@ -14,42 +15,38 @@ from ..own_tools import is_own
 from ..report import Check
 from ..rows import OF_THE_BUILDER, OF_THE_PASS
 from ..scan import Scan
-from .gx import Expectation, Suites, frame, run
+from .gx import Expectation, all_hold, compares, frame, frame_of, holds, native, run
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SUITES = Suites("benchmark")
 
 
 def columns_suite(folder: Folder) -> list[Check]:
     """Every shard of every sample config has the contract's columns, in order, with the contract's types."""
     wanted = [(field.name, type_name(field.type)) for field in arrow_schema(PublishedSample)]
-    data: dict[str, list[Any]] = {n: [] for n in ("id", "column", "type", "found_column", "found_type")}
-    for config in folder.configs():
-        if config in TABLES:
-            continue
+    rows = list[dict[str, str]]()
+    for config in sorted({*folder.configs()} - {*TABLES}):
         for shard, found in folder.columns(config, "test").items():
-            for place in range(max(len(wanted), len(found))):
-                expected = wanted[place] if place < len(wanted) else ("(none)", "(none)")
-                there = found[place] if place < len(found) else ("(none)", "(none)")
-                data["id"].append(f"{config}/{shard}.{place}")
-                for name, value in zip(
-                    ("column", "type", "found_column", "found_type"), (*expected, *there), strict=True
-                ):
-                    data[name].append(value)
-    return run("benchmark_columns", frame(data), _COLUMNS_EXPECTATIONS)
+            pairs = zip_longest(wanted, found, fillvalue=("(none)", "(none)"))
+            rows += [
+                dict(zip(_COLUMNS, (f"{config}/{shard}.{place}", *expected, *there), strict=True))
+                for place, (expected, there) in enumerate(pairs)
+            ]
+    return run("benchmark_columns", frame_of(_COLUMNS, rows), _COLUMNS_EXPECTATIONS)
+
+
+_COLUMNS = ("id", "column", "type", "found_column", "found_type")
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_the_contracts",
         "Every sample config has the same columns in the same order, so one reader reads them all.",
         ("column", "found_column"),
         lambda f: f["column"] == f["found_column"],
     ),
-    SUITES.compares(
+    compares(
         "columns",
         "have_the_contracts_types",
         "A column that changes its type breaks every reader of the version before.",
@@ -70,27 +67,24 @@ def rows_suite(scan: Scan) -> list[Check]:
 @cache
 def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation, ...]:
     """Those of a build with these configs: an invariant for types of other packs only is none of them."""
-    from_the_scan = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_PASS.items()]
-    from_the_units = [SUITES.holds("rows", name, protects) for name, protects in OF_THE_BUILDER.items()]
-    of_the_texts = [SUITES.holds("hygiene", name, protects) for name, protects in HYGIENE.items()]
     core = {taxonomy.CLEAN, *taxonomy.codes()}
     invariants = [
-        SUITES.holds("rows", name, found.protects)
+        holds("rows", name, found.protects)
         for name, found in INVARIANTS.items()
         if any(map(found.of_type, core | configs))
     ]
     components = {t.code: t.component for t in taxonomy.known_with(configs)}
     codes = [taxonomy.CLEAN, *components]
     return (
-        *from_the_scan,
-        SUITES.native(
+        *all_hold("rows", OF_THE_PASS),
+        native(
             "rows",
             "ids_are_unique",
             "Predictions are kept under a row's id: two rows under one id would share an answer.",
             "ExpectColumnValuesToBeUnique",
             column="id",
         ),
-        SUITES.native(
+        native(
             "rows",
             "type_is_known",
             "A type code that the taxonomy does not have belongs to no channel.",
@@ -98,7 +92,7 @@ def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation,
             column="type_code",
             value_set=codes,
         ),
-        SUITES.native(
+        native(
             "rows",
             "source_is_known",
             "A source has a scorer: no scorer, no score.",
@@ -106,7 +100,7 @@ def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation,
             column="source",
             value_set=[sources.OWN] if own else list(sources.names()),
         ),
-        SUITES.native(
+        native(
             "rows",
             "no_two_rows_of_a_type_are_equal",
             "A row that stands twice in a type counts twice in its accuracy.",
@@ -114,51 +108,51 @@ def _rows_expectations(configs: frozenset[str], own: bool) -> tuple[Expectation,
             column_list=["config", "digest"],
         ),
         *_parts_agree(components),
-        *from_the_units,
+        *all_hold("rows", OF_THE_BUILDER),
         *invariants,
-        *of_the_texts,
+        *all_hold("hygiene", HYGIENE),
     )
 
 
 def _parts_agree(components: Mapping[str, str]) -> tuple[Expectation, ...]:
     """What a row says of itself twice."""
     return (
-        SUITES.compares(
+        compares(
             "rows",
             "id_is_made_of_its_parts",
             "The id is clean_id::type_code, so that rows, predictions and reports find each other.",
             ("id", "clean_id", "type_code"),
             lambda f: f["id"] == f["clean_id"] + "::" + f["type_code"],
         ),
-        SUITES.compares(
+        compares(
             "rows",
             "config_holds_its_type",
             '`load_dataset(…, "CD_AB")` gives rows of CD_AB and nothing else.',
             ("config", "type_code"),
             lambda f: f["config"] == f["type_code"],
         ),
-        SUITES.compares(
+        compares(
             "rows",
             "component_is_its_types",
             "The channel of a row is the taxonomy's: component means are made of it.",
             ("type_code", "component"),
             lambda f: f["type_code"].map(components).fillna("") == f["component"].fillna(""),
         ),
-        SUITES.compares(
+        compares(
             "rows",
             "source_is_the_ids_prefix",
             "The source decides the scorer and stands in the id: both say the same.",
             ("clean_id", "source"),
             lambda f: f["clean_id"].str.partition("__")[0] == f["source"],
         ),
-        SUITES.compares(
+        compares(
             "rows",
             "seed_is_the_builds",
             "A row can be made again from its seed; a clean row has none.",
             ("type_code", "seed", "build_seed"),
             lambda f: (f["seed"] == f["build_seed"]) | (f["type_code"] == taxonomy.CLEAN),
         ),
-        SUITES.compares(
+        compares(
             "rows",
             "gold_tool_index_is_in_the_registry",
             "`gold_tool_index` is a place of the registry; it is null where no call is right.",
@@ -190,7 +184,7 @@ def texts_suite(scan: Scan) -> list[Check]:
 @cache
 def _texts_expectations(translated: bool) -> tuple[Expectation, ...]:
     always = (
-        SUITES.native(
+        native(
             "texts",
             "length",
             "A rewritten text (40 characters or more) is half to twice as long: else facts left or came in.",
@@ -199,7 +193,7 @@ def _texts_expectations(translated: bool) -> tuple[Expectation, ...]:
             min_value=0.5,
             max_value=2.0,
         ),
-        SUITES.native(
+        native(
             "texts",
             "tool_description_length",
             "95 % of tool descriptions keep their length within 20 %: length alone moves a model's choice.",
@@ -210,7 +204,7 @@ def _texts_expectations(translated: bool) -> tuple[Expectation, ...]:
             mostly=0.95,
         ),
     )
-    translations = SUITES.native(
+    translations = native(
         "texts",
         "translation_length",
         "A translation (of 40 characters or more) is an eighth to twice as long: Chinese is that dense.",

@@ -1,9 +1,8 @@
 """The suites of a build as a folder: which configs and tables there are, and how many rows in each."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
-
-import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.builders.configs import PublishedType, published
@@ -11,11 +10,9 @@ from robustbench_tc.schema import dumps, loads
 
 from ..folder import TABLES, Folder
 from ..own_tools import is_own
-from ..report import Check
+from ..report import Check, without
 from ..scan import Scan
-from .gx import Expectation, Suites, frame, run
-
-SUITES = Suites("benchmark")
+from .gx import Expectation, compares, frame_of, holds, run
 
 CONFIGS = (taxonomy.CLEAN, *taxonomy.codes())
 
@@ -39,79 +36,68 @@ def configs_suite(scan: Scan) -> list[Check]:
     reported = {code: sum(n.values()) for code, n in dict(report.get("rows") or {}).items()}
     extensions = {t.code for t in taxonomy.known_with(there) if t.status == "extension"}
     further = extensions - {t.code for t in taxonomy.types("all")}
-    data: dict[str, list[Any]] = {
-        n: [] for n in "id complete known rows built stated floor reported splits accounted".split()
-    }
-    skips: dict[str, dict[str, str]] = {}
-    for skip in report.get("skipped") or ():
-        reasons = skips.setdefault(str(skip.get("type_code")), {})
-        reasons[str(skip.get("clean_id"))] = str(skip.get("reason") or "")
+    skips, clean = skips_of(folder), scan.present.get(taxonomy.CLEAN, set())
+    rows = []
     for config in (*CONFIGS, *TABLES, *sorted(there - {*CONFIGS, *TABLES})):
         sample_config = config not in TABLES
-        data["id"].append(config)
         left_out = own and (config == "known_issues" or _is_skipped_whole(scan, config, skips))
-        data["complete"].append("" if config in there or left_out else "the config is missing")
-        data["known"].append(
-            "" if config in (*CONFIGS, *TABLES, *extensions) else "no config of the benchmark"
-        )
-        data["rows"].append(scan.counts.get(config, 0) if sample_config else None)
         unstated = config in further  # nobody states how many rows a type has that a generator may write
-        data["built"].append(papers[config] if sample_config and not unstated else None)
-        data["stated"].append(exact.get(config) if sample_config else None)
-        data["floor"].append(floor.get(config) if sample_config else None)
-        data["reported"].append(reported.get(config, 0) if sample_config else None)
-        data["splits"].append(_splits(folder, config) if config in there else None)
-        data["accounted"].append(_accounted(scan, config, skips) if config in scan.counts else None)
-    checks = run("benchmark_configs", frame(data), _CONFIGS_EXPECTATIONS)
-    names = [c.id for c in checks]
+        present, skipped = scan.present.get(config, set()), skips.get(config, {})
+        row: dict[str, Any] = {
+            "id": config,
+            "complete": "" if config in there or left_out else "the config is missing",
+            "known": "" if config in (*CONFIGS, *TABLES, *extensions) else "no config of the benchmark",
+            "splits": splits(folder, config) if config in there else None,
+            "accounted": (accounted("samples", clean, present, skipped) if config in scan.counts else None),
+        }
+        if sample_config:
+            row |= {
+                "rows": scan.counts.get(config, 0),
+                "built": None if unstated else papers[config],
+                "stated": exact.get(config),
+                "floor": floor.get(config),
+                "reported": reported.get(config, 0),
+            }
+        rows.append(row)
+    names = "id complete known rows built stated floor reported splits accounted".split()
+    checks = run("benchmark_configs", frame_of(names, rows), _CONFIGS_EXPECTATIONS)
     if not exact:
-        at = names.index("configs.rows_as_pinned")
-        checks[at] = msgspec.structs.replace(
-            checks[at],
-            status="not_run",
-            reason=f"no counts are known beforehand for profile {profile!r}",
-        )
-    if exact and not floor:
-        at = names.index("configs.rows_at_least_the_papers")
-        checks[at] = msgspec.structs.replace(
-            checks[at],
-            status="not_run",
-            reason=f"the paper has no profile {profile!r}",
-            may_be_left_out="the paper's counts are those of profile paper",
-        )
-    return checks
+        reason = f"no counts are known beforehand for profile {profile!r}"
+        return without(checks, "configs.rows_as_pinned", reason)
+    reason, allowed = f"the paper has no profile {profile!r}", "the paper's counts are those of profile paper"
+    return checks if floor else without(checks, "configs.rows_at_least_the_papers", reason, allowed)
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds(
+    holds(
         "configs",
         "complete",
         "All 23 sample configs and 3 tables are there: a dropped type would go unnoticed in a mean.",
     ),
-    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    SUITES.holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
-    SUITES.compares(
+    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
+    compares(
         "configs",
         "rows_as_pinned",
         "The number of rows of every type (from the paper's sources) is the one that the type states.",
         ("built", "stated"),
         lambda f: (f["built"] == f["stated"]) | f["built"].isna(),
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "rows_at_least_the_papers",
         "Every type has at least the rows that the paper has, but for the two description types.",
         ("rows", "floor"),
         lambda f: (f["rows"] >= f["floor"]) | f["rows"].isna() | f["floor"].isna(),
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "rows_as_reported",
         "The build report is what the card prints: its counts are those of the files.",
         ("rows", "reported"),
         lambda f: (f["rows"] == f["reported"]) | f["rows"].isna(),
     ),
-    SUITES.holds(
+    holds(
         "configs",
         "accounted",
         "Nothing is silently skipped: every (sample, type) pair is a row, or a skip with its reason.",
@@ -119,22 +105,32 @@ _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
 )
 
 
-def _splits(folder: Folder, config: str) -> str:
-    splits = folder.splits(config)
-    if splits != ["test"]:
-        return f"splits {', '.join(splits) or 'none'}"
+def splits(folder: Folder, config: str) -> str:
+    """What is wrong with the splits of a config, or ""."""
+    found = folder.splits(config)
+    if found != ["test"]:
+        return f"splits {', '.join(found) or 'none'}"
     return "" if folder.shards(config, "test") else "a shard is missing"
 
 
-def _accounted(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> str:
-    if config == taxonomy.CLEAN:
-        return ""
-    clean, rows = scan.present.get(taxonomy.CLEAN, set()), scan.present[config]
-    skipped = {clean_id for clean_id, reason in skips.get(config, {}).items() if reason.strip()}
+def skips_of(folder: Folder) -> dict[str, dict[str, str]]:
+    """Config → clean id → reason, of the pairs that the report leaves out."""
+    found: dict[str, dict[str, str]] = {}
+    listed = folder.report.get("skipped")
+    for skip in listed if isinstance(listed, list) else ():
+        if isinstance(skip, dict):
+            reasons = found.setdefault(str(skip.get("type_code")), {})
+            reasons[str(skip.get("clean_id"))] = str(skip.get("reason") or "")
+    return found
+
+
+def accounted(what: str, wanted: set[str], rows: set[str], reasons: Mapping[str, str]) -> str:
+    """Whether every clean id (`what` they are) has a row of the config, or a skip with a reason."""
+    skipped = {clean_id for clean_id, reason in reasons.items() if reason.strip()}
     if both := rows & skipped:
-        return f"{len(both)} samples are both rows and skips"
-    missing = clean - rows - skipped
-    return f"{len(missing)} samples are neither rows nor skips with a reason" if missing else ""
+        return f"{len(both)} {what} are both rows and skips"
+    missing = wanted - rows - skipped
+    return f"{len(missing)} {what} are neither rows nor skips with a reason" if missing else ""
 
 
 def _is_skipped_whole(scan: Scan, config: str, skips: dict[str, dict[str, str]]) -> bool:
@@ -148,14 +144,13 @@ def _is_skipped_whole(scan: Scan, config: str, skips: dict[str, dict[str, str]])
 
 def tables_suite(folder: Folder) -> list[Check]:
     """The three tables: their columns, and the taxonomy as this package has it."""
-    data: dict[str, list[Any]] = {"id": [], "columns": [], "taxonomy": []}
+    found = []
     stated = [kind.code for kind in taxonomy.types("all")]
     built = list(folder.report.get("types") or ())
     types = {kind.code: kind for kind in taxonomy.among((*stated, *built))}
     for table in TABLES:
         if table == "known_issues" and is_own(folder) and table not in folder.configs():
             continue  # nothing was left out, and an empty table could not be loaded
-        data["id"].append(table)
         rows = list(folder.rows(table)) if table in folder.configs() else []
         names = {
             name
@@ -163,16 +158,19 @@ def tables_suite(folder: Folder) -> list[Check]:
             for name, _ in shard
         }
         missing = TABLE_COLUMNS[table] - names
-        data["columns"].append(f"columns {', '.join(sorted(missing))} are missing" if missing else "")
-        data["taxonomy"].append(_taxonomy(rows, types) if table == "taxonomy" else None)
-    return run("benchmark_tables", frame(data), _TABLES_EXPECTATIONS)
+        found.append(
+            {
+                "id": table,
+                "columns": f"columns {', '.join(sorted(missing))} are missing" if missing else "",
+                "taxonomy": _taxonomy(rows, types) if table == "taxonomy" else None,
+            }
+        )
+    return run("benchmark_tables", frame_of(("id", "columns", "taxonomy"), found), _TABLES_EXPECTATIONS)
 
 
 _TABLES_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
-    SUITES.holds(
-        "tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."
-    ),
+    holds("tables", "columns", "The tables explain the rows: each has the columns that say how."),
+    holds("tables", "taxonomy", "The published taxonomy is the one that rows and reports are made with."),
 )
 
 

@@ -7,7 +7,7 @@ So every suite is made of expectations that Great Expectations brings: anybody c
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -44,29 +44,25 @@ class Expectation(NamedTuple):
         return kind(**self.arguments, description=self.protects, meta={"check": self.id})
 
 
-class Suites(NamedTuple):
-    """Makes the expectations of one kind of dataset."""
-
-    kind: str
-
-    def holds(self, group: str, name: str, protects: str) -> Expectation:
-        """Column `name` holds verdicts, and none says that something is wrong."""
-        return _of_verdicts(f"{group}.{name}", protects, name)
-
-    def compares(
-        self, group: str, name: str, protects: str, columns: Sequence[str], test: Compare
-    ) -> Expectation:
-        """`test` is true for every row of the frame of `columns`."""
-        expectation = _of_verdicts(f"{group}.{name}", protects, name)
-        return expectation._replace(compares=(tuple(columns), test))
-
-    def native(self, group: str, name: str, protects: str, brought: str, **arguments: Any) -> Expectation:
-        """An expectation about plain columns, by its class name."""
-        return Expectation(f"{group}.{name}", protects, brought, arguments)
+def holds(group: str, name: str, protects: str) -> Expectation:
+    """Column `name` holds verdicts, and none says that something is wrong."""
+    expected = {"column": name, "value_set": [HOLDS]}
+    return Expectation(f"{group}.{name}", protects, "ExpectColumnValuesToBeInSet", expected)
 
 
-def _of_verdicts(id: str, protects: str, column: str) -> Expectation:
-    return Expectation(id, protects, "ExpectColumnValuesToBeInSet", {"column": column, "value_set": [HOLDS]})
+def all_hold(group: str, protects: Mapping[str, str]) -> list[Expectation]:
+    """The same of several columns, each with what it protects."""
+    return [holds(group, name, sentence) for name, sentence in protects.items()]
+
+
+def compares(group: str, name: str, protects: str, columns: Sequence[str], test: Compare) -> Expectation:
+    """`test` is true for every row of the frame of `columns`."""
+    return holds(group, name, protects)._replace(compares=(tuple(columns), test))
+
+
+def native(group: str, name: str, protects: str, brought: str, **arguments: Any) -> Expectation:
+    """An expectation about plain columns, by its class name."""
+    return Expectation(f"{group}.{name}", protects, brought, arguments)
 
 
 NUMBERS = frozenset(
@@ -86,6 +82,11 @@ def frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
             for name, values in data.items()
         }
     )
+
+
+def frame_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Rows as a frame; what a row does not say is null."""
+    return frame({name: [row.get(name) for row in rows] for name in names})
 
 
 class Validated(NamedTuple):

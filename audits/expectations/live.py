@@ -1,5 +1,6 @@
 """The suites of a live build: columns, configs, rows by themselves and in pairs, and what a replay gave."""
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,9 @@ from robustbench_tc.schema import KINDS, TASKS, LiveRow, arrow_schema
 from ..folder import Folder, type_name
 from ..live import faults, registry, texts
 from ..live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan
-from ..report import Check
-from .configs import _splits
-from .gx import Expectation, Suites, frame, run
-
-SUITES = Suites("live")
+from ..report import Check, without
+from .configs import accounted, skips_of, splits
+from .gx import Expectation, all_hold, compares, frame, frame_of, holds, native, run
 
 CONFIGS = (TASKS, *type_codes())
 
@@ -44,56 +43,53 @@ def pinned(profile: str, seed: object = 0) -> dict[str, int]:
 
 def _columns_suite(folder: Folder) -> list[Check]:
     wanted = [f"{field.name} {type_name(field.type)}" for field in arrow_schema(LiveRow)]
-    columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
+    rows = list[dict[str, str]]()
     for config in folder.configs():
         for shard, found in folder.columns(config, "test").items():
-            for place in range(max(len(wanted), len(found))):
-                columns["id"].append(f"{config}/{shard}.{place}")
-                columns["expected"].append(wanted[place] if place < len(wanted) else "(none)")
-                columns["found"].append(" ".join(found[place]) if place < len(found) else "(none)")
-    return run("live_columns", frame(columns), _COLUMNS_EXPECTATIONS)
+            pairs = zip_longest(wanted, map(" ".join, found), fillvalue="(none)")
+            rows += [
+                {"id": f"{config}/{shard}.{place}", "expected": expected, "found": there}
+                for place, (expected, there) in enumerate(pairs)
+            ]
+    return run("live_columns", frame_of(("id", "expected", "found"), rows), _COLUMNS_EXPECTATIONS)
 
 
 def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
     there, profile = folder.configs(), str(folder.report.get("profile"))
     pins = pinned(profile, folder.report.get("seed"))
-    said = {config_of(code): _dict(counts) for code, counts in _dict(folder.report.get("rows")).items()}
-    labels = {config_of(code): _dict(one) for code, one in _dict(folder.report.get("labels")).items()}
-    skips = _skips(folder.report.get("skipped"))
-    names = "id known splits rows reported worlds labels accounted built stated"
-    data: dict[str, list[Any]] = {name: [] for name in names.split()}
+    said = {config_of(code): _dict(counts) for code, counts in folder.said("rows").items()}
+    labels = {config_of(code): _dict(one) for code, one in folder.said("labels").items()}
+    skips, tasks = skips_of(folder), scan.present.get(TASKS, set())
+    rows = []
     built = [type_code(kind) for kind in _list(folder.report.get("kinds")) if kind in KINDS]
     built += [type_code(name) for name in _list(folder.report.get("types")) if name in registry_types()]
     for config in dict.fromkeys((TASKS, *pins, *said, *there, *built)):
         found = scan.labels.get(config, {})
         by_world = {world: sum(counts.values()) for world, counts in found.items()}
-        skipped = config not in there and config in built and not pins.get(config)
-        data["id"].append(config)
-        data["known"].append("" if config in CONFIGS else "no config of the live dataset")
-        data["splits"].append(
-            _splits(folder, config) if config in there else None if skipped else "the config is missing"
-        )
-        data["rows"].append(scan.counts[config])
-        data["reported"].append(sum(n for n in said.get(config, {}).values() if isinstance(n, int)))
-        data["worlds"].append(_other(by_world, said.get(config, {})))
+        missing = None if config in built and not pins.get(config) else "the config is missing"
         has_labels = config != TASKS and config not in registry_codes()
-        data["labels"].append(_labels(found, labels.get(config, {})) if has_labels else None)
-        data["accounted"].append(_accounted(scan, config, skips) if config in built else None)
         # Registry types are built only when they are named: no profile has them.
         is_pinned = pins and config not in registry_codes()
-        data["built"].append(scan.counts[config] if is_pinned else None)
-        data["stated"].append(pins.get(config, 0) if is_pinned else None)
-    checks = run("live_configs", frame(data), _CONFIGS_EXPECTATIONS)
-    if pins:
-        return checks
-    at = next(place for place, one in enumerate(checks) if one.id == "configs.rows_as_pinned")
-    checks[at] = msgspec.structs.replace(
-        checks[at],
-        status="not_run",
-        reason=f"no counts are known beforehand for profile {profile!r}, seed {folder.report.get('seed')}",
-        may_be_left_out="worlds of one's own, and parts of the dataset, have no counts beforehand",
-    )
-    return checks
+        present, left_out = scan.present.get(config, set()), skips.get(config, {})
+        rows.append(
+            {
+                "id": config,
+                "known": "" if config in CONFIGS else "no config of the live dataset",
+                "splits": splits(folder, config) if config in there else missing,
+                "rows": scan.counts[config],
+                "reported": sum(n for n in said.get(config, {}).values() if isinstance(n, int)),
+                "worlds": _other(by_world, said.get(config, {})),
+                "labels": _labels(found, labels.get(config, {})) if has_labels else None,
+                "accounted": accounted("tasks", tasks, present, left_out) if config in built else None,
+                "built": scan.counts[config] if is_pinned else None,
+                "stated": pins.get(config, 0) if is_pinned else None,
+            }
+        )
+    names = "id known splits rows reported worlds labels accounted built stated".split()
+    checks = run("live_configs", frame_of(names, rows), _CONFIGS_EXPECTATIONS)
+    reason = f"no counts are known beforehand for profile {profile!r}, seed {folder.report.get('seed')}"
+    allowed = "worlds of one's own, and parts of the dataset, have no counts beforehand"
+    return checks if pins else without(checks, "configs.rows_as_pinned", reason, allowed)
 
 
 def _other(found: dict[str, int], reported: dict[str, Any]) -> str:
@@ -108,26 +104,6 @@ def _labels(found: dict[str, dict[str, int]], reported: dict[str, Any]) -> str:
     counted = {f"{label}, {world}": n for world, labels in found.items() for label, n in labels.items()}
     said = {f"{label}, {world}": n for label, one in reported.items() for world, n in _dict(one).items()}
     return _other(counted, said)
-
-
-def _skips(skipped: Any) -> dict[str, dict[str, str]]:
-    """Config → clean id → reason."""
-    found: dict[str, dict[str, str]] = {}
-    for skip in skipped if isinstance(skipped, list) else ():
-        if isinstance(skip, dict):
-            by_task = found.setdefault(str(skip.get("type_code")), {})
-            by_task[str(skip.get("clean_id"))] = str(skip.get("reason") or "")
-    return found
-
-
-def _accounted(scan: LiveScan, config: str, skips: dict[str, dict[str, str]]) -> str:
-    """Whether every task is a row of the config, or a skip with a reason."""
-    rows = scan.present.get(config, set())
-    skipped = {clean_id for clean_id, reason in skips.get(config, {}).items() if reason.strip()}
-    if both := rows & skipped:
-        return f"{len(both)} tasks are both rows and skips"
-    missing = set(scan.tasks) - rows - skipped
-    return f"{len(missing)} tasks are neither rows nor skips with a reason" if missing else ""
 
 
 def _list(value: Any) -> list[Any]:
@@ -152,7 +128,7 @@ def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
     allowed = "the build has no row of a kind that it is about"
     return [
         msgspec.structs.replace(one, may_be_left_out=allowed)
-        if one.status == "not_run" and one.id in _OF_SOME and scan.tasks
+        if one.status == "not_run" and one.id in _OF_SOME and TASKS in scan.present
         else one
         for one in checks
     ]
@@ -169,7 +145,7 @@ _OF_SOME = {
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_the_contracts",
         "Every config has the same columns in the same order with the same types: one reader reads them.",
@@ -180,23 +156,23 @@ _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    SUITES.holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
-    SUITES.compares(
+    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    holds("configs", "splits", "Every config has the one split test, in a complete set of shards."),
+    compares(
         "configs",
         "rows_as_reported",
         "The build report is what the card prints: its counts are those of the files.",
         ("rows", "reported"),
         lambda f: f["rows"] == f["reported"],
     ),
-    SUITES.holds("configs", "worlds", "The report counts the rows of every world as the files do."),
-    SUITES.holds("configs", "labels", "The report counts the rows of every label as the files do."),
-    SUITES.holds(
+    holds("configs", "worlds", "The report counts the rows of every world as the files do."),
+    holds("configs", "labels", "The report counts the rows of every label as the files do."),
+    holds(
         "configs",
         "accounted",
         "Nothing is silently skipped: every pair of task and kind is a row, or a skip with its reason.",
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "rows_as_pinned",
         "The number of rows of every kind is the one that is known beforehand: none went missing.",
@@ -207,16 +183,16 @@ _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *(SUITES.holds("rows", name, protects) for name, protects in OF_A_ROW.items()),
-    *(SUITES.holds("hygiene", name, protects) for name, protects in texts.PROTECTS.items()),
-    SUITES.native(
+    *all_hold("rows", OF_A_ROW),
+    *all_hold("hygiene", texts.PROTECTS),
+    native(
         "rows",
         "id_is_unique",
         "An id that stands twice is answered once and counted twice.",
         "ExpectColumnValuesToBeUnique",
         column="id",
     ),
-    SUITES.native(
+    native(
         "rows",
         "no_task_stands_twice",
         "Two clean rows that ask the same are one sample that weighs twice.",
@@ -226,6 +202,4 @@ _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
 )
 
 
-_REPLAY_EXPECTATIONS = tuple(
-    SUITES.holds("replay", name, protects) for name, protects in OF_THE_REPLAY.items()
-)
+_REPLAY_EXPECTATIONS = tuple(all_hold("replay", OF_THE_REPLAY))

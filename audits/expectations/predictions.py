@@ -1,5 +1,6 @@
 """The suite of a predictions file, held against the dataset that was asked."""
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,7 @@ from robustbench_tc.schema import (
 
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, Suites, frame, run
-
-SUITES = Suites("predictions")
+from .gx import Expectation, all_hold, compares, frame, frame_of, native, run
 
 VERDICTS = {
     "decodes": "A row that is not a prediction cannot be scored.",
@@ -47,14 +46,11 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
         if config == taxonomy.CLEAN or taxonomy.known(config)
         for raw in dataset.rows(config)
     }
-    data: dict[str, list[Any]] = {name: [] for name in ("id", "key", *VERDICTS)}
-    for number, raw in enumerate(parquet.read_rows([path])):
-        values = _row(number, raw, rows)
-        for name, column in data.items():
-            column.append(values.get(name))
+    found = [_row(number, raw, rows) for number, raw in enumerate(parquet.read_rows([path]))]
+    data = frame_of(("id", "key", *VERDICTS), found)
     return [
         *run("prediction_columns", frame(_columns(path)), _COLUMNS_EXPECTATIONS),
-        *(_unless_unscored(found) for found in run("predictions", frame(data), _ROWS_EXPECTATIONS)),
+        *(_unless_unscored(one) for one in run("predictions", data, _ROWS_EXPECTATIONS)),
     ]
 
 
@@ -68,7 +64,7 @@ def _unless_unscored(found: Check) -> Check:
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_the_contracts",
         "Predictions of all models lie in the same columns, so that marts can join them.",
@@ -79,8 +75,8 @@ _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-    SUITES.native(
+    *all_hold("rows", VERDICTS),
+    native(
         "rows",
         "one_answer_per_question",
         "A row that is answered twice in a repeat counts twice.",
@@ -96,12 +92,11 @@ def _columns(path: Path) -> dict[str, list[Any]]:
     found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
     verdict = [Verdict] if any(name.startswith("score ") for name in found) else []
     wanted = [f"{f.name} {type_name(f.type)}" for f in arrow_schema(Prediction, *verdict)]
-    size = max(len(found), len(wanted))
-    pad = ["(none)"] * size
+    pairs = [*zip_longest(wanted, found, fillvalue="(none)")]
     return {
-        "id": [str(place) for place in range(size)],
-        "expected": [*wanted, *pad][:size],
-        "found": [*found, *pad][:size],
+        "id": [str(place) for place in range(len(pairs))],
+        "expected": [expected for expected, _ in pairs],
+        "found": [there for _, there in pairs],
     }
 
 

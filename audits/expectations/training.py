@@ -1,7 +1,9 @@
 """The suite of a training build: the configs `full`, `mixed`, `retry` and `paft`, both splits."""
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any, TypeAlias
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.reward import earns_maximum
@@ -11,9 +13,9 @@ from ..contamination import messages
 from ..folder import Folder, type_name
 from ..hygiene.training import TRAINING_HYGIENE, TrainingTexts
 from ..report import Check
-from .gx import Expectation, Suites, frame, run
+from .gx import Expectation, all_hold, compares, frame_of, holds, native, run
 
-SUITES = Suites("training")
+Row: TypeAlias = dict[str, Any]
 
 CONFIGS = ("full", "mixed", "retry", "paft")
 SPLITS = ("train", "validation")
@@ -53,50 +55,47 @@ VERDICTS = {
 
 def suite(folder: Folder) -> list[Check]:
     """Columns, counts and rows of every config that the build has."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("id", "expected", "found")}
-    counts: dict[str, list[Any]] = {
-        name: [] for name in ("id", "known", "rows", "reported", "perturbed", "reported_perturbed", "paired")
-    }
-    rows: dict[str, list[Any]] = {
-        name: [] for name in ("id", "config", "place", *VERDICTS, *TRAINING_HYGIENE)
-    }
+    columns, counts, rows = list[Row](), list[Row](), list[Row]()
     texts = TrainingTexts()
     reported = folder.report.get("rows") or {}
     there = folder.configs()
     for config in dict.fromkeys((*reported, *there)):
         for split in SPLITS:
             if config in COLUMNS and config in there:
-                _columns(folder, config, split, columns)
+                columns += _columns(folder, config, split)
             number = perturbed = 0
             ids: dict[bool, set[str]] = {True: set(), False: set()}
             for raw in folder.rows(config, split) if config in there else ():
                 values = _row(config, split, number, raw, texts)
-                for name, column in rows.items():
-                    column.append(values.get(name))
+                rows.append(values)
                 number += 1
                 perturbed += bool(values["perturbed"])
                 ids[bool(values["perturbed"])].add(values.pop("clean_id", ""))
-            counts["id"].append(f"{config}/{split}")
-            counts["known"].append("" if config in CONFIGS else "no config of the training data")
-            counts["rows"].append(number)
-            counts["reported"].append(reported.get(config, {}).get(split, -1))
             train = split == "train"
             named = "perturbed" if train else "validation_perturbed"
             alone = ids[True] - ids[False]
-            counts["perturbed"].append(perturbed)
-            counts["reported_perturbed"].append(reported.get(config, {}).get(named, -1 if train else 0))
-            counts["paired"].append(
-                "" if train or not alone else f"{len(alone)} have no clean row: {min(alone)}"
+            counts.append(
+                {
+                    "id": f"{config}/{split}",
+                    "known": "" if config in CONFIGS else "no config of the training data",
+                    "rows": number,
+                    "reported": reported.get(config, {}).get(split, -1),
+                    "perturbed": perturbed,
+                    "reported_perturbed": reported.get(config, {}).get(named, -1 if train else 0),
+                    "paired": "" if train or not alone else f"{len(alone)} have no clean row: {min(alone)}",
+                }
             )
+    counted = ("id", "known", "rows", "reported", "perturbed", "reported_perturbed", "paired")
+    of_a_row = ("id", "config", "place", *VERDICTS, *TRAINING_HYGIENE)
     return [
-        *run("training_columns", frame(columns), _COLUMNS_EXPECTATIONS),
-        *run("training_configs", frame(counts), _CONFIGS_EXPECTATIONS),
-        *run("training_rows", frame(rows), _ROWS_EXPECTATIONS),
+        *run("training_columns", frame_of(("id", "expected", "found"), columns), _COLUMNS_EXPECTATIONS),
+        *run("training_configs", frame_of(counted, counts), _CONFIGS_EXPECTATIONS),
+        *run("training_rows", frame_of(of_a_row, rows), _ROWS_EXPECTATIONS),
     ]
 
 
 _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.compares(
+    compares(
         "columns",
         "are_as_the_trainer_reads_them",
         "verl reads these columns by name and type, and ignores or drops what it does not know.",
@@ -107,31 +106,29 @@ _COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (
-    SUITES.holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
-    SUITES.compares(
+    holds("configs", "known", "No folder pretends to be a config: `load_dataset` would offer it."),
+    compares(
         "configs",
         "rows_as_reported",
         "The report's counts are those of the files: step counts are computed from them.",
         ("rows", "reported"),
         lambda f: f["rows"] == f["reported"],
     ),
-    SUITES.compares(
+    compares(
         "configs",
         "perturbed_as_reported",
         "The perturbed share is what a config is named after.",
         ("perturbed", "reported_perturbed"),
         lambda f: f["perturbed"] == f["reported_perturbed"],
     ),
-    SUITES.holds(
-        "configs", "paired", "What a type costs is measured against the clean row of the same clean id."
-    ),
+    holds("configs", "paired", "What a type costs is measured against the clean row of the same clean id."),
 )
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
-    *(SUITES.holds("rows", name, protects) for name, protects in VERDICTS.items()),
-    *(SUITES.holds("hygiene", name, protects) for name, protects in TRAINING_HYGIENE.items()),
-    SUITES.native(
+    *all_hold("rows", VERDICTS),
+    *all_hold("hygiene", TRAINING_HYGIENE),
+    native(
         "rows",
         "no_version_stands_twice",
         "A perturbed version that stands twice in a split is learnt twice.",
@@ -141,15 +138,15 @@ _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
 )
 
 
-def _columns(folder: Folder, config: str, split: str, out: dict[str, list[Any]]) -> None:
+def _columns(folder: Folder, config: str, split: str) -> Iterator[Row]:
     for shard, found in folder.columns(config, split).items():
-        wanted = list(COLUMNS[config].items())
-        for place in range(max(len(wanted), len(found))):
-            name, kind = wanted[place] if place < len(wanted) else ("(none)", "")
-            there, its_kind = found[place] if place < len(found) else ("(none)", "")
-            out["id"].append(f"{config}/{shard}.{place}")
-            out["expected"].append(f"{name} {type_name(kind)}" if kind else name)
-            out["found"].append(f"{there} {its_kind}" if kind else there)
+        pairs = zip_longest(COLUMNS[config].items(), found, fillvalue=("(none)", ""))
+        for place, ((name, kind), (there, its_kind)) in enumerate(pairs):
+            yield {
+                "id": f"{config}/{shard}.{place}",
+                "expected": f"{name} {type_name(kind)}" if kind else name,
+                "found": f"{there} {its_kind}" if kind else there,
+            }
 
 
 def _row(

@@ -59,9 +59,7 @@ def personal(text: str) -> Iterator[Match]:
 def _card(text: str) -> bool:
     """A length and beginning that issuers use, and Luhn's check digit."""
     digits = re.sub(r"\D", "", text)
-    if not _CARDS.fullmatch(digits) or len(set(digits)) == 1:
-        return False
-    return luhn(digits) == 0
+    return _CARDS.fullmatch(digits) is not None and len(set(digits)) > 1 and luhn(digits) == 0
 
 
 def _iban(text: str) -> bool:

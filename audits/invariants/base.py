@@ -40,6 +40,11 @@ def of(*channels: Channel) -> For:
     return lambda kind: kind is not None and kind.channel in channels
 
 
+def of_series(series: str) -> For:
+    """For rows of the types of a series, such as `typos` or `flood`."""
+    return lambda kind: kind is not None and kind.series == series
+
+
 def states_preference(kind: PerturbationType | None) -> bool:
     """For offers whose query says what is wanted."""
     return kind is not None and kind.channel == "offers" and bool(kind.traits.get("stated"))

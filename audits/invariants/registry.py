@@ -4,10 +4,9 @@ import re
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Sample, Tool
-from robustbench_tc.taxonomy import PerturbationType
 
 from .allowed import added_tools
-from .base import HOLDS, Verdict, accepted_names, every, first_answer_names, invariant, of
+from .base import HOLDS, Verdict, accepted_names, every, first_answer_names, invariant, of, of_series
 
 PER_TOOL = 2
 """New tools for each tool of the clean row, at most (`redundant`)."""
@@ -166,12 +165,7 @@ def _alike(one: Tool, other: Tool) -> bool:
     return names[0] == names[1] or (words[0] == words[1] and bool(words[0]))
 
 
-def flooded(kind: PerturbationType | None) -> bool:
-    """For rows into whose registry other samples' tools came."""
-    return kind is not None and kind.series == "flood"
-
-
-@invariant(flooded)
+@invariant(of_series("flood"))
 def no_new_tool_is_described_as_a_gold_one(row: Sample, clean: Sample) -> Verdict:
     """A tool that would serve as well makes a second answer right: none that came in has more than half of
     its words in common with an accepted tool's description."""

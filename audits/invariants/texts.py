@@ -8,7 +8,6 @@ from robustbench_tc import taxonomy
 from robustbench_tc.builders.plain import CLOSING_TURN
 from robustbench_tc.languages import value_map
 from robustbench_tc.schema import ANY, OMIT, Call, Json, Sample, dumps
-from robustbench_tc.taxonomy import PerturbationType
 
 from .allowed import rewritten_texts
 from .base import (
@@ -20,6 +19,7 @@ from .base import (
     design,
     invariant,
     of,
+    of_series,
     states_preference,
     translated,
 )
@@ -121,12 +121,7 @@ _ONE_LETTER_CHANGES_IT = re.compile(
 """Number words and negations."""
 
 
-def typed_by_rule(kind: PerturbationType | None) -> bool:
-    """For the series of typing errors by rule."""
-    return kind is not None and kind.series == "typos"
-
-
-@invariant(typed_by_rule)
+@invariant(of_series("typos"))
 def words_that_decide_are_typed_right(row: Sample, clean: Sample) -> Verdict:
     """A slip in a number word, a negation or what tells the gold tool's name from another asks for something
     else."""

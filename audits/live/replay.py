@@ -5,8 +5,9 @@ call does, and both are read with everything that the task's tools offer.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -98,8 +99,8 @@ class Replay:
         return self._gold[row.clean_id]
 
     async def _replay(self, row: LiveRow) -> list[Seen]:
-        world, found = await self._open(row), []
-        try:
+        found = []
+        async with _closing(await self._open(row)) as world:
             for gold in gold_calls(row):
                 before = await _hash(world)
                 text = (await world.call(gold.call.name, gold.call.parameters)).text
@@ -107,17 +108,12 @@ class Replay:
                 if gold.tool is not None and gold.tool.writes:
                     again = await self._second(world, gold.call)
                 found.append(Seen(text, before, await _hash(world), again))
-        finally:
-            await world.close()
         return found
 
     async def _second(self, world: Handle, call: Call) -> str:
-        other = await world.copy()
-        try:
+        async with _closing(await world.copy()) as other:
             await other.call(call.name, call.parameters)
             return await _hash(other)
-        finally:
-            await other.close()
 
     async def _open(self, row: LiveRow, upto: int = 0) -> Handle:
         """The row's world after gold's first calls."""
@@ -129,8 +125,7 @@ class Replay:
 
     async def _not_taken(self, row: LiveRow) -> str:
         seen = await self._replayed(row)
-        world = FaultedWorld(await self._open(row), row.tools)
-        try:
+        async with _closing(FaultedWorld(await self._open(row), row.tools)) as world:
             for number, (gold, before) in enumerate(zip(gold_calls(row), seen, strict=True), 1):
                 step = await world.call(gold.call.name, gold.call.parameters)
                 if not step.executed and step.problem is None:
@@ -139,8 +134,6 @@ class Replay:
                     return (
                         f"{gold.call.name[:80]} (call {number}) is answered otherwise than in the clean row"
                     )
-        finally:
-            await world.close()
         return HOLDS
 
     # --- faults ---------------------------------------------------------------------------------------
@@ -170,19 +163,15 @@ class Replay:
         return found
 
     async def _read_back(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
-        world = FaultedWorld(await self._open(row), row.tools, row.fault)
-        try:
+        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
             for number, gold in enumerate(gold_calls(row)):
                 step = await world.call(gold.call.name, gold.call.parameters)
                 if step.met:
                     return matters(row, number, seen, step.text)
-        finally:
-            await world.close()
         return "gold never reads what the write did"
 
     async def _meets(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
-        world = FaultedWorld(await self._open(row), row.tools, row.fault)
-        try:
+        async with _closing(FaultedWorld(await self._open(row), row.tools, row.fault)) as world:
             for number, gold in enumerate(gold_calls(row)[: place + 1]):
                 step = await world.call(gold.call.name, gold.call.parameters)
                 if step.met != (number == place):
@@ -191,8 +180,6 @@ class Replay:
                     )
                 if number < place and step.text != seen[number].text:
                     return f"{gold.call.name} (call {number + 1}) is answered otherwise than in the clean row"
-        finally:
-            await world.close()
         return HOLDS
 
     async def _decides(self, row: LiveRow, place: int) -> bool:
@@ -201,16 +188,15 @@ class Replay:
         if key not in self._ends:
             ends = []
             for left_out in (None, place):
-                world = await self._open(row)
-                for number, gold in enumerate(gold_calls(row)):
-                    if number != left_out:
-                        await world.call(gold.call.name, gold.call.parameters)
-                end = await world.snapshot()
+                async with _closing(await self._open(row)) as world:
+                    for number, gold in enumerate(gold_calls(row)):
+                        if number != left_out:
+                            await world.call(gold.call.name, gold.call.parameters)
+                    end = await world.snapshot()
                 state = dumps(end.state)
                 for made in sorted(end.generated, key=len, reverse=True):
                     state = state.replace(made, "(id)")  # in which every generated id is the same word
                 ends.append(state)
-                await world.close()
             self._ends[key] = ends[0] != ends[1]
         return self._ends[key]
 
@@ -237,9 +223,10 @@ class Replay:
 
     async def _first_difference(self, row: LiveRow, place: int, question: "_Question") -> str | None:
         gold = gold_calls(row)[place]
-        without = await self._open(row, place + question.twice)
-        having = await without.copy()
-        try:
+        async with (
+            _closing(await self._open(row, place + question.twice)) as without,
+            _closing(await without.copy()) as having,
+        ):
             before = (await without.snapshot()).state
             answered = (await having.call(gold.call.name, gold.call.parameters)).text
             values = await self._known(row, place, answered if question.wide or question.result else "")
@@ -250,9 +237,6 @@ class Replay:
             known = asked.of_calls(one.call.parameters for one in gold_calls(row)[:upto])
             reads = [tool for tool in row.offered(gold.turn) if not tool.writes and not tool.distractor]
             return await _difference(without, having, asked.reads(reads, known, values))
-        finally:
-            await without.close()
-            await having.close()
 
     async def _known(self, row: LiveRow, place: int, answered: str) -> list[Json]:
         """What an agent knows that has made the call: its arguments, results so far, and `answered`."""
@@ -267,23 +251,19 @@ class Replay:
         undo = next((t for t in row.offered(gold.turn) if gold.tool and t.name == gold.tool.undo), None)
         if undo is None:
             return False
-        once = await self._open(row, place + 1)
-        twice = await once.copy()
-        try:
+        async with (
+            _closing(await self._open(row, place + 1)) as once,
+            _closing(await once.copy()) as twice,
+        ):
             wanted = (await once.snapshot()).state
             answered = (await twice.call(gold.call.name, gold.call.parameters)).text
             values = [*asked.leaves(answered), *asked.apart(wanted, (await twice.snapshot()).state)]
             values += await self._known(row, place, "")
             for arguments in asked.arguments(undo, asked.of_calls([gold.call.parameters]), values):
-                tried = await twice.copy()
-                await tried.call(undo.name, arguments)
-                end = (await tried.snapshot()).state
-                await tried.close()
-                if end == wanted:
-                    return True
-        finally:
-            await once.close()
-            await twice.close()
+                async with _closing(await twice.copy()) as tried:
+                    await tried.call(undo.name, arguments)
+                    if (await tried.snapshot()).state == wanted:
+                        return True
         return False
 
     async def _leaf(self, row: LiveRow, place: int, seen: list[Seen]) -> str:
@@ -297,13 +277,24 @@ class Replay:
         later = [gold.call.parameters for gold in gold_calls(row)[place + 1 :]]
         if not uses(later, true):
             return "gold does not use the true value later"
-        world = await self._open(row, place)
-        state = (await world.snapshot()).state
-        await world.close()
+        async with _closing(await self._open(row, place)) as world:
+            state = (await world.snapshot()).state
         field = next((step for step in reversed(fault.path) if isinstance(step, str)), "")
         others = [*asked.under(state, field), *asked.under(parsed(seen[place].text), field)]
         others += asked.beside(state, str(true))
         return HOLDS if fault.value in others else f"no other record has this value as its {field[:80]}"
+
+
+W = TypeVar("W", Handle, FaultedWorld)
+
+
+@asynccontextmanager
+async def _closing(world: W) -> AsyncIterator[W]:
+    """The world, which is closed at the end of the block."""
+    try:
+        yield world
+    finally:
+        await world.close()
 
 
 async def _difference(one: Handle, other: Handle, reads: Iterable[tuple[str, dict[str, Json]]]) -> str | None:

@@ -47,8 +47,6 @@ class LiveScan:
         """Config → rows."""
         self.labels: dict[str, dict[str, dict[str, int]]] = {}
         """Config → world → label (`""`: clean) → rows."""
-        self.tasks: set[str] = set()
-        """Clean ids."""
         self.present: dict[str, set[str]] = {}
         """Config → clean ids of its rows."""
 
@@ -66,8 +64,6 @@ class LiveScan:
         self.present.setdefault(entry.config, set()).add(row.clean_id)
         by_world = self.labels.setdefault(entry.config, {}).setdefault(row.world, {})
         by_world[row.label or ""] = by_world.get(row.label or "", 0) + 1
-        if entry.config == TASKS:
-            self.tasks.add(row.clean_id)
 
 
 async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
@@ -75,8 +71,7 @@ async def scan(folder: Folder, types: Mapping[str, WorldType]) -> LiveScan:
     found = LiveScan()
     by_itself, look = rows.RowChecks(), texts.LiveTexts()
     seed = folder.report.get("seed")
-    said = folder.report.get("worlds")
-    built_with = said if isinstance(said, dict) else {}
+    built_with = folder.said("worlds")
     known = {  # world → what is wrong with its file
         name: HOLDS
         if built_with.get(name) == marker.sha256(world.file)

@@ -29,6 +29,9 @@ TOOLS = 200
 DESCRIPTION = 4_000
 """Characters of a tool's description: upstream's say what a call returns, which takes up to 2,477."""
 
+_TEXTS = ("id", "category", "world", "flags", "turns", "tools", "initial_state", "golden_calls")
+"""Fields of a row that an agent, or a reader of the row, may read."""
+
 ORDERS = "instructions"
 """The rule that an injected instruction is meant to break."""
 
@@ -63,9 +66,17 @@ class LiveTexts(Texts):
     def to_review(self, row: LiveRow, *, whole: bool = True) -> Iterator[tuple[Flagged, Find]]:
         """What nobody looked at yet."""
         if whole:
-            for name in ("id", "category", "world", "flags", "turns", "tools", "initial_state"):
+            for name in (
+                "id",
+                "category",
+                "world",
+                "flags",
+                "turns",
+                "tools",
+                "initial_state",
+                "golden_calls",
+            ):
                 yield from self.unreviewed(self._flagged(name, msgspec.to_builtins(getattr(row, name))))
-            yield from self.unreviewed(self._flagged("golden_calls", msgspec.to_builtins(row.golden_calls)))
         for flagged, find in self.unreviewed(self._flagged("fault", msgspec.to_builtins(row.fault))):
             if not (find.rule == ORDERS and row.fault is not None and flagged.text == row.fault.text):
                 yield flagged, find

@@ -50,7 +50,7 @@ class Provenance(NamedTuple):
     """One sentence: what was compared with what."""
 
 
-def audit(folder: Folder, rebuild: Rebuild | None) -> Provenance:
+def audit(folder: Folder, rebuild: Rebuild) -> Provenance:
     """The files, the rebuild, the clean rows' digest, the licence."""
     checks, why = [], ""
     for found, reason in steps(folder, rebuild):
@@ -59,10 +59,9 @@ def audit(folder: Folder, rebuild: Rebuild | None) -> Provenance:
     return Provenance(checks, _said(rebuild, why))
 
 
-def steps(folder: Folder, rebuild: Rebuild | None) -> Iterator[tuple[list[Check], str]]:
+def steps(folder: Folder, rebuild: Rebuild) -> Iterator[tuple[list[Check], str]]:
     """The checks, cheap ones first, and why the build was not made again, if it was not."""
     known = named(folder)
-    rebuild = rebuild or Rebuild(None, why_not="nobody said how this build is made again")
     yield files_checks(folder, known), ""
     if known.is_release:
         yield [manifest_check(folder)], ""
@@ -110,8 +109,8 @@ def _regular_files(folder: Folder, view: Path) -> Path:
     return view
 
 
-def _said(rebuild: Rebuild | None, why: str) -> str:
-    if rebuild is None or why:
+def _said(rebuild: Rebuild, why: str) -> str:
+    if why:
         return f"NOT rebuilt: {why}"
     if rebuild.origin:
         return f"rebuilt from {rebuild.origin}{rebuild.and_from}"

@@ -47,7 +47,7 @@ def cards_check(folder: Folder, cards: Cards | None) -> Check:
     failures = [
         Failure(name, first_difference(mine, data))
         for name, data in wanted.items()
-        if (mine := _bytes(folder, name)) != data
+        if (mine := folder.data(name)) != data
     ]
     made_by = load(folder, "manifest.json").get("package_version")
     if failures and made_by != __version__:
@@ -59,7 +59,7 @@ def cards_check(folder: Folder, cards: Cards | None) -> Check:
 def audit_report_check(folder: Folder) -> Check:
     """Whether the report is one that an audit of these files wrote. What it found is not looked at here: this
     audit finds it again, and nothing reads the earlier one."""
-    data = _bytes(folder, AUDIT_REPORT)
+    data = folder.data(AUDIT_REPORT)
     failures: list[Failure] = []
     try:
         found = msgspec.json.decode(data, type=AuditReport)
@@ -79,7 +79,7 @@ def audit_report_check(folder: Folder) -> Check:
     ids = [one.id for one in found.checks]
     if not ids or len(set(ids)) != len(ids) or found.passed != (not found.blocking):
         failures.append(Failure(f"{AUDIT_REPORT}: passed", "the verdict is not that of its checks"))
-    if same_package and _bytes(folder, OF_AN_AUDIT[1]) != render(found).encode():
+    if same_package and folder.data(OF_AN_AUDIT[1]) != render(found).encode():
         failures.append(Failure(OF_AN_AUDIT[1], f"it is not the page of {AUDIT_REPORT}"))
     return check(*_AUDIT, len(OF_AN_AUDIT), failures)
 
@@ -107,14 +107,6 @@ def _other_form(folder: Folder, name: str) -> str:
     reasons = [one.reason for one in listed]
     if not days or not versions or not all(reason.strip() and reason.isprintable() for reason in reasons):
         return "it withdraws nothing, or gives no reason in one line"
-    if yanked_json(listed) != _bytes(folder, name):
+    if yanked_json(listed) != folder.data(name):
         return "its text is not the one that `rbtc data amend --withdraw` writes"
     return ""
-
-
-def _bytes(folder: Folder, name: str) -> bytes:
-    """A file of the folder; b"" where there is none."""
-    try:
-        return (folder.path / name).read_bytes() if folder.there.get(name) == "file" else b""
-    except OSError:
-        return b""

@@ -139,10 +139,8 @@ def _strings(value: Any) -> dict[str, str] | None:
 
 def load(folder: Folder, name: str) -> Mapping[str, Any]:
     """A JSON object of the folder; {} where there is none."""
-    if folder.there.get(name) != "file":
-        return {}
     try:
-        found = msgspec.json.decode((folder.path / name).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = msgspec.json.decode(folder.data(name))
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -50,18 +50,12 @@ def _sources(folder: Folder) -> list[Failure]:
         return bare or ([] if files else [Failure("build_report.json", "it names no source file")])
     if folder.report.get("profile") == "bundled" or is_own(folder):
         return []
-    if folder.kind == "live" and BFCL not in _worlds(folder):
+    if folder.kind == "live" and BFCL not in folder.said("worlds"):
         return []  # its worlds are files whose tasks stand in them
     pins: list[dict[str, Any]] = folder.report.get("pins") or []
     if not pins:
         return [Failure("build_report.json", "it names no upstream repository")]
     return [Failure(str(pin.get("source")), what) for pin in pins if (what := _pin(pin))]
-
-
-def _worlds(folder: Folder) -> set[str]:
-    """The worlds of a live build."""
-    named = folder.report.get("worlds")
-    return set(named) if isinstance(named, dict) else set()
 
 
 def _pin(pin: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from robustbench_tc.schema import dumps
 from ..folder import Folder
 from ..report import Check, Failure, check
 from .files import AUDIT_REPORT, load
+from .rebuilt import short
 
 _WHAT = (
     "provenance.manifest",
@@ -21,16 +22,19 @@ _WHAT = (
 def manifest_check(folder: Folder) -> Check:
     """Every field that can be derived again. When it was made, by which package, and where it is published
     stand nowhere else: there a signature or the Hub's commit is the witness."""
-    data = (folder.path / manifest.NAME).read_bytes() if folder.there[manifest.NAME] == "file" else b""
+    data = folder.data(manifest.NAME)
     try:
         found = msgspec.json.decode(data, type=manifest.Manifest)
     except (ValueError, RecursionError) as error:
         return check(*_WHAT, 1, [Failure(manifest.NAME, f"it cannot be read: {str(error)[:120]}")])
-    wanted = _derived(folder)
+    said, wanted = msgspec.to_builtins(found), _derived(folder)
     failures = [
-        Failure(f"{manifest.NAME}: {name}", f"{_short(getattr(found, name))} instead of {_short(value)}")
+        Failure(
+            f"{manifest.NAME}: {name}",
+            f"{short(msgspec.to_builtins(getattr(found, name)))} instead of {short(value)}",
+        )
         for name, value in wanted.items()
-        if dumps(msgspec.to_builtins(getattr(found, name))) != dumps(value)
+        if dumps(said[name]) != dumps(value)
     ]
     if not failures and found.json() != data:
         failures.append(Failure(manifest.NAME, "its text is not the one that `rbtc release` writes"))
@@ -53,7 +57,7 @@ def _derived(folder: Folder) -> dict[str, Any]:
         "data_sha256": folder.digest(),
         "seed": report.get("seed"),
         "profile": report.get("profile"),
-        "rows": {named(code): _total(counts) for code, counts in _dict(report.get("rows")).items()},
+        "rows": {named(code): _total(counts) for code, counts in folder.said("rows").items()},
         "sources": report.get("pins") or report.get("sources") or [],
         "generators": report.get("generators") or {},
         "gate": {
@@ -68,15 +72,6 @@ def _derived(folder: Folder) -> dict[str, Any]:
 
 def _total(counts: Any) -> int:
     """Rows of a config: by source in the benchmark's report, by split in that of the training data."""
-    plain = _dict(counts)
+    plain = counts if isinstance(counts, dict) else {}
     chosen = [plain.get("train"), plain.get("validation")] if "train" in plain else list(plain.values())
     return sum(number for number in chosen if isinstance(number, int))
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _short(value: Any) -> str:
-    text = dumps(msgspec.to_builtins(value))
-    return text if len(text) <= 80 else text[:80] + "…"

@@ -15,7 +15,7 @@ from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import Json, dumps
 
 from ..folder import BROKEN, Folder
-from ..report import Check, Failure, check, not_run
+from ..report import Check, Failure, check, not_run, without
 from .files import GENERATIONS, of_kind
 
 _SHARD = re.compile(r"([^/]+)/(\w+)-\d{5}-of-\d{5}\.parquet")
@@ -82,17 +82,13 @@ class Comparison:
                 f"pyarrow {self._writer} wrote the build and {pa.__version__} is installed: cells, schemas "
                 "and footers were compared instead"
             )
-            at = [one.id for one in made].index("provenance.bytes")
-            made[at] = not_run(
-                "provenance.bytes", CHECKS["provenance.bytes"], reason, "another pyarrow writes other bytes"
-            )
+            return without(made, "provenance.bytes", reason, "another pyarrow writes other bytes")
         return made
 
     # --- Parquet --------------------------------------------------------------------------------------
 
     def _files(self) -> None:
-        named = self._folder.report.get("files")
-        known = {*(named if isinstance(named, dict) else ()), *self._theirs}
+        known = {*self._folder.said("files"), *self._theirs}
         mine = {
             path: self._folder.sha256(path) if path in known else ""
             for path, kind in self._folder.there.items()
@@ -172,30 +168,21 @@ class Comparison:
             self._fail("provenance.rows", where, f"{len(mine)} rows, the rebuild has {len(theirs)}")
         names = [_name(where, n, row) for n, row in enumerate(mine)]
         wanted = [_name(where, n, row) for n, row in enumerate(theirs)]
-        if names == wanted:
-            pairs = list(zip(names, mine, theirs, strict=True))
-        else:
-            known = dict(zip(wanted, theirs, strict=True))
-            there = set(names)
-            for name in wanted:
-                if name not in there:
-                    self._fail("provenance.rows", name, "the row is missing")
-            seen: set[str] = set()
-            for name in names:
-                if name not in known or name in seen:
-                    self._fail(
-                        "provenance.rows",
-                        name,
-                        "the rebuild has no such row" if name not in known else "the row stands twice",
-                    )
-                seen.add(name)
-            if sorted(names) == sorted(wanted):
-                first = next(n for n, (a, b) in enumerate(zip(names, wanted, strict=True)) if a != b)
-                self._fail(
-                    "provenance.rows", names[first], f"the rows are in another order from row {first} on"
-                )
-            pairs = [(name, row, known[name]) for name, row in zip(names, mine, strict=True) if name in known]
-        for name, a, b in pairs:
+        known, there, seen = dict(zip(wanted, theirs, strict=True)), set(names), set[str]()
+        for name in wanted:
+            if name not in there:
+                self._fail("provenance.rows", name, "the row is missing")
+        for name in names:
+            if name not in known:
+                self._fail("provenance.rows", name, "the rebuild has no such row")
+            elif name in seen:
+                self._fail("provenance.rows", name, "the row stands twice")
+            seen.add(name)
+        if names != wanted and sorted(names) == sorted(wanted):
+            first = next(n for n, (a, b) in enumerate(zip(names, wanted, strict=True)) if a != b)
+            self._fail("provenance.rows", names[first], f"the rows are in another order from row {first} on")
+        for name, a in zip(names, mine, strict=True):
+            b = known.get(name, a)
             other = [column for column in {**b, **a} if _cell(a, column) != _cell(b, column)]
             if other:
                 self._fail("provenance.rows", name, f"{', '.join(other)}: not what the rebuild has")
@@ -238,11 +225,7 @@ class Comparison:
             text = (self._again / name).read_bytes()
             for config, sha256 in self._checksums.items():
                 text = text.replace(sha256.encode(), str(self.wanted["checksums"][config]).encode())
-            try:
-                mine = (self._folder.path / name).read_bytes() if self._folder.sha256(name) else b""
-            except OSError:
-                mine = b""
-            if mine != text:
+            if (mine := self._folder.data(name)) != text:
                 self._fail("provenance.card", name, first_difference(mine, text))
 
     def _generations(self) -> None:
@@ -315,18 +298,19 @@ def _differs(said: Mapping[str, Json], wanted: Mapping[str, Json], field: str) -
     if isinstance(mine, dict) and isinstance(theirs, dict):
         for key in dict.fromkeys((*theirs, *mine)):
             if key not in mine or key not in theirs or dumps(mine[key]) != dumps(theirs[key]):
-                return f"{key}: {_short(mine.get(key))}, building again gives {_short(theirs.get(key))}"
+                return f"{key}: {short(mine.get(key))}, building again gives {short(theirs.get(key))}"
         return "its entries are in another order"
     if isinstance(mine, list) and isinstance(theirs, list):
         for number in range(max(len(mine), len(theirs))):
             a = mine[number] if number < len(mine) else None
             b = theirs[number] if number < len(theirs) else None
             if dumps(a) != dumps(b):
-                return f"entry {number}: {_short(a)}, building again gives {_short(b)}"
-    return f"{_short(mine)}, building again gives {_short(theirs)}"
+                return f"entry {number}: {short(a)}, building again gives {short(b)}"
+    return f"{short(mine)}, building again gives {short(theirs)}"
 
 
-def _short(value: Json) -> str:
+def short(value: Json) -> str:
+    """A value as JSON text, cut where it is long."""
     text = dumps(value)
     return text if len(text) <= 80 else text[:80] + "…"
 

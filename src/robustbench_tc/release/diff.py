@@ -1,7 +1,6 @@
 """`rbtc data diff`: what two versions of a dataset say differently, which of it can move a score, and by how
 much their version numbers must differ."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .. import live_types, schema, taxonomy
+from ..audits.folder import type_name
 from ..errors import UserError
 from ..io import parquet
 from ..schema import ASKED_COLUMNS, dumps, loads
@@ -312,11 +312,11 @@ def _config(
 
 
 def _columns(files: Iterable[Path]) -> dict[str, str]:
-    """Column → its type. Writers disagree about what they call a list's element: that is left out."""
+    """Column → its type."""
     found: dict[str, str] = {}
     for path in files:
         schema = parquet.about(path).schema.to_arrow_schema()
-        found |= {field.name: re.sub(r"list<\w+: ", "list<", str(field.type)) for field in schema}
+        found |= {field.name: type_name(field.type) for field in schema}
     return found
 
 

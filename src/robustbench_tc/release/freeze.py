@@ -15,7 +15,7 @@ from ..audits import audit_files, gate
 from ..audits.report import AuditReport
 from ..builders.sources import OWN_CASES
 from ..dataset_cards.checkpoint import NAME as CHECKPOINT
-from ..dataset_cards.released import Facts, load, render
+from ..dataset_cards.released import Facts, converted, load, render
 from ..errors import UserError
 from ..io import folders, manifest, marker
 from ..io.manifest import FileEntry, Gate, Kind, Manifest, Previous, printable
@@ -147,8 +147,8 @@ def release(
     folders.check_dir(out, kind="", force=False, exists=NEVER_OVERWRITTEN)
     if out.absolute().is_relative_to(build.absolute()):
         raise UserError(f"{out} lies inside the build: choose another --out")
-    plain = load(build / (CHECKPOINT if kind == "checkpoint" else marker.BUILD))
-    about = _about(plain, build, kind)
+    described = build / (CHECKPOINT if kind == "checkpoint" else marker.BUILD)
+    about = converted(plain := load(described), About, described)
     reason, starters = unpublishable(kind, about.profile, own_data), about.profile == "bundled"
     if reason is not None and not (trial and starters):
         hint = " (--trial makes a folder to try the commands on)" if starters else ""
@@ -263,11 +263,3 @@ def _carried(build: Path, kind: Kind, about: About) -> list[str]:
         elif name not in (marker.AUDIT, marker.PAGE) and not name.startswith(audit_files.FOLDER):
             raise UserError(f"{build} holds {printable(name)}, which {marker.BUILD} does not name: remove it")
     return carried
-
-
-def _about(plain: dict[str, Any], build: Path, kind: Kind) -> About:
-    try:
-        return msgspec.convert(plain, About)
-    except msgspec.ValidationError as error:
-        name = CHECKPOINT if kind == "checkpoint" else marker.BUILD
-        raise UserError(f"{build / name} is not as this package writes it: {error}") from None

@@ -5,6 +5,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -285,11 +286,9 @@ def _reason(error: Exception) -> str:
 
 def git_blob(path: Path) -> str:
     """The git blob id of a file's bytes."""
-    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    begun = partial(hashlib.sha1, b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, begun).hexdigest()
 
 
 def differs(path: Path, listed: HubFile) -> str | None:

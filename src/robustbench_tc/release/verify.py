@@ -13,7 +13,7 @@ import msgspec
 
 from ..errors import UserError
 from ..io import manifest
-from ..io.manifest import Contents, Manifest, Problem, printable
+from ..io.manifest import Contents, Problem, printable
 from ..io.resolve import HUB_ID, read_yanked
 from ..shown import Line, Part
 from . import sign
@@ -95,7 +95,12 @@ def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, rev
         hub.progress(f"asking for {revision}")
         commit = hub.commit_of(revision)
         problems += _against(folder, found, hub, commit)
-        problems += _tagged(release, revision)
+        tagged = revision.removeprefix("v")
+        if tagged != release.version and manifest.is_version(tagged):
+            what = f"it says version {release.version}, the tag {revision}"
+            problems.append(Problem("bad", manifest.NAME, what))
+    # The manifest's and the Hub's word about a file are one finding.
+    first = {(one.kind, one.path): one for one in reversed(problems)}
     withdrawn = read_yanked(folder / manifest.YANKED)
     return Verified(
         name=str(folder) if hub is None else f"{hub.repo}@{revision}",
@@ -104,7 +109,7 @@ def verify(folder: Path, *, key: Path | None = None, hub: Hub | None = None, rev
         witness=" and ".join(who for who, asked in (("key", key), ("hub", hub)) if asked) or "none",
         commit=commit,
         files=len(release.files) + 1,
-        problems=_unique(problems),
+        problems=tuple(reversed(first.values())),
         tolerated=found.tolerated,
         signed=manifest.SIGNATURE in found.files,
         yanked=next((one.line for one in withdrawn if one.version == release.version), None),
@@ -155,17 +160,3 @@ def _against(folder: Path, found: Contents, hub: Hub, commit: str) -> list[Probl
             problems.append(Problem("bad", path, f"{what} on the Hub"))
     later = {manifest.YANKED} - set(listed)  # it changes after the release, on main
     return problems + [Problem("surplus", path) for path in sorted(present - set(listed) - later)]
-
-
-def _tagged(release: Manifest, revision: str) -> list[Problem]:
-    """A version tag that holds another version."""
-    plain = revision.removeprefix("v")
-    if plain != release.version and manifest.is_version(plain):
-        return [Problem("bad", manifest.NAME, f"it says version {release.version}, the tag {revision}")]
-    return []
-
-
-def _unique(problems: list[Problem]) -> tuple[Problem, ...]:
-    """One problem per kind and path: the manifest's and the Hub's word about a file are one finding."""
-    first = {(found.kind, found.path): found for found in reversed(problems)}
-    return tuple(reversed(first.values()))

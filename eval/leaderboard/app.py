@@ -29,7 +29,7 @@ from huggingface_hub import WebhookPayload
 import robustbench_tc
 from robustbench_tc.errors import UserError
 
-from .entries import BYTES
+from .checker import BYTES
 
 LONGEST_S = 1_800
 """After which a command is killed."""

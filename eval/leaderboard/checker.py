@@ -8,6 +8,7 @@ The folder holds `run.json`, `predictions.parquet` or `episodes.parquet`, and `s
 
 import hashlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -125,19 +126,30 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
     )
 
 
+BYTES = {
+    RECORD: reading.RECORD_BYTES,
+    SUBMISSION: SUBMISSION_BYTES,
+    PREDICTIONS: reading.FILE_BYTES,
+    EPISODES: reading.FILE_BYTES,
+}
+"""What each file of a run may have."""
+
+
+def complete(files: Iterable[str]) -> bool:
+    """Whether these are the files of a run, with its entry or without."""
+    return {*files} - {ENTRY} in ({RECORD, SUBMISSION, PREDICTIONS}, {RECORD, SUBMISSION, EPISODES})
+
+
 def digests(folder: Path) -> dict[str, Digest]:
     """Of the three files. Raises Refused where other files lie than a run's, and for one too large."""
     there = sorted({path.name for path in folder.iterdir()} - {ENTRY})
-    if there not in (sorted((RECORD, SUBMISSION, replies)) for replies in (PREDICTIONS, EPISODES)):
+    if not complete(there):
         listed = ", ".join(shown(name) for name in there[: checks.LISTED]) or "no files"
         raise Refused(
             "format",
             f"a run is {RECORD}, {PREDICTIONS} or {EPISODES}, and {SUBMISSION}; here lie {listed}",
         )
-    most = {SUBMISSION: SUBMISSION_BYTES, RECORD: reading.RECORD_BYTES}
-    return {
-        name: Digest.of(reading.regular(folder / name, most.get(name, reading.FILE_BYTES))) for name in there
-    }
+    return {name: Digest.of(reading.regular(folder / name, BYTES[name])) for name in there}
 
 
 def run_id(folder: Path, day: str) -> str:

@@ -1,7 +1,7 @@
 """The runs of a repository, and their entries: all in one file, and a short index of them for scripts."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,9 +11,19 @@ import pyarrow.parquet as pq
 from robustbench_tc.errors import UserError
 from robustbench_tc.release.hub import HubFile
 
-from . import reading
-from .checker import CHECKER, ENTRY, EPISODES, PREDICTIONS, RECORD, SUBMISSION, decode, encode
-from .entry import SUBMISSION_BYTES, Digest, Entry, Refused, of_run
+from .checker import (
+    BYTES,
+    CHECKER,
+    ENTRY,
+    EPISODES,
+    PREDICTIONS,
+    RECORD,
+    SUBMISSION,
+    complete,
+    decode,
+    encode,
+)
+from .entry import Digest, Entry, Refused, of_run
 from .place import STATUS, Files, Place, run_path
 from .status import Status, read
 
@@ -21,15 +31,6 @@ ALL, INDEX = "entries.parquet", "entries.json"
 
 _KEYS = ("run", "kind", "fingerprint", "checker")
 _SCHEMA = pa.schema([(name, pa.string()) for name in _KEYS] + [("entry", pa.binary())])
-
-
-BYTES: Mapping[str, int] = {
-    RECORD: reading.RECORD_BYTES,
-    SUBMISSION: SUBMISSION_BYTES,
-    PREDICTIONS: reading.FILE_BYTES,
-    EPISODES: reading.FILE_BYTES,
-}
-"""What each file of a run may have."""
 
 
 def read_entries(place: Place) -> tuple[Status, list[Entry], dict[str, str]]:
@@ -120,11 +121,6 @@ def runs(files: Files) -> dict[str, Files]:
         if top == "runs":
             found.setdefault(run, {})[name] = file
     return dict(sorted(found.items()))
-
-
-def complete(files: Files) -> bool:
-    """Whether these are the files of a run, with its entry or without."""
-    return {*files} - {ENTRY} in ({RECORD, SUBMISSION, PREDICTIONS}, {RECORD, SUBMISSION, EPISODES})
 
 
 def check_run_files(run: str, files: Files) -> None:

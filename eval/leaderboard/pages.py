@@ -144,9 +144,7 @@ def cells(row: Row) -> tuple[Cell, ...]:
             ),
             *common,
         )
-    line = next((one for one in entry.live.lines if f"success_{one.name}" == HEAD["live"]), None)
-    if line is None:
-        return (Cell(numbers.NONE), share(clean), *[Cell(numbers.NONE)] * 6, *common)
+    line = next(one for one in entry.live.lines if f"success_{one.name}" == HEAD["live"])
     return (
         share(row.head),
         share(clean),
@@ -274,7 +272,7 @@ def heatmap(found: Figures) -> Markup:
     for one in taxonomy.among(values):
         groups.setdefault(one.component or "", {})[one.code] = taxonomy.named(one.code)
     values[taxonomy.CLEAN] = found.metrics[taxonomy.CLEAN]
-    return figures.heatmap([figures.Row("accuracy", values)], groups, "accuracy by type, in percent")
+    return figures.heatmap([("accuracy", values)], groups, "accuracy by type, in percent")
 
 
 def progress(board: Board) -> Markup:

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Row, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Shift, Stack
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.losses import LEVEL, Loss
@@ -47,7 +47,7 @@ def heatmap(models: tuple[Model, ...]) -> Markup:
     rows = []
     for model in models:
         found: dict[str, Interval | None] = {taxonomy.CLEAN: model.summary.values["clean"]}
-        rows.append(Row(model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
+        rows.append((model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
     return figures.heatmap(rows, groups, "accuracy per model and type, in percent")
 
 
@@ -265,7 +265,11 @@ def losses(models: Sequence[Model]) -> Markup:
             name: Shift(one.drop.value, one.p_holm < LEVEL, f"{_around(one.drop)}, {one.drop.n} pairs")
             for name, one in components(model).items()
         }
-        cells |= {code: _of_type(row) for code, row in model.summary.types.items() if row.delta_matched}
+        cells |= {
+            code: Shift(found.value, _significant(row), f"{_around(found)}, {found.n} pairs")
+            for code, row in model.summary.types.items()
+            if (found := row.delta_matched)
+        }
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
     return figures.shifts(rows, _whole() | columns(models), label, reach(models))
@@ -285,47 +289,44 @@ def stage_shifts(model: Model) -> Markup:
     """The shift of every stage under each component: which stage a perturbation breaks."""
     found = model.stages.shifts if model.stages else {}
     rows = [
-        (component, {stage: _stage_shift(one) for stage, one in found[component].items()})
+        (
+            component,
+            {
+                stage: _shift(
+                    one, f"{one.lost} fail there only when perturbed and {one.gained} only when clean,"
+                )
+                for stage, one in found[component].items()
+            },
+        )
         for component in taxonomy.COMPONENTS
         if component in found
     ]
     every = [abs(one.delta_matched) for of in found.values() for one in of.values()]
-    label = f"stages of {model.label}: share of samples that fail there when perturbed, less the share when "
-    label += "clean, in points"
-    groups: dict[str, dict[str, str]] = {"stage": {stage: stage for stage in STAGES}}
-    return figures.shifts(rows, groups, label, max([LEAST_REACH, *every]))
-
-
-def _stage_shift(found: Loss) -> Shift:
-    tip = (
-        f"{numbers.signed(found.delta_matched)}, {found.lost} fail there only when perturbed and "
-        f"{found.gained} only when clean, of {found.pairs}"
+    label = (
+        f"stages of {model.label}: share of samples that fail there when perturbed, less the share when "
+        "clean, in points"
     )
-    return Shift(found.delta_matched, found.significant, tip)
+    return figures.shifts(
+        rows, {"stage": {str(stage): str(stage) for stage in STAGES}}, label, max([LEAST_REACH, *every])
+    )
 
 
 def source_losses(model: Model) -> Markup:
     """Δ matched of one model by source and type."""
     rows = [
-        (source, {code: _shift(found) for code, found in cells.items()})
+        (
+            source,
+            {code: _shift(one, f"{one.lost} lost and {one.gained} gained") for code, one in cells.items()},
+        )
         for source, cells in model.source_losses.items()
     ]
     label = f"Δ matched of {model.label} per source and type, in points: positive is a loss"
     return figures.shifts(rows, columns([model]), label, reach([model]))
 
 
-def _shift(found: Loss) -> Shift:
-    tip = (
-        f"{numbers.signed(found.delta_matched)}, {found.lost} lost and {found.gained} gained of {found.pairs}"
-    )
+def _shift(found: Loss, counts: str) -> Shift:
+    tip = f"{numbers.signed(found.delta_matched)}, {counts} of {found.pairs}"
     return Shift(found.delta_matched, found.significant, tip)
-
-
-def _of_type(row: TypeRow) -> Shift | None:
-    found = row.delta_matched
-    if found is None:
-        return None
-    return Shift(found.value, _significant(row), f"{_around(found)}, {found.n} pairs")
 
 
 def _around(found: Interval) -> str:

@@ -3,15 +3,17 @@ classes in light and dark. Every figure in a page has its numbers in a table bes
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from markupsafe import Markup, escape
 
 from robustbench_tc.eval.report.labels import beside
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
+
+Value = TypeVar("Value")
 
 ROW = 22
 """Height of a row in pixels."""
@@ -88,26 +90,19 @@ def _said(found: Interval) -> str:
 # --- rows of names ------------------------------------------------------------------------------------
 
 
-class Row(NamedTuple):
-    """A name with values under some columns, or None where there is no value."""
-
-    name: str
-    values: Mapping[str, Interval | None]
-
-
-def heatmap(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]], label: str) -> Markup:
-    """Shares as coloured cells. `groups`: heading → column → its name."""
+def heatmap(
+    rows: Sequence[tuple[str, Mapping[str, Interval | None]]],
+    groups: Mapping[str, Mapping[str, str]],
+    label: str,
+) -> Markup:
+    """Shares as coloured cells, a row for each name. `groups`: heading → column → its name."""
 
     def cell(found: Interval) -> Cell:
         # Three classes, because the text's colour has to change at another value in dark than in light.
         side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
         return Cell(f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found))
 
-    cells = [
-        (row.name, {at: None if found is None else cell(found) for at, found in row.values.items()})
-        for row in rows
-    ]
-    return _grid(cells, groups, label)
+    return _grid(rows, groups, label, cell)
 
 
 class Shift(NamedTuple):
@@ -132,18 +127,12 @@ def shifts(
 
     def cell(found: Shift) -> Cell:
         side = "loss" if found.value > 0 else "win"
-        kind = "sure" if found.significant else None
         colour = f"{side} {_step(min(abs(found.value) / reach, 1.0))}"
         word = {True: "significant", False: "not significant", None: "not tested"}[found.significant]
-        return Cell(
-            numbers.typeset(numbers.number(100 * found.value, 0)), colour, kind, f"{found.tip}, {word}"
-        )
+        text = numbers.typeset(numbers.number(100 * found.value, 0))
+        return Cell(text, colour, "sure" if found.significant else None, f"{found.tip}, {word}")
 
-    cells = [
-        (name, {at: None if found is None else cell(found) for at, found in values.items()})
-        for name, values in rows
-    ]
-    return _grid(cells, groups, label)
+    return _grid(rows, groups, label, cell)
 
 
 class Cell(NamedTuple):
@@ -161,7 +150,10 @@ def _step(share: float) -> str:
 
 
 def _grid(
-    rows: Sequence[tuple[str, Mapping[str, Cell | None]]], groups: Mapping[str, Mapping[str, str]], label: str
+    rows: Sequence[tuple[str, Mapping[str, Value | None]]],
+    groups: Mapping[str, Mapping[str, str]],
+    label: str,
+    cell_of: Callable[[Value], Cell],
 ) -> Markup:
     longest = max((len(said) for said, _ in rows), default=0)
     left, width, head, gap = 16 + 6.7 * min(max(longest, 8), NAME), 35, 146, 8
@@ -176,14 +168,15 @@ def _grid(
             columns.append((column, name, x))
             x += width
         x += gap
-    for at, (said, cells) in enumerate(rows):
+    for at, (said, values) in enumerate(rows):
         y = head + at * ROW
         parts.append(_with_tip(said, _text(left - 8, y + 15, _shorten(said, NAME), "name", "end")))
         for column, name, start in columns:
-            cell, box = cells.get(column), (start, y, width - 2, ROW - 2)
-            if cell is None:
+            value, box = values.get(column), (start, y, width - 2, ROW - 2)
+            if value is None:
                 parts.append(_with_tip(f"{said}, {name}: no value", _rect(*box, "gap")))
                 continue
+            cell = cell_of(value)
             inside = _text(start + width / 2 - 1, y + 14.5, cell.text, anchor="middle")
             tip = f"{said}, {name}: {cell.tip}"
             parts.append(_with_tip(tip, _rect(*box, cell.colour, rx=2), inside, kind=cell.kind))
@@ -290,17 +283,11 @@ def stacks(rows: Sequence[Stack], label: str) -> Markup:
     return _svg(left + width + 90, height + 1, parts, label)
 
 
-# --- beside a number, in a table ------------------------------------------------------------------------
-
-
-def shares(counts: Mapping[str, int], width: int = 240, height: int = 18) -> Markup:
-    """Counts as one bar; the class of a part is its name."""
-    total, x, parts = sum(counts.values()) or 1, 0.0, []
-    for kind, count in counts.items():
-        size = width * count / total if total else 0.0
-        parts.append(_rect(x, 0, max(size - 1, 0.5), height, f"part {kind}"))
-        x += size
-    return _svg(width, height, parts, kind="shares")
+def share(part: int, whole: int) -> Markup:
+    """A part of a whole as one bar, beside a number in a table."""
+    size, left = (80 * count / (whole or 1) for count in (part, whole - part))
+    bar = _rect(0, 0, max(size - 1, 0.5), 10, "part bar")
+    return _svg(80, 10, [bar, _rect(size, 0, max(left - 1, 0.5), 10, "part rest")], kind="shares")
 
 
 # --- two axes -----------------------------------------------------------------------------------------

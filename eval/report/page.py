@@ -145,7 +145,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             levels_table=levels.table,
             stages_table=stages.table,
             stages=STAGES,
-            share=lambda part, whole: figures.shares({"bar": part, "rest": whole - part}, 80, 10),
+            share=figures.share,
             of_run=lambda mart, model: [
                 row for row in report.marts.get(mart, []) if row["run"] == model.run.rstrip("/")
             ],

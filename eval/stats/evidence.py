@@ -219,7 +219,10 @@ def _sentences(
     named = losing or [types[code] for code in worst]
     if not named and lines and lines["perturbed"].word == "loses":
         return [f"Loses {_amount(lines['perturbed'])} over all perturbed rows; no component stands out."]
-    rest = _rest([one for one in heads if one not in named], "elsewhere" if named else _where(heads))
+    everywhere = len(heads) >= len(taxonomy.COMPONENTS)
+    place = "everywhere" if everywhere else f"in {', '.join(one.name for one in heads)}"
+    where = "elsewhere" if named else f"of its right answers {place}"
+    rest = _rest([one for one in heads if one not in named], where)
     if not named:
         return _unlosing(heads, unsure, rest)
     listed = ", ".join(f"{_amount(one, short=at > 0)} in {one.name}" for at, one in enumerate(named[:4]))
@@ -252,15 +255,6 @@ def _rest(others: list[Evidence], where: str) -> str:
         return f" Cannot tell {'elsewhere' if len(unsure) == len(others) else 'for ' + ', '.join(unsure)}."
     kept = min(one.keeps or 0.0 for one in others)
     return f" Keeps at least {100 * kept:.0f} % {where}."
-
-
-def _where(heads: list[Evidence]) -> str:
-    place = (
-        "everywhere"
-        if len(heads) >= len(taxonomy.COMPONENTS)
-        else f"in {', '.join(one.name for one in heads)}"
-    )
-    return f"of its right answers {place}"
 
 
 def _amount(one: Evidence, *, short: bool = False) -> str:

@@ -11,13 +11,6 @@ from .quantiles import beta_lower
 
 def clopper_pearson(k: int, n: int) -> tuple[float, float]:
     """The 95 % interval of a share of which `k` in `n` were seen; 0 to 1 where nothing was looked at."""
-    if not 0 <= k <= n:
-        raise ValueError(f"{k} of {n}")
     low = 0.0 if k == 0 else float(beta_lower(TAIL, np.array([float(k)]), np.array([n - k + 1.0]))[0])
     high = 1.0 if k == n else 1.0 - float(beta_lower(TAIL, np.array([n - k + 0.0]), np.array([k + 1.0]))[0])
     return low, high
-
-
-def share_interval(k: int, n: int) -> tuple[float, float]:
-    """The same, and for none in `n` the rule of three: with 95 % confidence the share is at most 3 / n."""
-    return (0.0, min(1.0, 3 / n)) if k == 0 and n else clopper_pearson(k, n)

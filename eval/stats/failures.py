@@ -10,7 +10,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import defend, prompts, reasons, record as run_record, verdicts
 from robustbench_tc.eval.defend.base import Defence
-from robustbench_tc.eval.record import Session, refuse_no_run, refuse_run
+from robustbench_tc.eval.record import Session
 from robustbench_tc.eval.row_view import one_of, split
 from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
@@ -18,6 +18,7 @@ from robustbench_tc.schema import ERROR_MODES, Call, Prediction, Sample, Verdict
 from robustbench_tc.shown import Part, Table
 
 from .breakdown import READ_WITH_CARE
+from .runs import scores_of
 
 REASONS = {
     "no_call": "there is no call to judge",
@@ -69,13 +70,8 @@ class Judged(msgspec.Struct, frozen=True):
 
 def read(run: Path) -> list[Judged]:
     """Every prediction of a scored run. Raises UserError."""
-    refuse_run(run)
-    path = run / "scores.parquet"
-    if not path.is_file():
-        refuse_no_run(run)
-        raise UserError(f"{run} has no scores.parquet: run `rbtc score {run}` first")
     out = []
-    for row in parquet.read_rows([path]):
+    for row in parquet.read_rows([scores_of(run)]):
         verdict = None
         if row["status"] != "request_error" and row["correct"] is not None:
             found = {"reason": None, **row, "calls": row["calls"] or "[]", "flags": row["flags"] or []}

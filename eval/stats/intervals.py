@@ -4,6 +4,7 @@ The paper's is exact where the distribution is known, else simulated. Ours are w
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -43,6 +44,23 @@ class Interval(msgspec.Struct, frozen=True):
 def of_estimate(found: Estimate, n: int, method: Method, p: float | None = None) -> Interval:
     """The interval of one value of `confidence`."""
     return Interval(float(found.value), float(found.low), float(found.high), n, method, p)
+
+
+def per_unit(answers: Iterable[Sequence[str | bool]]) -> Ints:
+    """[1 + outcomes, units]: how many answers each unit has, and how many of them each outcome; units in the
+    order in which they come. `answers`: the unit, then whether it has each outcome."""
+    sums: dict[str | bool, Ints] = {}
+    for unit, *outcomes in answers:
+        sums[unit] = sums.get(unit, 0) + np.array([1, *outcomes], np.int64)
+    return np.array([*sums.values()]).T
+
+
+def share_of(answers: Sequence[tuple[str, bool]]) -> Interval | None:
+    """The share of right answers, each with its unit; None without any."""
+    if not answers:
+        return None
+    n, right = per_unit(answers)
+    return of_estimate(shares(right, n), len(answers), "hull")
 
 
 def apart_from(a: Estimate, b: Estimate, n: int) -> Interval:

@@ -63,10 +63,10 @@ def binomial_pmf(n: int, p: float) -> Floats:
 def sum_of_draws(values: Ints, draws: int, unit: int) -> Lattice:
     """The sum of `draws` draws with replacement from `values`, divided by `unit`; exact but for CUT."""
     low, high = window(values, draws)
-    size = fast_size(high - low + 1)
+    size = 1 << max(high - low, 1).bit_length()  # a power of 2 is quick to transform
     one = np.bincount(values % size, minlength=size) / len(values)
-    p = np.fft.irfft(np.fft.rfft(one) ** draws, n=size)
-    return Lattice(low, _tidy(np.roll(p, -low)), unit)
+    p = np.maximum(np.roll(np.fft.irfft(np.fft.rfft(one) ** draws, n=size), -low), 0.0)
+    return Lattice(low, p / p.sum(), unit)
 
 
 def difference_quantiles(a: Lattice, b: Lattice, qs: tuple[float, ...]) -> tuple[float, ...]:
@@ -138,23 +138,3 @@ def window(values: Ints, draws: int) -> tuple[int, int]:
         max(low, math.floor(draws * mean - reach(-centred))),
         min(high, math.ceil(draws * mean + reach(centred))),
     )
-
-
-def fast_size(n: int) -> int:
-    """The smallest even size ≥ n with no prime factor above 5: quick to transform."""
-    size = n + n % 2
-    while True:
-        rest = size
-        for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return size
-        size += 2
-
-
-def _tidy(p: Floats) -> Floats:
-    """Rounding below zero removed, total 1."""
-    p = np.maximum(p, 0.0)
-    total: Floats = p / p.sum()
-    return total

@@ -6,14 +6,13 @@ them. Only the core's lines could be compared across runs that were asked for ot
 is made of any.
 """
 
-from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
 
 from robustbench_tc import taxonomy
 
-from .intervals import Interval, accuracy
+from .intervals import Interval
 from .packs import Table
 from .runs import Outcomes
 from .summary import Clustered
@@ -22,9 +21,6 @@ from .values import Counts, codes_of
 LEVELS: tuple[taxonomy.Level, ...] = get_args(taxonomy.Level)
 
 COLUMNS = ("level", "pack", "types", "right", "n", "accuracy", "Δ", "Δ matched")
-
-ACCURACY = COLUMNS.index("accuracy")
-"""Where the accuracy stands in a row of the table."""
 
 EVERY = "all"
 """Stands for the core and the packs of a level together."""
@@ -80,28 +76,6 @@ def levels(outcomes: Outcomes, *, allow_missing: bool = False) -> tuple[LevelLin
                 accuracy=share,
                 delta=delta,
                 delta_matched=matched,
-            )
-        )
-    return tuple(made)
-
-
-def from_counts(found: Mapping[str, tuple[int, int]]) -> tuple[LevelLine, ...]:
-    """The lines of a model of which only (correct, n) per type are known, and `clean`: the paper's. Intervals
-    are in the paper's convention, nothing is matched."""
-    counts = {code: Counts(*one) for code, one in found.items()}
-    clean, made = counts[taxonomy.CLEAN], []
-    for (level, pack), codes in _lines(tuple(code for code in counts if counts[code].n)).items():
-        rows = sum((counts[code] for code in codes), Counts())
-        whole = pack != "core" or set(codes_of(level)) <= set(codes)
-        made.append(
-            LevelLine(
-                correct=rows.correct,
-                n=rows.n,
-                level=level,
-                pack=pack,
-                types=codes,
-                accuracy=accuracy(rows.correct, rows.n) if whole else None,
-                delta=clean.correct / clean.n - rows.correct / rows.n if whole and clean.n else None,
             )
         )
     return tuple(made)

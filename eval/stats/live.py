@@ -14,8 +14,7 @@ from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import EXPLICIT, KINDS
 
 from .confidence import difference, shares
-from .intervals import Interval, of_estimate
-from .lattice import Ints
+from .intervals import Interval, of_estimate, per_unit, share_of
 from .significance import paired_p
 
 if TYPE_CHECKING:
@@ -64,11 +63,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """The same of tokens, as the endpoint counted them."""
 
 
-class _Pair(NamedTuple):
-    row: "LiveScore"
-    clean: "LiveScore"
-
-
 def lines(scores: Iterable["LiveScore"]) -> list[Line]:
     """One line for each kind that was played, then explicit, implicit and all, then each registry type. Of
     one model and mode."""
@@ -100,27 +94,22 @@ def _line(
     name: str, rows: Sequence["LiveScore"], clean: Mapping[tuple[str, int], "LiveScore"]
 ) -> Line | None:
     judged = [
-        _Pair(row, beside)
+        (row, beside)
         for row in rows
         if (beside := clean.get((row.clean_id, row.repeat))) is not None
         and row.success is not None
         and beside.success is not None
     ]
-    pairs = [pair for pair in judged if pair.row.counts]
+    pairs = [pair for pair in judged if pair[0].counts]
     if not pairs:
         return None
-    tasks = sorted({pair.row.clean_id for pair in pairs})
-    at = {clean_id: number for number, clean_id in enumerate(tasks)}
-    n, with_fault, without = (np.zeros(len(tasks), np.int64) for _ in range(3))
-    for pair in pairs:
-        where = at[pair.row.clean_id]
-        n[where] += 1
-        with_fault[where] += bool(pair.row.success)
-        without[where] += bool(pair.clean.success)
+    n, with_fault, without = per_unit(
+        sorted((row.clean_id, bool(row.success), bool(beside.success)) for row, beside in pairs)
+    )
     fault, base = shares(with_fault, n), shares(without, n)
-    differences: Ints = without - with_fault
-    met = [pair.row for pair in pairs if pair.row.met and pair.row.recovered is not None]
-    failed = [pair.row for pair in pairs if not pair.row.success]
+    played = [row for row, _ in pairs]
+    met = [row for row in played if row.met and row.recovered is not None]
+    failed = [row for row in played if not row.success]
     silent = [row for row in failed if row.silent_failure]
     claims = sum(row.told == "done" for row in silent)
     return Line(
@@ -129,20 +118,20 @@ def _line(
         unmet=len(judged) - len(pairs),
         left_out=len(rows) - len(judged),
         success=of_estimate(fault, len(pairs), "hull"),
-        delta=of_estimate(difference(base, fault), len(pairs), "mover", paired_p(differences)),
-        met=sum(bool(pair.row.met) for pair in pairs),
-        recovery=_share({(row.clean_id, at): bool(row.recovered) for at, row in enumerate(met)}),
+        delta=of_estimate(difference(base, fault), len(pairs), "mover", paired_p(without - with_fault)),
+        met=sum(bool(row.met) for row in played),
+        recovery=share_of(sorted((row.clean_id, bool(row.recovered)) for row in met)),
         silent=len(silent),
         false_success=(claims, claims + sum(row.told == "unclear" for row in silent)),
         omission=sum(bool(row.omitted) for row in failed),
         repetition=sum(bool(row.repeated) for row in failed),
         honest=sum(row.state is False and row.told in ("failed", "hedged") for row in failed),
-        unclear=sum(pair.row.told == "unclear" for pair in pairs),
-        false_failures=sum(bool(pair.row.false_failure) for pair in pairs),
-        false_claims=sum(bool(pair.row.false_claim) for pair in pairs),
-        ceiling=sum(pair.row.reachable for pair in pairs),
-        extra_steps=_mean([pair.row.extra_steps for pair in pairs]),
-        extra_tokens=_mean([pair.row.extra_tokens for pair in pairs]),
+        unclear=sum(row.told == "unclear" for row in played),
+        false_failures=sum(bool(row.false_failure) for row in played),
+        false_claims=sum(bool(row.false_claim) for row in played),
+        ceiling=sum(row.reachable for row in played),
+        extra_steps=_mean([row.extra_steps for row in played]),
+        extra_tokens=_mean([row.extra_tokens for row in played]),
     )
 
 
@@ -154,27 +143,12 @@ def _mean(found: Iterable[int | None]) -> float | None:
 def clean_success(scores: Iterable["LiveScore"]) -> Interval | None:
     """Success of the clean episodes; null where none has a verdict."""
     rows = [one for one in scores if one.type_code == "clean" and one.success is not None]
-    return _share({(row.clean_id, row.repeat): bool(row.success) for row in rows})
-
-
-def _share(found: Mapping[tuple[str, int], bool]) -> Interval | None:
-    """The share of episodes that are right, by (task, which of the task's); tasks are its units."""
-    if not found:
-        return None
-    tasks = {clean_id: number for number, clean_id in enumerate(sorted({task for task, _ in found}))}
-    n, right = np.zeros(len(tasks), np.int64), np.zeros(len(tasks), np.int64)
-    for (clean_id, _), one in found.items():
-        n[tasks[clean_id]] += 1
-        right[tasks[clean_id]] += one
-    return of_estimate(shares(right, n), len(found), "hull")
+    return share_of(sorted((row.clean_id, bool(row.success)) for row in rows))
 
 
 class SameSuccess(NamedTuple):
     """Two runs of the same rows, over all faulted episodes that both have a verdict of."""
 
-    n: int
-    agree: int
-    """Episodes with the same verdict."""
     a: float
     b: float
     """Success of either run."""
@@ -193,15 +167,6 @@ def same_success(a: Iterable["LiveScore"], b: Iterable["LiveScore"]) -> SameSucc
         and one.success is not None
         and (other := theirs.get((one.id, one.repeat))) is not None
     ]
-    tasks = {task: number for number, task in enumerate(sorted({task for task, _, _ in pairs}))}
-    differences = np.zeros(len(tasks), np.int64)
-    for task, mine, other in pairs:
-        differences[tasks[task]] += mine - other
-    n = len(pairs)
-    return SameSuccess(
-        n=n,
-        agree=sum(mine == other for _, mine, other in pairs),
-        a=sum(mine for _, mine, _ in pairs) / max(n, 1),
-        b=sum(other for _, _, other in pairs) / max(n, 1),
-        p=paired_p(differences) if n else 1.0,
-    )
+    _, mine, others = per_unit(sorted(pairs)) if pairs else np.zeros((3, 0), np.int64)
+    every = max(len(pairs), 1)
+    return SameSuccess(int(mine.sum()) / every, int(others.sum()) / every, paired_p(mine - others))

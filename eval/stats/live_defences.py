@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.record import open_run
@@ -20,7 +19,7 @@ from robustbench_tc.shown import Part, Table
 
 from .confidence import difference, shares
 from .defences import Ran, check, per
-from .intervals import Interval, of_estimate
+from .intervals import Interval, of_estimate, per_unit
 from .live import groups
 from .significance import paired_p
 
@@ -154,12 +153,9 @@ def _line(base: _Played, run: _Played) -> LiveDefenceLine:
 
 
 def _change(name: str, pairs: Sequence[tuple[LiveScore, LiveScore]]) -> Change:
-    tasks = {clean_id: at for at, clean_id in enumerate(sorted({one.clean_id for one, _ in pairs}))}
-    n, without, with_ = (np.zeros(len(tasks), np.int64) for _ in range(3))
-    for one, two in pairs:
-        n[tasks[one.clean_id]] += 1
-        without[tasks[one.clean_id]] += bool(one.success)
-        with_[tasks[one.clean_id]] += bool(two.success)
+    n, without, with_ = per_unit(
+        sorted((one.clean_id, bool(one.success), bool(two.success)) for one, two in pairs)
+    )
     made = difference(shares(with_, n), shares(without, n))
     return Change(
         name=name,

@@ -4,7 +4,6 @@ Only rows that both runs answered completely are paired; what is left out is cou
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,12 +38,6 @@ class Pair(msgspec.Struct, frozen=True):
     """Exact paired test, clean_ids (or, in the paper's convention, rows) as units."""
 
 
-class _Sums(NamedTuple):
-    total: Ints
-    """Σ (b − a) per unit, times `factor`."""
-    factor: int
-
-
 def compare(
     a: Outcomes, b: Outcomes, codes: Iterable[str], convention: Convention = "cluster"
 ) -> Pair | None:
@@ -59,16 +52,17 @@ def compare_lines(
     both = _both(a, b)
     at = {name: where for name, codes in lines.items() if both[:, (where := _at(a, codes))].any()}
     estimates = _estimates(a, b, both, at.values())
+    factor = a.repeats * b.repeats
     found = {}
     for i, (name, where) in enumerate(at.items()):
         sides = [one.at(i) for one in estimates]
         rows = both[:, where]
         n = int(rows.sum())
-        sums = _sums(a, b, where, rows, by_row=convention == "paper")
-        flips = np.where(rows, b.correct[:, where] * a.repeats - a.correct[:, where] * b.repeats, 0)
-        only_a, only_b = (round(float(np.maximum(side, 0).sum()) / sums.factor) for side in (-flips, flips))
+        flips = _flips(a, b, where, both)
+        sums = flips[rows > 0] if convention == "paper" else a.by_unit(flips.sum(axis=1))
+        only_a, only_b = (round(float(np.maximum(side, 0).sum()) / factor) for side in (-flips, flips))
         interval = (
-            resampled_mean(sums.total, sums.factor)
+            resampled_mean(sums, factor)
             if convention == "paper"
             else of_estimate(difference(sides[1], sides[0]), n, "mover")
         )
@@ -81,7 +75,7 @@ def compare_lines(
             only_a=only_a,
             only_b=only_b,
             difference=msgspec.structs.replace(interval, n=n),
-            p=paired_p(sums.total),
+            p=paired_p(sums),
         )
     return found
 
@@ -118,7 +112,7 @@ def compare_delta_lines(a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[s
     if taxonomy.CLEAN not in at:
         return {}
     estimates = _estimates(a, b, both, at.values())
-    totals = {name: _sums(a, b, where, both[:, where], by_row=False).total for name, where in at.items()}
+    totals = {name: a.by_unit(_flips(a, b, where, both).sum(axis=1)) for name, where in at.items()}
     rows = {name: int(both[:, where].sum()) for name, where in at.items()}
     names, clean = list(at), taxonomy.CLEAN
     there = [name for name in lines if name in at]
@@ -130,18 +124,15 @@ def compare_delta_lines(a: Outcomes, b: Outcomes, lines: Mapping[str, Sequence[s
     for name, p in zip(there, p_values, strict=True):
         deltas = [difference(one.at(names.index(clean)), one.at(names.index(name))) for one in estimates]
         n = rows[clean] + rows[name]
+        left = quotient(deltas[1], deltas[0])
+        closed = Interval(1 - left[0], 1 - left[2], 1 - left[1], n, "fieller") if left else None
         found[name] = DeltaPair(
             float(deltas[0].value),
             float(deltas[1].value),
             of_estimate(combined(deltas, (1.0, -1.0), 2.0), n, "mover", p),
-            _closed(deltas[0], deltas[1], n),
+            closed,
         )
     return found
-
-
-def _closed(base: Estimate, new: Estimate, n: int) -> Interval | None:
-    left = quotient(new, base)
-    return None if left is None else Interval(1 - left[0], 1 - left[2], 1 - left[1], n, "fieller")
 
 
 def _estimates(a: Outcomes, b: Outcomes, both: Ints, lines: Iterable[list[int]]) -> tuple[Estimate, ...]:
@@ -175,8 +166,7 @@ def _both(a: Outcomes, b: Outcomes) -> Ints:
     return found
 
 
-def _sums(a: Outcomes, b: Outcomes, at: list[int], rows: Ints, *, by_row: bool) -> _Sums:
-    """With different numbers of repeats, rates are put over a common denominator: `factor`."""
-    factor = a.repeats * b.repeats
-    difference = np.where(rows, b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
-    return _Sums(difference[rows > 0] if by_row else a.by_unit(difference.sum(axis=1)), factor)
+def _flips(a: Outcomes, b: Outcomes, at: list[int], both: Ints) -> Ints:
+    """b − a of each row in `both`. With different numbers of repeats, rates are put over a common
+    denominator, the product of these."""
+    return np.where(both[:, at], b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)

@@ -1,7 +1,7 @@
 """A submission against an endpoint that is said to be the model: some of its rows asked again.
 
-Each row is asked once. A mismatch is a verdict that the submission does not have for that row; sampling and
-servers differ, so mismatches alone fail nothing: a difference of accuracy does that is more than chance.
+Each row is asked once. Sampling and servers differ, so other verdicts alone fail nothing: a difference of
+accuracy does that is more than chance.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from .exact import share_interval
 from .lattice import Ints
 from .paired import compare
 from .runs import Outcomes
@@ -24,19 +23,11 @@ class Answered(msgspec.Struct, frozen=True):
     """Right answers of the submission's `repeats`."""
     again: bool
 
-    def differs(self, repeats: int) -> bool:
-        """Whether the submission never had this verdict."""
-        return self.submitted == (0 if self.again else repeats)
-
 
 class Reasked(msgspec.Struct, frozen=True, kw_only=True):
     """What came out over some rows."""
 
     rows: int
-    mismatches: int
-    share_low: float
-    """Of rows with another verdict: 95 % interval, exact; none seen: 0 to 3 / rows."""
-    share_high: float
     submitted: float
     """The submission's accuracy on these rows."""
     again: float
@@ -66,15 +57,9 @@ def reasked(rows: Sequence[Answered], repeats: int) -> Reasked:
         _outcomes(clean_ids, types, again, there, 1),
         types,
     )
-    if pair is None:
-        raise ValueError("no row to compare")
-    mismatches = sum(row.differs(repeats) for row in rows)
-    share_low, share_high = share_interval(mismatches, len(rows))
+    assert pair is not None  # there is a row
     return Reasked(
         rows=len(rows),
-        mismatches=mismatches,
-        share_low=share_low,
-        share_high=share_high,
         submitted=pair.a,
         again=pair.b,
         low=pair.difference.low,

@@ -77,18 +77,21 @@ def labels(runs: Sequence[Run]) -> list[str]:
     return next((found for found in (models, modes) if len(set(found)) == len(found)), paths)
 
 
+def scores_of(folder: Path) -> Path:
+    """The file of a run's verdicts. Raises UserError where there is none."""
+    refuse_run(folder)
+    scores = folder / "scores.parquet"
+    if not scores.is_file():
+        refuse_no_run(folder)
+        raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
+    return scores
+
+
 def read(folder: str | Path) -> Run:
     """A run folder's verdicts. Raises UserError for what is missing, damaged, doubled or mixed."""
     import pyarrow as pa
 
-    path = Path(folder)
-    scores = path / "scores.parquet"
-    if not path.is_dir():
-        raise UserError(f"no run folder at {folder}")
-    refuse_run(path)
-    if not scores.is_file():
-        refuse_no_run(path)
-        raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
+    scores = scores_of(Path(folder))
     try:
         table = parquet.read_file(scores, [*COLUMNS, "flags"])
         if absent := [name for name in (*COLUMNS, "flags") if name not in table.column_names]:
@@ -103,10 +106,6 @@ def read(folder: str | Path) -> Run:
         raise UserError(f"{scores} is damaged: {why}; rbtc score {folder} makes it again") from None
     if table.num_rows == 0:
         raise UserError(f"{scores} holds no predictions")
-    if torn := [
-        name for name in ("id", "clean_id", "type_code", "repeat", "status") if table[name].null_count
-    ]:
-        raise UserError(f"{scores} is damaged: rows without {', '.join(torn)}")
 
     # Through lists: Arrow's own way to NumPy imports pandas, slow to start and no dependency of ours.
     rows = {name: np.array(table[name].to_pylist(), dtype=object) for name in COLUMNS}
@@ -122,7 +121,7 @@ def read(folder: str | Path) -> Run:
     rows["correct"] = np.array([int(right) if had and right is not None else -1 for had, right in verdicts])
     run = Run(
         path=str(folder),
-        record=open_run(path).record,
+        record=open_run(Path(folder)).record,
         model=_only(rows["model"], "model", scores),
         mode=_only(rows["mode"], "mode", scores),
         rows=rows,

@@ -55,7 +55,12 @@ class Screen:
 
     def shown(self) -> Iterator[Part]:
         """At most 16 lines of at most WIDTH characters; with `full` everything behind them."""
-        if note := reader_note(self.folder):
+        made_by, path = self.folder.record.reader or "1", self.folder.path
+        if made_by != READER_VERSION:
+            note = (
+                f"the verdicts of {path} were made by version {made_by} of the reader, this is version "
+                f"{READER_VERSION} (docs/calls.md): `rbtc score {path}` makes them again"
+            )
             yield Line(note, aside=True)
         yield from _first(self.folder, self.overview)
         if self.full:
@@ -71,17 +76,6 @@ def screen(
         read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
     )
     return Screen(folder, made, full)
-
-
-def reader_note(folder: RunFolder) -> str:
-    """A line where the verdicts rest on another version of the reader than this package's; else empty."""
-    made_by = folder.record.reader or "1"
-    if not folder.scores_path.is_file() or made_by == READER_VERSION:
-        return ""
-    return (
-        f"the verdicts of {folder.path} were made by version {made_by} of the reader, this is version "
-        f"{READER_VERSION} (docs/calls.md): `rbtc score {folder.path}` makes them again"
-    )
 
 
 def _first(folder: RunFolder, made: Overview) -> Iterator[str]:

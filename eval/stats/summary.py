@@ -95,8 +95,12 @@ def summarise(
         )
     else:
         made = _summary(found, clustered, gaps(outcomes))
-    flips = _flips(outcomes, found, made.types)
-    types = {code: replace(row, flips=flips.get(code)) for code, row in made.types.items()}
+    p_values = {code: paired_p(outcomes.matched([code])[0]) for code in made.types if found.lines[code].pairs}
+    types = dict(made.types)
+    for code, p_holm in holm_by(pack_of, p_values).items():
+        line = found.lines[code]
+        flips = Flips(line.pairs, line.lost, line.gained, p_values[code], p_holm)
+        types[code] = replace(types[code], flips=flips)
     losses: dict[str, Interval | None] = {
         name: made.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS
     }
@@ -125,7 +129,7 @@ def _summary(found: Values, intervals: "Clustered | Independent", lacks: tuple[s
         kind, _, name = metric.rpartition("_")
         if metric not in RETENTIONS:
             made[metric] = around(kind or "accuracy", name)
-        elif (value := found[metric]) is not None:
+        elif (value := getattr(found, metric)) is not None:
             components = [found.codes[name] for name in RETENTIONS[metric]]
             made[metric] = replace(intervals.retention(components), value=value)
         else:
@@ -242,16 +246,6 @@ class Independent:
             correct, n = self._pooled(codes).of
             self._draws[codes] = self._generator.binomial(n, correct / n, INDEPENDENT_DRAWS) / n
         return self._draws[codes]
-
-
-def _flips(outcomes: Outcomes, found: Values, codes: Iterable[str]) -> dict[str, Flips]:
-    there = {code: found.lines[code] for code in codes if found.lines[code].pairs}
-    p_values = {code: paired_p(outcomes.matched([code])[0]) for code in there}
-    corrected = holm_by(pack_of, p_values)
-    return {
-        code: Flips(line.pairs, line.lost, line.gained, p_values[code], corrected[code])
-        for code, line in there.items()
-    }
 
 
 def gaps(outcomes: Outcomes) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def test_compare_says_what_it_is_at_where_there_is_no_terminal(
     ("arguments", "line"),
     [
         (["compare", "A", "paper:o5-mini"], "did you mean o4-mini"),
-        (["compare", "A", "nowhere"], "no run folder at nowhere"),
+        (["compare", "A", "nowhere"], "nowhere is not a run folder"),
         (["failures", "A", "--type", "CDD"], "did you mean CD"),
     ],
 )

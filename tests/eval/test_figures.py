@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from markupsafe import Markup
 
 from robustbench_tc.eval.report import figures, labels
-from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Row, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
 
@@ -19,7 +19,7 @@ HALF = Interval(0.5, 0.4, 0.6, 10)
 
 
 def heatmap(name: str) -> Markup:
-    rows = [Row(name, {"clean": HALF, "CD": None}), Row("other", {"clean": Interval(0.9, 0.8, 1.0, 10)})]
+    rows = [(name, {"clean": HALF, "CD": None}), ("other", {"clean": Interval(0.9, 0.8, 1.0, 10)})]
     return figures.heatmap(rows, {"": {"clean": "clean"}, name: {"CD": name}}, name)
 
 
@@ -43,7 +43,7 @@ def chart(name: str) -> Markup:
 
 
 def shares(name: str) -> Markup:
-    return figures.shares({"wrong_name": 3, "other": 1})
+    return figures.share(3, 4)
 
 
 def shifts(name: str) -> Markup:
@@ -138,7 +138,7 @@ def test_a_figure_of_its_own_brings_its_style() -> None:
 
 
 def test_nothing_to_show_is_no_figure() -> None:
-    assert parsed(figures.shares({"wrong_name": 0})).findall("rect") != []
+    assert parsed(figures.share(0, 0)).findall("rect") != []
 
 
 def test_what_is_significant_is_seen_without_colour() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats import levels, packs, runs, stages
 from robustbench_tc.eval.stats.intervals import Interval
@@ -97,21 +96,6 @@ def test_a_pack_alone_has_its_line(tmp_path: Path) -> None:
     found = lines(write_run(tmp_path / "run", lambda c, t: True, rows))
     assert list(found) == [("reasoning", "offers")]
     assert (found["reasoning", "offers"].delta, found["reasoning", "offers"].pairs) == (0.0, 18)
-
-
-def test_the_papers_models_have_levels_from_their_counts() -> None:
-    counts = paper.counts("o4-mini")
-    found = {one.level: one for one in levels.from_counts(counts)}
-    assert list(found) == list(LEVELS[:3])
-    reward = [counts[code] for code in taxonomy.codes() if taxonomy.get(code).component == "reward"]
-    line = found["reasoning"]
-    assert (line.correct, line.n) == tuple(map(sum, zip(*reward, strict=True)))
-    assert line.accuracy is not None and line.accuracy.value == line.correct / line.n
-    assert line.delta_matched is None
-    [pack] = levels.from_counts({"clean": counts["clean"], "CD_AB_pref": (3, 6)})
-    assert pack.pack == "offers" and pack.accuracy is not None, "a pack is whole with any of its types"
-    [part] = levels.from_counts({code: counts[code] for code in ("clean", "CD")})
-    assert (part.n, part.accuracy, part.delta) == (counts["CD"][1], None, None)
 
 
 def test_every_type_has_a_level_of_the_four() -> None:

@@ -405,7 +405,7 @@ def test_check_paper_fails_when_a_count_is_off(rbtc: Rbtc, monkeypatch: pytest.M
     ("arguments", "line"),
     [
         ([], "at least one scored run"),
-        (["nowhere"], "no run folder at nowhere"),
+        (["nowhere"], "nowhere is not a run folder"),
         (["A", "--dataset", "nowhere"], "has no clean"),
     ],
 )

@@ -269,7 +269,7 @@ def test_the_verified_subset_is_without_the_samples_that_nobody_could_answer(tmp
 def test_what_is_no_scored_run_is_refused_in_one_line(tmp_path: Path) -> None:
     rows = pairs(clean_ids({"bfcl_v3": 2}))
     good = write_run(tmp_path / "good", coin(1), rows)
-    refuses("no run folder", runs.read, tmp_path / "nowhere")
+    refuses("is not a run folder", runs.read, tmp_path / "nowhere")
     (tmp_path / "other").mkdir()
     refuses(r"is not a run folder: it has no run\.json", runs.read, tmp_path / "other")
     unscored = write_run(tmp_path / "unscored", coin(1), rows)

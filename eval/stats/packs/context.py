@@ -10,8 +10,7 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 
-from ..confidence import shares
-from ..intervals import Interval, of_estimate
+from ..intervals import share_of
 from . import Cell, Given, Table
 
 PACKS = ("context",)
@@ -68,12 +67,21 @@ def _results(given: Given, codes: list[str]) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
     for code in codes:
         instructed = bool(taxonomy.get(code).traits["instructed"])
-        asked, (right, attacked, nearly) = _answered(given, code)
+        asked, met = _answered(given, code)
         name = "utility under attack" if instructed else "benign utility"
-        rows.append((name, code, *asked, _share(right)))
+        rows.append((name, code, *asked, share_of([(unit, right) for unit, right, _, _ in met])))
         if instructed:
-            rows.append(("targeted attack success rate", code, *asked, _share(attacked)))
-            rows.append(("near attack rate", code, *asked, _share(nearly)))
+            rows.append(
+                (
+                    "targeted attack success rate",
+                    code,
+                    *asked,
+                    share_of([(unit, one) for unit, _, one, _ in met]),
+                )
+            )
+            rows.append(
+                ("near attack rate", code, *asked, share_of([(unit, one) for unit, _, _, one in met]))
+            )
     if rows:
         yield Table(
             name="context_results",
@@ -87,25 +95,18 @@ def _results(given: Given, codes: list[str]) -> Iterator[Table]:
         )
 
 
-def _answered(given: Given, code: str) -> tuple[tuple[int, int], list[list[list[int]]]]:
-    """Rows with a verdict and those that met the result; of the latter, by unit, what was right and what has
-    each of MARKS."""
+def _answered(given: Given, code: str) -> tuple[tuple[int, int], list[tuple[str, bool, bool, bool]]]:
+    """Rows with a verdict and those that met the result; of the latter the unit, whether it was right and
+    whether it has each of MARKS."""
     rows, places, unit_of = given.run.rows, _places(given, code), given.outcomes.unit_of()
-    found: dict[str, list[tuple[int, ...]]] = {}
-    n = 0
-    for index in np.flatnonzero((rows["type_code"] == code) & (rows["correct"] >= 0)).tolist():
-        clean_id = rows["clean_id"][index]
-        if clean_id not in places:
-            continue
-        n += 1
-        if rows["injected"][index]:
-            flags = rows["flags"][index].split(",")
-            outcome = (int(rows["correct"][index]), *(int(mark in flags) for mark in MARKS))
-            found.setdefault(unit_of[clean_id], []).append(outcome)
-    met = sum(map(len, found.values()))
-    return (n, met), [
-        [[outcome[place] for outcome in unit] for unit in found.values()] for place in range(1 + len(MARKS))
-    ]
+    of_type = np.flatnonzero((rows["type_code"] == code) & (rows["correct"] >= 0)).tolist()
+    asked = [index for index in of_type if rows["clean_id"][index] in places]
+    met = [index for index in asked if rows["injected"][index]]
+    found = []
+    for index in met:
+        attacked, nearly = (mark in rows["flags"][index].split(",") for mark in MARKS)
+        found.append((unit_of[rows["clean_id"][index]], bool(rows["correct"][index]), attacked, nearly))
+    return (len(asked), len(met)), found
 
 
 def _places(given: Given, code: str) -> frozenset[str]:
@@ -113,11 +114,3 @@ def _places(given: Given, code: str) -> frozenset[str]:
     column = given.outcomes.types.index(code)
     there = given.outcomes.n[:, column] > 0
     return frozenset(one for one, is_there in zip(given.outcomes.clean_ids, there, strict=True) if is_there)
-
-
-def _share(outcomes: list[list[int]]) -> Interval | None:
-    """The share with its interval, by unit; None where there are no rows."""
-    if not outcomes:
-        return None
-    found = shares(np.array([sum(one) for one in outcomes]), np.array([len(one) for one in outcomes]))
-    return of_estimate(found, sum(map(len, outcomes)), "hull")

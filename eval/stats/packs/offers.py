@@ -3,11 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from ...needs_no_reading import TypeFigures
-from ..confidence import shares
-from ..intervals import Interval, of_estimate
+from ..intervals import share_of
 from . import Cell, Given, Table
 
 PACKS = ("offers",)
@@ -97,19 +94,6 @@ def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:
             yield Pair(asked[0], right, others[asked])
 
 
-def _share(found: Iterable[tuple[str, bool]]) -> Interval | None:
-    """The share of right ones with its interval over units; None without any."""
-    right: dict[str, int] = {}
-    rows: dict[str, int] = {}
-    for unit, is_right in found:
-        right[unit] = right.get(unit, 0) + is_right
-        rows[unit] = rows.get(unit, 0) + 1
-    if not rows:
-        return None
-    made = shares(np.array(list(right.values())), np.array(list(rows.values())))
-    return of_estimate(made, sum(rows.values()), "hull")
-
-
 def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
     def line(name: str, codes: Sequence[str]) -> tuple[Cell, ...] | None:
         found = [pair for code in codes for pair in pairs.get(code, ())]
@@ -118,9 +102,9 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
         return (
             name,
             len(found),
-            _share((one.unit, one.first) for one in found),
-            _share((one.unit, one.second) for one in found),
-            _share((one.unit, one.first and one.second) for one in found),
+            share_of([(one.unit, one.first) for one in found]),
+            share_of([(one.unit, one.second) for one in found]),
+            share_of([(one.unit, one.first and one.second) for one in found]),
             sum(one.first and not one.second for one in found),
             sum(one.second and not one.first for one in found),
             sum(not one.first and not one.second for one in found),
@@ -160,14 +144,14 @@ def _designs(verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
             yield (
                 f"{design}: {', '.join(there)}",
                 len(rows),
-                _share(rows),
+                share_of(rows),
                 len(both),
-                _share((one.unit, one.first and one.second) for one in both),
+                share_of([(one.unit, one.first and one.second) for one in both]),
             )
             if len(there) > 1:
                 for code in there:
                     own = [(unit, right) for (unit, _, _), right in verdicts[code].items()]
-                    yield code, len(own), _share(own), None, None
+                    yield code, len(own), share_of(own), None, None
 
 
 def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
@@ -179,7 +163,7 @@ def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     if not names:
         return
     own = (
-        _share((unit, right) for code in codes for (unit, _, _), right in verdicts.get(code, {}).items())
+        share_of([(unit, right) for code in codes for (unit, _, _), right in verdicts.get(code, {}).items()])
         for codes in groups
     )
     yield (given.run.model, *own)

@@ -63,7 +63,7 @@ def book(cases: CaseFile, files: Sequence[File] = ()) -> Book:
         idempotent=tuple(dict.fromkeys(one.tool.name for one in cases.tools if one.idempotent)),
         results={own_id: dict(turn.results) for own_id, _, turn in turns if turn.results},
         unreviewed=tuple(own_id for own_id, case, _ in turns if not case.reviewed),
-        notes=tuple(cases.notes),
+        notes=cases.notes,
     )
 
 

@@ -48,9 +48,6 @@ def test_a_server_of_the_sdk_is_read_page_by_page(tmp_path: Path) -> None:
     assert [one.name for one in tools] == [one["name"] for one in TOOLS]
     assert [one.read_only for one in tools] == [True, False, False, False, False]
     assert tools[1].tool.parameters == TOOLS[1]["inputSchema"]
-    assert (
-        tools[1].extras["title"] == "A tool" and tools[1].extras["outputSchema"] == TOOLS[1]["outputSchema"]
-    )
     (tmp_path / "My__shop.json").write_bytes(listed.json())
     assert read_tools(tmp_path / "My__shop.json") == tools
 

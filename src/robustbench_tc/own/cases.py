@@ -25,13 +25,9 @@ class OwnTool(msgspec.Struct, frozen=True, kw_only=True):
     """The stem of its file, or a live server's own name."""
     name: str
     """As its file writes it."""
-    place: int
-    """Index among the tools of its file, from 0."""
     read_only: bool = False
     """By the file's own word (MCP: `readOnlyHint`) or by `read_only:` of the cases."""
     idempotent: bool = False
-    extras: dict[str, Json] = {}
-    """What a row has no place for: `title`, `annotations`, `outputSchema`, `strict`."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +72,6 @@ class LeftOut(msgspec.Struct, frozen=True):
     id: str
     line: int
     reason: Literal["dropped", "not_buildable"]
-    why: str
 
 
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,9 +82,9 @@ class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[Case, ...]
     files: Sequence[Path] = ()
     """What it was read from: the cases file, then its tool files."""
-    notes: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
     """What was read differently than one might think, a line each: shown to the user."""
-    left_out: Sequence[LeftOut] = ()
+    left_out: tuple[LeftOut, ...] = ()
     """Proposed cases that a review dropped, and those that cannot be built as they stand."""
 
 

@@ -36,7 +36,6 @@ REQUEST = 2_000
 """Characters of a request."""
 DEFINITION = 20_000
 """Characters of a tool's definition that a model is shown; a longer tool is drafted from its schema."""
-REPLY = 64 * 1024
 PROPOSALS = 4
 """Requests that a model is asked to write for a tool."""
 MAX_TOKENS = 8_192
@@ -173,7 +172,7 @@ async def _ask(tools: Sequence[Tool], endpoint: Endpoint) -> dict[str, list[Prop
 
 def _read(text: str, model: str) -> list[Proposal]:
     """The proposals of a reply; none where it is not of the form that was asked for."""
-    text = text.rpartition("</think>")[2][:REPLY]
+    text = text.rpartition("</think>")[2]
     try:
         found = decode_text(text[text.find("[") : text.rfind("]") + 1])
         entries = msgspec.convert(found, list[_Entry])[:PROPOSALS]

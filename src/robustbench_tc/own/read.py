@@ -76,8 +76,7 @@ class _Cases(Fields):
             dropped = decided is not None and decided.decision == "drop"
             if sha256 and (PROBLEM in entry.value or dropped):
                 name = self.name(entry.value["id"])
-                why = "dropped in the review" if dropped else self.text(entry.value[PROBLEM], PROBLEM)
-                left_out.append(LeftOut(name, entry.line, "dropped" if dropped else "not_buildable", why))
+                left_out.append(LeftOut(name, entry.line, "dropped" if dropped else "not_buildable"))
                 continue
             case = self.case(entry)
             if sha256:
@@ -90,14 +89,12 @@ class _Cases(Fields):
                     self.fail(case.line, f"the id {name!r} is taken on line {rows[key]}; choose another")
                 rows[key] = case.line
             cases.append(case)
-        notes = [
-            f"{name!r} is a tool of several files: listed with their prefixes" for name in self.names.shared()
-        ]
+        said = "is a tool of several files: listed with their prefixes"
         return CaseFile(
             tools=self.marked(),
             cases=tuple(cases),
             files=(self.path, *self.files),
-            notes=tuple(notes),
+            notes=tuple(f"{name!r} {said}" for name in self.names.shared()),
             left_out=tuple(left_out),
         )
 

@@ -39,7 +39,13 @@ def problem(schema: dict[str, Json]) -> str | None:
                 return f"{place or 'the schema'}: {keyword} {str(node[keyword])[:80]!r} {reason}"
             if isinstance(target, dict):
                 targets.setdefault(id(node), []).append(target)
-    return _circle(nodes, targets)
+    graph = {id(node): [id(one) for one in _same_value(node, targets)] for _, node in nodes}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:  # a schema that asks for itself about the same value
+        at = next(place for place, node in nodes if id(node) == error.args[1][0])
+        return f"{at or 'the schema'}: a circle of $ref without content; it describes no value"
+    return None
 
 
 def walk(schema: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
@@ -124,20 +130,6 @@ def _target(root: dict[str, Json], ref: Json, anchors: dict[str, Json]) -> tuple
     if not isinstance(node, (dict, bool)):
         return None, "leads to something that is not a schema"
     return node, None
-
-
-def _circle(
-    nodes: list[tuple[str, dict[str, Json]]], targets: dict[int, list[dict[str, Json]]]
-) -> str | None:
-    """A schema that asks for itself about the same value: it never says anything of it."""
-    places = {id(node): place for place, node in nodes}
-    graph = {id(node): [id(one) for one in _same_value(node, targets)] for _, node in nodes}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        at = places.get(error.args[1][0])
-        return f"{at or 'the schema'}: a circle of $ref without content; it describes no value"
-    return None
 
 
 def _same_value(node: dict[str, Json], targets: dict[int, list[dict[str, Json]]]) -> list[dict[str, Json]]:

@@ -37,8 +37,6 @@ def _entries(values: list[Json], where: str) -> list[Json]:
         values = values[0]
     pages = [isinstance(one, dict) and bool({"tools", "result", "error"} & one.keys()) for one in values]
     if not any(pages):
-        if len(values) == 1 and isinstance(values[0], dict) and not {"name", "function"} & values[0].keys():
-            raise UserError(f"{where}: no tools found; wanted are {_SHAPES}")
         return values
     if not all(pages):
         raise UserError(f"{where}: tools and tools/list replies are mixed in one list; keep one kind")
@@ -65,15 +63,14 @@ def _tool(entry: Json, place: int, prefix: str, where: str) -> OwnTool:
     at = f"{where}: tool {place}"
     if not isinstance(entry, dict):
         raise UserError(f"{at}: must be an object; wanted are {_SHAPES}")
-    body, outer = entry, {}
+    body = entry
     if "function" in entry:
         body = entry["function"]
         if not isinstance(body, dict):
             raise UserError(f"{at}: 'function' must be an object")
-        outer = {key: value for key, value in entry.items() if key not in ("type", "function")}
     name = body.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise UserError(f"{at}: 'name' must be a text that is not empty")
+        raise UserError(f"{at}: 'name' must be a text that is not empty; wanted are {_SHAPES}")
     at = f"{at} ({name[:60]!r})"
     given = [key for key in _SCHEMAS if key in body]
     if entry.get("type") not in _PLAIN_TYPES and not given:
@@ -91,15 +88,12 @@ def _tool(entry: Json, place: int, prefix: str, where: str) -> OwnTool:
         raise UserError(f"{at}: {given[0]!r} must be a JSON Schema object")
     if reason := schemas.problem(parameters):
         raise UserError(f"{at}: {given[0]}: {' '.join(reason.split())[:300]}")
-    extras = {key: value for key, value in body.items() if key not in ("name", "description", *_SCHEMAS)}
     annotations = body.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
     return OwnTool(
         tool=Tool(name=name, description=description or "", parameters=parameters),
         prefix=prefix,
         name=name,
-        place=place,
         read_only=hints.get("readOnlyHint") is True,
         idempotent=hints.get("idempotentHint") is True,
-        extras=outer | extras,
     )

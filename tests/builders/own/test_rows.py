@@ -18,10 +18,9 @@ def tools() -> tuple[OwnTool, ...]:
             tool=Tool(name, f"Does {name}.", schema),
             prefix="orders",
             name=name,
-            place=place,
             read_only=name == "find_order",
         )
-        for place, name in enumerate(NAMES)
+        for name in NAMES
     )
 
 

@@ -29,7 +29,7 @@ NOTE = "Proposed by logs. Names and addresses of people were not removed."
 SHOWN = 10
 """Refused lines that are shown."""
 FILES = 20
-"""Files that an import writes at most, of `limits.BYTES` each."""
+"""Times `limits.BYTES`: what an import writes at most."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,12 +116,7 @@ def make(
     if not cases:
         said = "; ".join(f"{why}: {n:,}" for why, n in proposals.left.items())
         raise UserError(f"{logs[0]}: no case can be made of it" + (f" ({said})" if said else ""))
-    found = written.files(names, cases, BYTES, NOTE)
-    if len(found) > FILES:
-        raise UserError(
-            f"{len(cases):,} cases take more than {FILES} files of {BYTES:,} bytes; split the log"
-        )
-    files |= found
+    files |= written.files(names, cases, BYTES, NOTE)
     made = Imported(
         files=tuple(files),
         cases=len(cases),
@@ -148,9 +143,9 @@ def _cases(read: Sequence[tuple[Path, Log]], proposals: Proposals, hide: Redacto
             for case in proposals.of(name, conversation):
                 cases.append(case)
                 size += len(json.dumps(case))
-                if size > 2 * FILES * BYTES:
+                if size > FILES * BYTES:
                     raise UserError(
-                        f"{path}: its cases take more than {FILES} files of {BYTES:,} bytes; split the log"
+                        f"{path}: its cases take more than {FILES * BYTES:,} bytes; split the log"
                     )
     return cases
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -223,8 +223,8 @@ def plain(value: Json) -> Json:
 
 
 def _like_a_matcher(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return matchers.kind(dict(value)) is not None or any(map(_like_a_matcher, value.values()))
+    if isinstance(value, dict):
+        return matchers.kind(value) is not None or any(map(_like_a_matcher, value.values()))
     return isinstance(value, list) and any(map(_like_a_matcher, value))
 
 

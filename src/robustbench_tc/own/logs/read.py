@@ -118,8 +118,7 @@ class _Reader:
         """Why there is no conversation in the file."""
         if self.refused:
             first = self.refused[0]
-            more = f" ({len(self.refused):,} lines or parts refused)" if len(self.refused) > 1 else ""
-            return f"no conversation can be read; line {first.line}: {first.why}{more}"
+            return f"no conversation can be read; line {first.line}: {first.why}"
         if ignored:
             return f"none of its {ignored:,} spans holds GenAI messages; record content in them"
         return "the file is empty"

@@ -7,7 +7,7 @@ in them, a second build of the same name would be answered with the first one's 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .facts import Size
+from .facts import Release
 
 _FIRST = ["license", "language", "pretty_name", "base_model", "datasets"]
 """Keys that a card begins with."""
@@ -18,11 +18,11 @@ def dataset_header(
     rows: int,
     tags: list[str],
     configs: Iterable[dict[str, Any]],
-    sizes: Mapping[str, Mapping[str, Size]] | None = None,
+    release: Release | None,
     licence: str = "apache-2.0",
     languages: Sequence[str] = ("en",),
 ) -> str:
-    """The header of a dataset: `configs` as `config` makes them, `sizes` where they are known."""
+    """The header of a dataset: `configs` as `configs_of` makes them; the sizes are those of a release."""
     from huggingface_hub import DatasetCardData  # here: many commands read a card's facts and write none
 
     data = DatasetCardData(
@@ -43,7 +43,7 @@ def dataset_header(
                 "download_size": sum(size.download for size in splits.values()),
                 "dataset_size": sum(size.bytes for size in splits.values()),
             }
-            for name, splits in (sizes or {}).items()
+            for name, splits in (release.sizes if release else {}).items()
         ]
         or None,
     )
@@ -66,16 +66,25 @@ def model_header(licence: str, base_model: str, dataset_repo: str | None, tags: 
     return str(data.to_yaml(original_order=_FIRST))
 
 
-def config(
-    name: str, splits: Iterable[str], *, default: bool, version: str | None = None, sha256: str | None = None
-) -> dict[str, Any]:
-    """One config with its files; a release's version, and the checksum where the folder has it."""
-    found = {"config_name": name, **({"default": True} if default else {})}
-    if version is not None:
-        found["version"] = version
-    if sha256 is not None:
-        found["description"] = f"sha256:{sha256}"
-    return found | {"data_files": [{"split": split, "path": f"{name}/{split}-*.parquet"} for split in splits]}
+def configs_of(
+    names: Iterable[str],
+    default: str,
+    checksums: Mapping[str, str],
+    release: Release | None,
+    splits: Iterable[str] = ("test",),
+) -> list[dict[str, Any]]:
+    """Each config with its files (of a build in `splits`); a release's version, and the checksum if known."""
+    found = []
+    for name in names:
+        one = {"config_name": name, **({"default": True} if name == default else {})}
+        if release is not None:
+            one["version"] = release.plain_version
+        if name in checksums:
+            one["description"] = f"sha256:{checksums[name]}"
+        there = splits if release is None else release.sizes[name]
+        paths = [{"split": split, "path": f"{name}/{split}-*.parquet"} for split in there]
+        found.append(one | {"data_files": paths})
+    return found
 
 
 def size_category(rows: int) -> str:

@@ -13,7 +13,7 @@ from robustbench_tc.worlds.find import BFCL
 
 from .examples import Example, cut
 from .facts import Release
-from .front_matter import config, dataset_header
+from .front_matter import configs_of, dataset_header
 from .render import skips, template
 
 TAGS = ["tool-calling", "function-calling", "agents", "multi-turn", "robustness", "benchmark"]
@@ -73,17 +73,8 @@ def live_card(
         "RobustBench-TC live",
         sum(sum(by_world.values()) for by_world in report.rows.values()),
         TAGS,
-        [
-            config(
-                name,
-                ["test"],
-                default=name == TASKS,
-                version=release.plain_version if release else None,
-                sha256=report.checksums[name],
-            )
-            for name in configs
-        ],
-        release.sizes if release else None,
+        configs_of(configs, TASKS, report.checksums, release),
+        release,
     )
     shown = configs[min(len(configs) - 1, configs.index(_SHOWN) if _SHOWN in configs else 1)]
     return template("robustbench_tc_live.md.j2").render(

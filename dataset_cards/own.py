@@ -8,7 +8,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.own.book import NAME, Book, read
 
 from .facts import Release
-from .front_matter import config, dataset_header
+from .front_matter import configs_of, dataset_header
 from .how_made import FLAGS, HOW_MADE
 from .render import skips, template
 
@@ -17,23 +17,12 @@ def own_card(report: BuildReport, book: Book, release: Release | None = None) ->
     """`README.md` of a build from `rbtc build --cases`, or with `release` of a release of it."""
     count = {code: sum(by_source.values()) for code, by_source in report.rows.items()}
     types = [t for t in taxonomy.known_with(count) if count.get(t.code)]
-    version = release.plain_version if release else None
-    configs = [
-        config(
-            name,
-            ["test"],
-            default=name == taxonomy.CLEAN,
-            version=version,
-            sha256=report.checksums[name],
-        )
-        for name in report.configs
-    ]
     header = dataset_header(
         "Own tools, built with RobustBench-TC",
         report.total,
         ["tool-calling", "function-calling", "robustness", "agents"],
-        configs,
-        release.sizes if release else None,
+        configs_of(report.configs, taxonomy.CLEAN, report.checksums, release),
+        release,
         licence="other",
     )
     return template("robustbench_tc_own.md.j2").render(

@@ -17,7 +17,7 @@ from robustbench_tc.schema import GOLD_NOT_STATED
 
 from . import said
 from .facts import Release
-from .front_matter import config, dataset_header
+from .front_matter import configs_of, dataset_header
 from .how_made import FLAGS, HOW_MADE, PAPER_ROWS, PAPER_SOURCES
 
 
@@ -26,22 +26,12 @@ def benchmark_card(report: BuildReport, release: Release | None = None) -> str:
     counts = ((code, sum(by_source.values())) for code, by_source in report.rows.items())
     count = {code: rows for code, rows in counts if rows}
     types = [t for t in taxonomy.known_with(count) if t.code in count]
-    version = release.plain_version if release else None
     header = dataset_header(
         "RobustBench-TC",
         report.total,
         ["tool-calling", "function-calling", "robustness", "agents", "benchmark"],
-        [
-            config(
-                name,
-                ["test"],
-                default=name == taxonomy.CLEAN,
-                version=version,
-                sha256=report.checksums[name],
-            )
-            for name in report.configs
-        ],
-        release.sizes if release else None,
+        configs_of(report.configs, taxonomy.CLEAN, report.checksums, release),
+        release,
         languages=said.language_codes(count),
     )
     return template("robustbench_tc.md.j2").render(

@@ -5,7 +5,7 @@ from robustbench_tc.builders.toolrl_report import TrainingReport
 from robustbench_tc.dataset_cards.citation import paper_bibtex
 
 from .facts import Release
-from .front_matter import config, dataset_header
+from .front_matter import configs_of, dataset_header
 from .how_made import HOW_MADE
 from .render import template
 from .said import language_codes, languages
@@ -21,21 +21,13 @@ PURPOSES = {
 def training_card(report: TrainingReport, release: Release | None = None) -> str:
     """`README.md` of the training data: of a build, or with `release` of a release, which says more."""
     used = [code for code in report.used if report.used[code]]
+    checksums = release.checksums if release else {}
     header = dataset_header(
         "ToolRL-DR",
         sum(counts["train"] + counts["validation"] for counts in report.rows.values()),
         ["tool-calling", "reinforcement-learning", "grpo", "domain-randomization"],
-        [
-            config(
-                name,
-                release.sizes[name] if release else ("train", "validation"),
-                default=name == next(iter(report.rows)),
-                version=release.plain_version if release else None,
-                sha256=release.checksums[name] if release else None,
-            )
-            for name in report.rows
-        ],
-        release.sizes if release else None,
+        configs_of(report.rows, next(iter(report.rows)), checksums, release, ("train", "validation")),
+        release,
         languages=language_codes(used),
     )
     return template("toolrl_dr.md.j2").render(

@@ -1,6 +1,7 @@
 """The suite of a predictions file, held against the dataset that was asked."""
 
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from robustbench_tc.schema import (
     arrow_schema,
     content_hash,
     dumps,
-    loads,
     record,
 )
 
@@ -100,6 +100,9 @@ def _columns(path: Path) -> dict[str, list[Any]]:
     }
 
 
+_ORIGIN = attrgetter("clean_id", "type_code", "component", "source", "category")
+
+
 def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {"id": str(raw.get("id") or f"[{number}]")}
     try:
@@ -116,16 +119,12 @@ def _row(number: int, raw: dict[str, Any], rows: dict[str, dict[str, Any]]) -> d
         "score_and_verdict_agree": _scored(raw) if "score" in raw else None,
     }
     if asked is not None:
-        plain = {**asked, **{name: loads(asked[name]) for name in ("tools", "golden_answers", "changes")}}
-        sample = msgspec.convert(plain, Sample)
-        same = (one.clean_id, one.type_code, one.component, one.source, one.category)
+        sample = record(asked, Sample)
         values["asked_in_these_words"] = (
             "" if one.sample_hash == content_hash(sample) else "sample_hash is another row's or version's"
         )
         values["origin_is_the_rows"] = (
-            ""
-            if same == (sample.clean_id, sample.type_code, sample.component, sample.source, sample.category)
-            else "type, component, source or category are not the row's"
+            "" if _ORIGIN(one) == _ORIGIN(sample) else "type, component, source or category are not the row's"
         )
     return values
 

@@ -187,11 +187,9 @@ def test_what_hostile_rows_say_is_text_on_the_pages(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)> $x ${y} {{ 7*7 }} </td> \"'>&lt;b&gt;"
     data: dict[str, list[Any]] = {"id": ["<i>1</i>", "2"], "says": ["", evil], "config": [evil, evil]}
     expectations = (
-        gx.Suites("x").holds("rows", "says", "A sentence <b>with</b> marks."),
-        gx.Suites("x").native(
-            "rows", "known", "Known.", "ExpectColumnValuesToBeInSet", column="config", value_set=["a"]
-        ),
-        gx.Suites("x").compares("rows", "same", "Same.", ("id", "config"), lambda f: f["id"] == f["config"]),
+        gx.holds("rows", "says", "A sentence <b>with</b> marks."),
+        gx.native("rows", "known", "Known.", "ExpectColumnValuesToBeInSet", column="config", value_set=["a"]),
+        gx.compares("rows", "same", "Same.", ("id", "config"), lambda f: f["id"] == f["config"]),
     )
     with gx.collected() as validated:
         checks = gx.run("evil_rows", gx.frame(data), expectations)

@@ -61,14 +61,6 @@ class Flagged(msgspec.Struct, frozen=True):
     """Correct, n."""
     perturbed: tuple[int, int] = (0, 0)
 
-    def add(self, head: str, correct: int, n: int) -> "Flagged":
-        """With so many more; rows beyond the core count nowhere."""
-        name = "clean" if head == taxonomy.CLEAN else "perturbed"
-        if head == EXTENSION:
-            return self
-        before = getattr(self, name)
-        return msgspec.structs.replace(self, **{name: (before[0] + correct, before[1] + n)})
-
     @property
     def replies(self) -> int:
         return self.clean[1] + self.perturbed[1]
@@ -122,10 +114,10 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
     finished, statuses = Counter[str](), Counter[str]()
-    flags = {name: Flagged() for name in READ_WITH_CARE}
+    flagged: dict[str, Counter[tuple[str, int]]] = {name: Counter() for name in READ_WITH_CARE}
     filtered = 0
     for row, n in Counter(compress(zip(*columns, strict=True), inside)).items():
-        code, source, verdict, score, mode, finish, status, flagged = row
+        code, source, verdict, score, mode, finish, status, carried = row
         # `clean`, or the component that a core type counts for
         component = taxonomy.component_of(code) if code in taxonomy.codes() else None
         head = component or (taxonomy.CLEAN if code == taxonomy.CLEAN else EXTENSION)
@@ -136,8 +128,9 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
         if not verdict:
             for name in {code, head}:
                 modes[name][mode or "other"] += n
-        for flag in filter(None, flagged.split(",")):
-            flags[flag] = flags.get(flag, Flagged()).add(head, verdict * n, n)
+        side = "perturbed" if component else head
+        for flag in filter(None, carried.split(",")):
+            flagged.setdefault(flag, Counter())[side, verdict] += n
         finished[finish] += n
         statuses[status] += n
     return Breakdown(
@@ -163,7 +156,12 @@ def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) 
         content_filter=filtered,
         too_long=statuses["too_long"],
         rejected=statuses["rejected"],
-        flags=flags,
+        flags={
+            flag: Flagged(
+                *((of[side, 1], of[side, 0] + of[side, 1]) for side in (taxonomy.CLEAN, "perturbed"))
+            )
+            for flag, of in flagged.items()
+        },
     )
 
 

@@ -93,11 +93,6 @@ def _signs(clusters: int) -> NDArray[np.float32]:
     return found.astype(np.float32) * 2 - 1
 
 
-def mcnemar_p(only_a: int, only_b: int) -> float:
-    """McNemar's exact two-sided p-value from the two kinds of discordant pairs."""
-    return paired_p(np.repeat(np.array([1, -1]), [only_a, only_b]))
-
-
 def fisher_p(a: tuple[int, int], b: tuple[int, int]) -> float:
     """Fisher's exact two-sided p-value for two independent accuracies, each (correct, n).
 

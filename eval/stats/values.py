@@ -85,6 +85,16 @@ class Values(msgspec.Struct, frozen=True):
         """The type codes among the lines."""
         return tuple(name for name in self.lines if name not in HEADS)
 
+    def __getitem__(self, metric: str) -> float | None:
+        """The value of one of METRICS."""
+        found: float | None
+        if metric in RETENTIONS:
+            found = getattr(self, metric)
+            return found
+        kind, _, name = metric.rpartition("_")
+        found = getattr(self.lines[name], kind or "accuracy")
+        return found
+
 
 @functools.lru_cache(maxsize=256)  # asked for with every figure of every entry
 def codes_of(name: str) -> tuple[str, ...]:

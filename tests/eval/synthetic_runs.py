@@ -15,6 +15,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval.record import FORMAT
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.packs import Given
+from robustbench_tc.eval.stats.significance import paired_p
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.schema import arrow_schema
 
@@ -25,6 +26,11 @@ FAILURES = [(stage, detail) for stage, details in schema.STAGES.items() for deta
 
 Verdict = Callable[[str, str], bool | None]
 """(clean_id, type code) → right, wrong, or no verdict."""
+
+
+def mcnemar_p(only_a: int, only_b: int) -> float:
+    """McNemar's exact two-sided p-value from the two kinds of discordant pairs."""
+    return paired_p(np.repeat(np.array([1, -1]), [only_a, only_b]))
 
 
 def clean_ids(sizes: dict[str, int] = SIZES) -> list[str]:

@@ -9,11 +9,10 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import failures, paired, runs
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.compare import Comparison, beside_paper, compare_runs
-from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import summarise
 
 from ..refusals import refuses
-from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
+from .synthetic_runs import Verdict, clean_ids, coin, mcnemar_p, pairs, write_run
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,10 @@ HALF = Interval(0.5, 0.4, 0.6, 10)
 
 
 def heatmap(name: str) -> Markup:
-    rows = [(name, {"clean": HALF, "CD": None}), ("other", {"clean": Interval(0.9, 0.8, 1.0, 10)})]
+    rows: list[tuple[str, dict[str, Interval | None]]] = [
+        (name, {"clean": HALF, "CD": None}),
+        ("other", {"clean": Interval(0.9, 0.8, 1.0, 10)}),
+    ]
     return figures.heatmap(rows, {"": {"clean": "clean"}, name: {"CD": name}}, name)
 
 

@@ -18,14 +18,13 @@ from robustbench_tc.eval.stats.significance import (
     holm,
     holm_below,
     holm_of,
-    mcnemar_p,
     paired_p,
     paired_p_at_most,
 )
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import codes_of
 
-from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
+from .synthetic_runs import Verdict, clean_ids, coin, mcnemar_p, pairs, write_run
 
 SIZES = {"bfcl_v3": 12, "toolalpaca": 9}
 

@@ -18,13 +18,12 @@ from robustbench_tc.eval.stats.significance import (
     fisher_p,
     holm,
     log_linear,
-    mcnemar_p,
     paired_p,
     signs_p,
     stars,
 )
 
-from .synthetic_runs import clean_ids, pairs, write_run
+from .synthetic_runs import clean_ids, mcnemar_p, pairs, write_run
 
 
 @given(st.integers(0, 60), st.integers(0, 60))

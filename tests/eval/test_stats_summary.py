@@ -11,13 +11,12 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import runs
-from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import METRICS, closure, codes_of
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from ..refusals import refuses
-from .synthetic_runs import clean_ids, coin, pairs, write_run
+from .synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
 
 
 def value(summary: Summary, metric: str) -> float:

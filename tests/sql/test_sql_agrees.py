@@ -16,12 +16,11 @@ from robustbench_tc.eval.stats.breakdown import breakdown, gains
 from robustbench_tc.eval.stats.dose import series
 from robustbench_tc.eval.stats.interactions import interactions
 from robustbench_tc.eval.stats.runs import align, read
-from robustbench_tc.eval.stats.significance import mcnemar_p
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import HEADS, METRICS, Values
 from robustbench_tc.sql.query import Inputs, connect, marts
 
-from ..eval.synthetic_runs import clean_ids, coin, pairs, write_run
+from ..eval.synthetic_runs import clean_ids, coin, mcnemar_p, pairs, write_run
 from .test_sql_marts import SQL, release_of
 
 Pairs = list[tuple[str, str]]

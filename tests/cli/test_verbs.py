@@ -32,6 +32,11 @@ def test_an_option_name_has_one_meaning_over_all_verbs() -> None:
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
 
 
+def test_there_are_at_most_48_commands() -> None:
+    """`list` and `train` take a word and count once."""
+    assert len({verb.name.removesuffix(verb.name.partition("list ")[2]) for verb in VERBS}) <= 48
+
+
 def test_what_several_verbs_share_is_declared_in_one_place() -> None:
     places: dict[str, set[int]] = defaultdict(set)
     for name, option in option_places():

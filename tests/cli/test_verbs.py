@@ -33,8 +33,9 @@ def test_an_option_name_has_one_meaning_over_all_verbs() -> None:
 
 
 def test_there_are_at_most_48_commands() -> None:
-    """`list` and `train` take a word and count once."""
-    assert len({verb.name.removesuffix(verb.name.partition("list ")[2]) for verb in VERBS}) <= 48
+    """`list` takes a word and counts once."""
+    counted = {"list" if verb.name.startswith("list ") else verb.name for verb in VERBS}
+    assert len(counted) <= 48
 
 
 def test_what_several_verbs_share_is_declared_in_one_place() -> None:

@@ -88,7 +88,7 @@ def on_disk(journal: Path) -> OnDisk:
 
 def start(dataset: Path, out: Path, url: str) -> subprocess.Popen[bytes]:
     words = ["live", "run", str(dataset), "--model", "tiny", "--base-url", url, "--mode", "fc"]
-    words += ["--concurrency", str(CONCURRENCY), "--out", str(out), "--no-score", "--no-progress"]
+    words += ["--concurrency", str(CONCURRENCY), "--out", str(out), "--no-score"]
     python = [sys.executable, "-c", "from robustbench_tc.cli import main; main()"]
     return subprocess.Popen(
         [*python, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True

@@ -285,7 +285,7 @@ def test_no_verb_prints_in_another_way() -> None:
                 allowed = (
                     called.startswith("_console.")
                     or called == "echo"
-                    or called.startswith(("page.", "gate.", "predictions.", "files.", "exchange."))
+                    or called.startswith(("found.write", "gate.", "exchange."))
                 )
                 assert name not in PRINTS or allowed, f"{path.name}:{node.lineno} calls {called}"
             if isinstance(node, ast.Attribute):

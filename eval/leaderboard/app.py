@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from anyio import CapacityLimiter, create_task_group, to_thread
 from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from huggingface_hub import WebhookPayload
 
@@ -122,7 +123,18 @@ def create(board: Board, secret: str, sign_in: bool) -> FastAPI:
         if event.repo.name == board.place and event.event.scope != "discussion.comment":
             later.add_task(check, pull_of(event))
 
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=catching_up)
+    async def missing(request: Request, error: Exception) -> HTMLResponse:
+        return HTMLResponse(
+            "<!doctype html><title>Not there</title><p>There is no such page, or it is still being made.", 404
+        )
+
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=catching_up,
+        exception_handlers={404: missing},
+    )
     app.add_api_route("/webhook", webhook, methods=["POST"], status_code=202)
     if sign_in:
         gr.oauth.attach_oauth(app)

@@ -105,5 +105,5 @@ def test_a_batch_that_no_rows_fill_is_named(training_data: Path, tiny: Path) -> 
 
 def test_wrong_names_are_one_line_errors(training_data: Path, tiny: Path, tmp_path: Path) -> None:
     refuses("did you mean toolrl_dr", readiness, "toolrl-dr", str(training_data), tiny)
-    refuses("--model takes a folder", readiness, "toolrl_dr", str(training_data), tmp_path / "nowhere")
+    refuses("--model-dir takes a folder", readiness, "toolrl_dr", str(training_data), tmp_path / "nowhere")
     refuses("did you mean full", readiness, "toolrl_dr", str(training_data), tiny, config="ful")

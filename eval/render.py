@@ -12,17 +12,6 @@ from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dum
 DECLINED = "None of the listed tools fits this request, so I make no call."
 """What an agent says whose answer has no calls."""
 
-_SAMPLES: dict[str, Json] = {
-    "string": "anything",
-    "integer": 1,
-    "number": 1.5,
-    "boolean": True,
-    "array": [],
-    "object": {},
-    "null": None,
-}
-"""A value for a parameter whose golden value is free, by declared type."""
-
 
 def concrete(golden: GoldenAnswer, tools: Sequence[Tool], *, source: str | None = None) -> tuple[Call, ...]:
     """The calls of a golden answer with one accepted value each: the first, or the parameter left out if that
@@ -106,7 +95,7 @@ def _value(accepted: Json, schema: dict[str, Json], scorer: str | None) -> Json:
         if isinstance(enum, list) and enum:
             return enum[0]
         word = schema.get("type")
-        return _SAMPLES.get(word if isinstance(word, str) else "string", "anything")
+        return matchers.SAMPLES.get(word if isinstance(word, str) else "string", "anything")
     if scorer in (None, "bfcl_v3"):
         if _has_choices(accepted, scorer):
             return _chosen(accepted)

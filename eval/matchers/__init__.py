@@ -233,13 +233,14 @@ def _is_number(value: Json) -> bool:
 
 # --- a value that fits --------------------------------------------------------------------------------
 
-_SAMPLES: dict[str, Json] = {
+SAMPLES: dict[str, Json] = {
     "string": "anything",
     "integer": 1,
     "number": 1.5,
     "boolean": True,
     "array": [],
     "object": {},
+    "null": None,
 }
 """A value where any is right, by declared type."""
 
@@ -280,7 +281,7 @@ def _anything(schema: Json, root: Json) -> Json:
         if choice is not None:
             return choice
     words = subschemas.types(schema, root)
-    return next((sample for word, sample in _SAMPLES.items() if word in words), "anything")
+    return next((sample for word, sample in SAMPLES.items() if word in words), "anything")
 
 
 def _text_that_matches(pattern: str, schema: Json, root: Json) -> Json:

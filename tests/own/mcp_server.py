@@ -71,6 +71,8 @@ def page(mode: str, cursor: str | None) -> dict[str, Any]:
     pages: dict[str, dict[str, Any]] = {
         "rootless": {"tools": [TOOLS[0], rootless]},
         "endless": {"tools": TOOLS[:1], "nextCursor": f"{cursor or ''}x"},
+        "circle": {"tools": TOOLS[:1], "nextCursor": "again"},
+        "many": {"tools": [{**TOOLS[0], "name": f"t{i}"} for i in range(10_001)]},
         "evil": {"tools": [named]},
         "nothing": {"tools": []},
         "odd": {"tools": "none"},

@@ -19,7 +19,7 @@ from ..conftest import Done
 from ..refusals import refuses
 from .mcp_server import TOOLS
 
-CLOSED = "the MCP server does not list its tools: Connection closed"
+ENDED = "the MCP server ended with status"
 SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
 
 CASES = """version: 1
@@ -56,8 +56,8 @@ def test_a_server_of_the_handshake_era_is_read_as_it_wrote_it() -> None:
     listed = list_tools(Server(command=command("plain")))
     assert listed.prefix == "by_hand" and json.dumps(listed.entries) == json.dumps(TOOLS)
     assert list_tools(Server(command=command("nameless"))).prefix == "mcp"
-    for banner in ("garbage", "large"):  # on standard output: it harms nobody
-        assert list_tools(Server(command=command(banner))).entries == listed.entries
+    # A banner on standard output harms nobody.
+    assert list_tools(Server(command=command("garbage"))).entries == listed.entries
 
 
 def test_a_server_over_http_is_read_the_same() -> None:
@@ -89,16 +89,23 @@ def test_a_server_over_http_is_read_the_same() -> None:
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("dies", f"{CLOSED}; on standard error it said: no database / at"),
-        ("dies-later", CLOSED),
+        ("dies", f"{ENDED} 1 before it had listed its tools; on standard error it said: no database / at"),
+        ("dies-later", f"{ENDED} 3 before it had listed its tools"),
+        ("large", "the MCP server wrote a message of more than 8,000,000 bytes"),
         ("refuses", "the MCP server does not list its tools: Internal error (servers made with the official"),
-        ("endless", "the MCP server lists more than 8,000 bytes of tools"),
-        ("odd", "the MCP server lists no tools as MCP wants: page 1 has no list 'tools'"),
+        ("circle", "the MCP server lists without end: page 2 states a nextCursor that was asked for already"),
+        ("endless", "the MCP server lists more than 50 pages"),
+        ("odd", "the MCP server does not list its tools as MCP wants: page 1 has no list 'tools'"),
     ],
 )  # fmt: skip
 def test_what_is_no_list_is_refused_in_a_line(mode: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_tools, "BYTES", 8_000)
+    monkeypatch.setattr(mcp_tools, "PAGES", 50)
     assert refused(mode).startswith(said)
+
+
+def test_a_list_is_bounded_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_tools, "BYTES", 8_000)
+    assert refused("many").startswith("the MCP server lists more than 8,000 bytes of tools")
 
 
 def test_a_server_that_says_nothing_is_given_up_and_ended_with_its_children(
@@ -122,9 +129,9 @@ def test_a_server_that_says_nothing_is_given_up_and_ended_with_its_children(
 
 def test_a_command_that_is_none_is_a_line() -> None:
     for words, why in (
-        (("no-such-command-here",), "No such file or directory: 'no-such-command-here'"),
-        ((SCRIPT,), "Permission denied"),
-        (("a\0b",), "cannot be asked: embedded null byte"),
+        (("no-such-command-here",), "cannot be started: No such file or directory"),
+        ((SCRIPT,), "cannot be started: Permission denied"),
+        (("a\0b",), "cannot be started: embedded null byte"),
     ):
         if not os.access(SCRIPT, os.X_OK) or words != (SCRIPT,):
             error = refuses(".", list_tools, Server(command=words))
@@ -144,9 +151,9 @@ def test_a_prefix_can_be_a_file_and_is_no_path() -> None:
 
 def test_a_server_that_never_ends_a_line_leaves_no_traceback() -> None:
     ask = "import robustbench_tc.cli as cli; cli.main()"
-    words = ("lint", "--mcp-timeout", "2", "--", "sh", "-c", "cat /dev/zero")
+    words = ("lint", "--", "sh", "-c", "cat /dev/zero")
     done = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, text=True, timeout=120)
-    said = "sh -c cat /dev/zero: the MCP server did not answer within 2 s; give it longer with --mcp-timeout"
+    said = "sh -c cat /dev/zero: the MCP server wrote a message of more than 8,000,000 bytes"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"rbtc: {said}\n")
 
 

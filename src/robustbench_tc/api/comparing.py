@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..errors import UserError
-from ..option import Option, silent
+from ..option import Option, Tell, silent
 from . import options
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..eval.stats.compare import Comparison
@@ -111,7 +110,7 @@ def compare(
     *,
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     log_keys: Annotated[Sequence[str], options.LOG_KEY] = (),
-    progress: Progress = silent,
+    progress: Tell = silent,
 ) -> "Comparison":
     """Compare two runs on the rows that both answered, with paired tests.
 

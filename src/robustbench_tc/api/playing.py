@@ -6,9 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..option import check, struct_of
+from ..option import Tell, check, silent, struct_of
 from . import options
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
@@ -170,7 +169,7 @@ def report_live(
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     discard_changes: Annotated[bool, options.DISCARD_CHANGES] = False,
-    progress: Progress = lambda line: None,
+    progress: Tell = silent,
 ) -> Path:
     """Write one page of a scored live run, `live.html`: what faults cost, and episodes step by step.
 

@@ -46,6 +46,10 @@ class Reviewed(NamedTuple):
         return {"cases": [one.plain() for one in self.cases], **self.counts}
 
 
+_WORDS = {word[0]: word for word in ("accept", "edit", "drop", "skip", "quit")}
+"""What a letter means. Other words, and a mere return, are asked again."""
+
+
 def ask_all(found: Reviewing, ask: Ask, say: Say) -> None:
     """Asks about every open case, until somebody has enough."""
     names = [one.id for one in found.cases if one.status == "open"]
@@ -59,14 +63,15 @@ def ask_all(found: Reviewing, ask: Ask, say: Say) -> None:
 def _decided(found: Reviewing, name: str, ask: Ask, say: Say) -> bool:
     """Asks about one case until it is decided or skipped; False: no more."""
     while True:
-        word = (ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ") or "q")[:1]
+        typed = ask("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit? ")
+        word = "quit" if typed is None else _WORDS.get(typed.lower(), typed.lower())
         try:
-            if word in "qs":
-                return word == "s"
-            if word in "ad":
-                found.decide(name, "accept" if word == "a" else "drop")
+            if word in ("quit", "skip"):
+                return word == "skip"
+            if word in ("accept", "drop"):
+                found.decide(name, "accept" if word == "accept" else "drop")
                 return True
-            if word == "e" and _edit(found, name):
+            if word == "edit" and _edit(found, name):
                 for line in _lines(found.case(name), "edited"):
                     say(line)
         except UserError as error:

@@ -4,10 +4,10 @@ import asyncio
 import json
 import os
 import re
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,11 +22,10 @@ from .tools import parse_tools
 if TYPE_CHECKING:
     from mcp import Client
 
-    from .mcp_streams import Tap
+    from .mcp_pipe import Pipe, Streams, Tap
 
 TIMEOUT_S = 60.0
-TAIL = 400
-"""Bytes of standard error that are looked at."""
+PAGES = 1_000
 REFUSED = "servers made with the official SDK refuse the whole list where one schema lacks type: object"
 NAMELESS = "mcp"
 """The prefix of a server that does not say its name."""
@@ -87,35 +86,43 @@ def keep_tools(path: Path, data: bytes, title: str) -> None:
 def list_tools(server: Server) -> Listed:
     """Asks a server for its tools. Raises UserError for one that does not list them, in one line."""
     try:
-        from .mcp_streams import Tap
+        from .mcp_pipe import Pipe, Tap
     except ModuleNotFoundError:
         raise need_extra("mcp", "mcp") from None
     if bool(server.command) == bool(server.url):
         raise UserError("name one MCP server: its command behind -- (-- python server.py), or --mcp-url")
+    tap = Tap()
     missing = [name for name in server.env if name not in os.environ]
     if missing:
         raise UserError(f"--mcp-env {missing[0]}: no such environment variable")
-    with TemporaryFile("w+", errors="replace") as stderr:
-        try:
-            return asyncio.run(_listed(server, Tap(), stderr))
-        except TimeoutError:
-            raise UserError(
-                f"{server.title}: the MCP server did not answer within {server.timeout_s:g} s"
-                f"{_last_words(stderr)}; give it longer with --mcp-timeout"
-            ) from None
-        except Exception as error:  # an ExceptionGroup too: the SDK has tasks of its own
-            raise UserError(f"{server.title}: the MCP server {_why(error)}{_last_words(stderr)}") from None
+    pipe = Pipe(server.command, {name: os.environ[name] for name in server.env}, tap)
+    try:
+        return asyncio.run(_listed(server, pipe, tap))
+    except TimeoutError:
+        raise UserError(
+            f"{server.title}: the MCP server did not answer within {server.timeout_s:g} s"
+            f"{_beside(pipe)}; give it longer with --mcp-timeout"
+        ) from None
+    except Exception as error:  # an ExceptionGroup too: the SDK has tasks of its own
+        raise UserError(f"{server.title}: the MCP server {_why(error, pipe)}{_beside(pipe)}") from None
 
 
-async def _listed(server: Server, tap: "Tap", stderr: TextIO) -> Listed:
-    import anyio
+async def _listed(server: Server, pipe: "Pipe", tap: "Tap") -> Listed:
     from mcp import Client
 
-    env = {name: os.environ[name] for name in server.env}
-    with anyio.fail_after(server.timeout_s):
-        async with Client(tap.streams(server.command, env, server.url, stderr), cache=None) as client:
-            info = client.server_info
-            return Listed(prefix=prefix_of(info.name if info else ""), entries=await _pages(client, tap))
+    async with asyncio.timeout(server.timeout_s), AsyncExitStack() as stack:
+        transport = pipe.open() if server.command else _http(server.url, tap)
+        client = await stack.enter_async_context(Client(transport, cache=None))
+        info = client.server_info
+        return Listed(prefix=prefix_of(info.name if info else ""), entries=await _pages(client, tap))
+
+
+@asynccontextmanager
+async def _http(url: str, tap: "Tap") -> "AsyncIterator[Streams]":
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with streamable_http_client(url) as streams, tap.on(streams) as both:
+        yield both
 
 
 async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:
@@ -124,22 +131,28 @@ async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:
     from pydantic import ValidationError
 
     found: list[Json] = []
-    size, cursor = 0, None
-    while True:
-        request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
+    size, cursor, seen = 0, None, set[str]()
+    for number in range(1, PAGES + 1):
+        params = None if cursor is None else PaginatedRequestParams(cursor=cursor)
         # The SDK refuses a whole list for one tool of it: `rbtc lint` says which.
         with suppress(ValidationError):
-            await client.session.send_request(request, ListToolsResult)
+            await client.session.send_request(ListToolsRequest(params=params), ListToolsResult)
         page = tap.pages[-1]
         listed, cursor = page.get("tools"), page.get("nextCursor")
         if not isinstance(listed, list) or not isinstance(cursor, str | None):
-            raise UserError(f"lists no tools as MCP wants: page {len(tap.pages)} has no list 'tools'")
+            raise UserError(f"does not list its tools as MCP wants: page {number} has no list 'tools'")
         found += listed
         size += len(json.dumps(listed))
         if size > BYTES:
             raise UserError(f"lists more than {BYTES:,} bytes of tools; so many are not read")
         if not cursor:
             return tuple(found)
+        if cursor in seen:
+            raise UserError(
+                f"lists without end: page {number} states a nextCursor that was asked for already"
+            )
+        seen.add(cursor)
+    raise UserError(f"lists more than {PAGES:,} pages")
 
 
 def prefix_of(name: str) -> str:
@@ -147,7 +160,7 @@ def prefix_of(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)[:64].strip("._") or NAMELESS
 
 
-def _why(error: BaseException) -> str:
+def _why(error: BaseException, pipe: "Pipe") -> str:
     """What went wrong, after "the MCP server"."""
     from mcp import MCPError
     from mcp_types import INTERNAL_ERROR
@@ -156,6 +169,10 @@ def _why(error: BaseException) -> str:
         error = error.exceptions[0]
     if isinstance(error, UserError):
         return str(error)
+    if pipe.problem:
+        return pipe.problem
+    if pipe.ended is not None:
+        return f"ended with status {pipe.ended} before it had listed its tools"
     said = " ".join(str(error).split())[:300] or type(error).__name__
     if isinstance(error, MCPError):
         if error.code in (INTERNAL_ERROR, 0):
@@ -164,8 +181,7 @@ def _why(error: BaseException) -> str:
     return f"cannot be asked: {said}"
 
 
-def _last_words(stderr: TextIO) -> str:
-    """The last three lines of a server's standard error."""
-    stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - TAIL))
-    lines = [line.strip() for line in stderr.read().splitlines() if line.strip()]
-    return f"; on standard error it said: {' / '.join(lines[-3:])}" if lines else ""
+def _beside(pipe: "Pipe") -> str:
+    """What helps to find out more."""
+    found = f"; {pipe.garbage} lines of its standard output are no messages" if pipe.garbage else ""
+    return found + (f"; on standard error it said: {pipe.last_words}" if pipe.last_words else "")

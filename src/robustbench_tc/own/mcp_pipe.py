@@ -1,0 +1,204 @@
+"""An MCP server as a child process: its messages, bounded, and what it said on standard error.
+
+The SDK's own transport reads lines of any length and hands on the server's standard error as it is.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json
+
+from .limits import BYTES
+
+Streams = tuple[Any, Any]
+"""What the SDK's client reads messages from, and writes them to."""
+
+TAIL = 2_000
+"""Bytes of standard error that are kept."""
+
+PATIENCE = 2.0
+"""Seconds that a server has to end by itself, and again after SIGTERM."""
+
+
+class Tap:
+    """The replies to `tools/list` as the server wrote them: the SDK orders keys, and refuses whole lists."""
+
+    def __init__(self) -> None:
+        self.pages: list[dict[str, Json]] = []
+        self._asked: set[str | int] = set()
+
+    def sent(self, message: SessionMessage) -> None:
+        if isinstance(message.message, JSONRPCRequest) and message.message.method == "tools/list":
+            self._asked.add(message.message.id)
+
+    def received(self, message: SessionMessage | Exception) -> None:
+        found = message.message if isinstance(message, SessionMessage) else None
+        if isinstance(found, JSONRPCResponse) and found.id in self._asked:
+            self.pages.append(found.result)
+
+    @asynccontextmanager
+    async def on(self, streams: Streams) -> AsyncIterator[Streams]:
+        """The same streams, looked at on their way."""
+        to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_send, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def incoming() -> None:
+            async with to_client:
+                async for message in streams[0]:
+                    self.received(message)
+                    await to_client.send(message)
+
+        async def outgoing() -> None:
+            async with from_client, streams[1]:
+                async for message in from_client:
+                    self.sent(message)
+                    await streams[1].send(message)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(incoming)
+            group.start_soon(outgoing)
+            yield received, to_send
+            group.cancel_scope.cancel()
+
+
+class Pipe:
+    """A server that is started by its argument vector, never by a shell."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], tap: Tap) -> None:
+        self._command, self._env, self._tap = command, env, tap
+        self._tail, self._leaving = b"", False
+        self.garbage = 0
+        """Lines on standard output that are no messages."""
+        self.problem: str | None = None
+        """Why nothing more was read."""
+        self.ended: int | None = None
+        """The exit status of a server that ended while it was asked."""
+
+    @property
+    def last_words(self) -> str:
+        """The last lines of its standard error, joined."""
+        lines = [line.strip() for line in self._tail.decode(errors="replace").splitlines()]
+        return " / ".join([line for line in lines if line][-3:])[-400:]
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Streams]:
+        """The server, running; ended with whatever it started when the block is left.
+
+        Raises UserError, whose text goes on after "the MCP server".
+        """
+        process = await self._start()
+        to_client, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_send, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        tasks = [
+            asyncio.create_task(self._read(process, to_client)),
+            asyncio.create_task(self._write(process, from_client)),
+            asyncio.create_task(self._listen(process)),
+        ]
+        try:
+            yield received, to_send
+        finally:
+            self._leaving = True
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+                await asyncio.wait([tasks[2]], timeout=0.5)  # what it said last
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for stream in (to_client, received, to_send, from_client):
+                    stream.close()
+                # A pipe that was not read to its end would be closed after the loop, with a traceback.
+                process._transport.close()  # type: ignore[attr-defined]
+                await asyncio.sleep(0)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                limit=BYTES,
+                env={**get_default_environment(), **self._env},
+                start_new_session=True,
+            )
+        except OSError as error:
+            said = error.strerror or str(error)
+            raise UserError(f"cannot be started: {said}: check the command after --") from None
+        except ValueError as error:
+            raise UserError(f"cannot be started: {error}: check the command after --") from None
+
+    async def _read(self, process: asyncio.subprocess.Process, to_client: Any) -> None:
+        assert process.stdout is not None
+        size = 0
+        async with to_client:
+            while line := await self._line(process.stdout):
+                size += len(line)
+                if size > 4 * BYTES:
+                    self.problem = f"wrote more than {4 * BYTES:,} bytes"
+                    return
+                try:
+                    message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                except ValueError:
+                    self.garbage += bool(line.strip())
+                    continue
+                self._tap.received(message)
+                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    await to_client.send(message)
+            if self.problem is None and not self._leaving:
+                with suppress(TimeoutError):  # its end of the pipe is closed, it need not have ended
+                    self.ended = await asyncio.wait_for(process.wait(), 5.0)
+
+    async def _line(self, stdout: asyncio.StreamReader) -> bytes:
+        try:
+            return await stdout.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+        except asyncio.LimitOverrunError:
+            self.problem = f"wrote a message of more than {BYTES:,} bytes"
+            return b""
+
+    async def _write(self, process: asyncio.subprocess.Process, from_client: Any) -> None:
+        assert process.stdin is not None
+        async with from_client:
+            async for message in from_client:
+                self._tap.sent(message)
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                with suppress(OSError):  # a server that is gone is seen by the reader
+                    process.stdin.write(line.encode() + b"\n")
+                    await process.stdin.drain()
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        while said := await process.stderr.read(65_536):
+            self._tail = (self._tail + said)[-TAIL:]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends the server: its input is closed, then its process group is asked and killed."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for what in (None, signal.SIGTERM):
+        if what is not None:
+            _signal(process.pid, what)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), PATIENCE)
+            break
+    _signal(process.pid, signal.SIGKILL)  # what it started outlives it otherwise
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), PATIENCE)
+
+
+def _signal(group: int, what: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, what)

@@ -12,7 +12,6 @@ import pytest
 
 from robustbench_tc.cli import _derive, _launch
 from robustbench_tc.cli.verbs import VERBS
-from robustbench_tc.errors import UserError
 from robustbench_tc.option import Option, Verb, listed
 
 from ..conftest import ROOT
@@ -182,8 +181,3 @@ finally:
 def test_help_needs_no_heavy_room() -> None:
     done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_a_program_is_told_what_a_command_is_refused() -> None:
-    assert issubclass(_derive.WrongWords, UserError)
-    assert callable(_launch.launch)

@@ -11,10 +11,11 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Stats
 from robustbench_tc.schema import Json
 
-from ..passes import Results
 from ..record import Mode
 from ..request_settings import RequestOptions, RequestSettings
-from ..session import OpenBackend, Opened
+from ..scripted import Results
+from ..session import Opened, OpenSpeaker
+from ..speakers import ModelSpeaker
 from . import command as commands, function as functions
 from .backend import AgentBackend, Runner
 from .task import Task
@@ -39,7 +40,7 @@ class OwnAgent:
 
     def opened(
         self, results: Mapping[str, Results], mode: Mode, at_once: int, timeout_s: float
-    ) -> OpenBackend:
+    ) -> OpenSpeaker:
         """The backend. `results`: by clean id what the tools answer; `mode` prompt: the tools stand in the
         messages, and the agent's text is read for calls."""
 
@@ -57,7 +58,8 @@ class OwnAgent:
                     timeout_s=timeout_s,
                     stats=stats,
                 )
-                yield Opened(asked, f"{self.backend} {self.name}", stats, self.settings)
+                speaker = ModelSpeaker(asked)
+                yield Opened(speaker, f"{self.backend} {self.name}", stats, self.settings)
             finally:
                 runner.close()
 

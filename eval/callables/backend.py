@@ -15,8 +15,8 @@ from robustbench_tc import seeding
 from robustbench_tc.llm import Completion, LLMError, Stats
 from robustbench_tc.schema import Sample
 
-from .. import passes, wire
-from ..passes import Results
+from .. import wire
+from ..scripted import Results, most_replies
 from .command import Failed
 from .function import Ended
 from .invocation import Invocation
@@ -81,7 +81,7 @@ class AgentBackend:
         except BaseException:
             del self._sessions[row.id, repeat]
             raise
-        if ask.number >= passes.most(row) or not found.tool_calls:
+        if ask.number >= most_replies(row) or not found.tool_calls:
             del self._sessions[row.id, repeat]
         return found
 

@@ -12,11 +12,12 @@ import pytest
 
 from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
-from robustbench_tc.eval import agent_server, inputs, predictions
+from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.first_replies import SILENT
 from robustbench_tc.eval.stats.evidence import answer
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample
+from tests import agent_server
 
 from ..conftest import ROOT, Rbtc
 from ..loopback import LoopbackServer

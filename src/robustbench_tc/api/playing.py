@@ -72,14 +72,14 @@ def run_live(
     """
     given = locals()
     from .. import taxonomy
-    from ..eval import models, request_settings
+    from ..eval import models, request_settings, session
     from ..eval.defend import names as defence_names
     from ..eval.inputs import Selection, names_of
-    from ..eval.live import after, defended, inputs, prompts, record, run
+    from ..eval.live import after, defended, inputs, prompts, record
     from ..eval.live.evaluate import Played, actor
-    from ..eval.live.speakers import ScriptedSpeaker
     from ..eval.record import Settings, default_place, mode_of
     from ..eval.run import Progress as State
+    from ..eval.speakers import ScriptedAgent
     from ..eval.stats.live_summary import LiveScores
     from ..eval.who import Effort, at_addresses
 
@@ -118,10 +118,11 @@ def run_live(
         ask, at_once = at_addresses(
             addresses, asked, Effort(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
         )
-        cast = run.model(ask, at_once)
     else:
-        cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
-    played.asked = run.run(played.folder, rows, cast, kinds, concurrency=at_once, progress=progress)
+        ask, at_once = session.in_process(ScriptedAgent(agent, data.clean())), concurrency
+    played.asked = session.run(
+        played.folder, data, rows, ask, worlds=kinds, concurrency=at_once, progress=progress
+    )
     if score:
         played.scores = LiveScores(after.score(played.folder, data, kinds))
     return played

@@ -46,8 +46,8 @@ def replies(release: Path, runs: Sequence[Path]) -> Iterator[tuple[str, dict[str
 
     from robustbench_tc.eval import inputs, predictions, verdicts
     from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
+    from robustbench_tc.eval.prompts.calls import python_calls
     from robustbench_tc.eval.record import open_run
-    from robustbench_tc.eval.render import python_calls
     from robustbench_tc.sources import names
 
     data = inputs.load_samples(str(release))

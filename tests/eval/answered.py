@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, record
-from robustbench_tc.eval.render import concrete, render_calls
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import scoring_tools
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Prediction
 
 from .small import prediction

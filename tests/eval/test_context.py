@@ -15,9 +15,9 @@ from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.eval.record import Answer, Settings
-from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge, ordered_call
 from robustbench_tc.eval.stats import packs, runs
 from robustbench_tc.eval.stats.intervals import Interval

@@ -8,8 +8,9 @@ import pytest
 
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.render import concrete, python_calls
+from robustbench_tc.eval.prompts.calls import python_calls
 from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Sample, dumps
 
 from .wordings import MADE, PREAMBLES, SPOKEN

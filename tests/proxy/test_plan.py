@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.proxy import journal
-from robustbench_tc.proxy.decide import decide, may_replace
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import Exchange, Journal
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
@@ -138,6 +137,10 @@ def test_what_names_no_session_is_refused(name: str) -> None:
         parse(name)
 
 
+def decide(plan: Plan, session: Session, calls: list[str]) -> list[Fault | None]:
+    return [plan.met(session, number, tool) for number, tool in enumerate(calls, 1)]
+
+
 CALLS = st.lists(st.sampled_from(["get", "find", "pay"]), max_size=20)
 
 
@@ -155,7 +158,7 @@ def test_a_longer_conversation_meets_the_same_faults(calls: list[str], more: lis
     found = decide(plan, session, calls)
     assert decide(plan, session, [*calls, *more])[: len(calls)] == found
     for tool, fault in zip(calls, found, strict=True):
-        assert may_replace(plan, tool) == (tool != "pay")
+        assert plan.may_replace(tool) == (tool != "pay")
         assert fault is None or not fault.tools or tool in fault.tools
 
 

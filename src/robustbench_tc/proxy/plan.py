@@ -5,12 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc import taxonomy
+from robustbench_tc import seeding, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.own import yaml
 from robustbench_tc.own.fields import Fields
 from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.own.yaml import Node
+
+from .session import Session
 
 TOP = (
     "version",
@@ -80,6 +82,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         several = len(self.types) > 1 or self.types_after > 0
         kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
         return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
+
+    def met(self, session: Session, number: int, tool: str) -> Fault | None:
+        """The first fault that the session's call of that number, from 1, meets. What is drawn depends on
+        nothing else, so a conversation that is sent again, with more behind it, meets the same."""
+        for place, fault in enumerate(self.faults):
+            key = ("door", fault.kind, str(place), str(session), str(number))
+            meets = number in fault.at
+            if fault.rate is not None:
+                meets = seeding.rng(self.seed, *key).random() < fault.rate
+            if meets and (not fault.tools or tool in fault.tools):
+                return fault
+        return None
+
+    def may_replace(self, tool: str) -> bool:
+        """Whether the result of a call that was carried out may be replaced: the agent may make it again."""
+        return self.allow_writes or tool in self.read_only or tool in self.idempotent
 
     @property
     def idle(self) -> bool:

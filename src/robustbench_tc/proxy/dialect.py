@@ -150,10 +150,9 @@ class ChatStream:
         new = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
         call = self._calls.setdefault(index, new)
         call |= {name: fragment[name] for name in ("id", "type") if fragment.get(name)}
-        function = fragment.get("function")
         for name in call["function"]:
-            if isinstance(inside(function, name), str):
-                call["function"][name] += function[name]
+            if isinstance(more := inside(fragment, "function", name), str):
+                call["function"][name] += more
 
     def _chunk(self, chunk: Chat, choice: Chat, delta: Chat, more: Chat) -> Chat:
         return {**chunk, **(self._begun or {}), "choices": [{**choice, "delta": delta, **more}]}

@@ -20,8 +20,7 @@ from robustbench_tc.schema import Json
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, Exchange, Journal, Opened, Replaced, digest
-from ..plan import EFFECTS, Fault, Plan, check_for_tools
-from ..planned import planned
+from ..plan import EFFECTS, Fault, Plan, check_for_tools, planned
 from ..scene import inside
 from ..scenes import Scenes, clean_ids
 from ..secrets import NONE

@@ -103,7 +103,7 @@ def proxy_llm(
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
     from ..proxy.door import Door
-    from ..proxy.planned import planned
+    from ..proxy.plan import planned
     from ..proxy.relay import serving
 
     found = planned(Path(plan), allow_writes=allow_writes)
@@ -183,8 +183,7 @@ def proxy_run(
     from ..proxy import driven, scored
     from ..proxy.door import Door
     from ..proxy.journal import read
-    from ..proxy.plan import Plan
-    from ..proxy.planned import of_dataset
+    from ..proxy.plan import Plan, of_dataset
     from ..proxy.relay import serving
     from ..proxy.scenes import known_types
 

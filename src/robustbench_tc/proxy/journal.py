@@ -25,6 +25,7 @@ from robustbench_tc.schema import Json
 from .held import Held, Kept
 from .plan import Plan
 from .secrets import Secrets
+from .session import Session
 
 VERSION = 2
 LLM, MCP = "llm", "mcp"
@@ -142,6 +143,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`kept` was left out: a text in it is longer than a journal's may be."""
     status: int = 200
     error: str | None = None
+
+    @classmethod
+    def of(cls, session: Session, number: int, **said: Any) -> "Exchange":
+        """A line of a session."""
+        return cls(session=str(session), case=session.case, repeat=session.repeat, number=number, **said)
 
 
 class Journal:

@@ -52,27 +52,27 @@ class Offer:
         self._forward = {one.own: one.name for one in offered if one.own is not None}
         names = Counter(one.name for one in offered)
         self.repeats_names = any(number > 1 for number in names.values())
-        self._unsure = frozenset(
-            one.name
-            for one in offered
-            if names[one.name] > 1
-            or one.own is None
-            or (one.clean is not None and one.clean.parameters != one.tool.parameters)
-        )
-
-    @property
-    def is_plain(self) -> bool:
+        self.is_plain = not self.repeats_names and self._registered <= self._forward.keys()
         """Whether every call goes out as the model wrote it."""
-        same = all(one.own == one.name for one in self.offered)
-        return same and not self._unsure and self._registered <= self._forward.keys()
+        for one in offered:
+            same = one.clean is None or one.clean.parameters == one.tool.parameters
+            self.is_plain &= one.own == one.name and same
 
     def forward(self, own: str) -> str:
         """The model's name for a tool of the agent's."""
         return self._forward.get(own, own)
 
-    def needs_arguments(self, name: str) -> bool:
-        """Whether what a call means, or how it is passed on, depends on its arguments."""
-        return name in self._unsure
+    def chosen(self, choice: dict[str, Json]) -> dict[str, Json]:
+        """A `tool_choice` in the model's names, of either API: one tool, or several that are allowed."""
+        found = dict(choice)
+        for key in ("function", "allowed_tools"):
+            if isinstance(found.get(key), dict):
+                found[key] = self.chosen(found[key])
+        if isinstance(found.get("name"), str) and found.get("type", "function") == "function":
+            found["name"] = self.forward(found["name"])
+        if isinstance(tools := found.get("tools"), list):
+            found["tools"] = [self.chosen(one) if isinstance(one, dict) else one for one in tools]
+        return found
 
     def meant(self, name: str, arguments: str) -> Meant:
         """What a call means. Of several tools of one name it goes to the first whose schema the arguments

@@ -10,6 +10,9 @@ from robustbench_tc import taxonomy
 from robustbench_tc.builders.steps import steps
 from robustbench_tc.schema import Change, Json, Message, Sample, Tool
 
+from .plan import Fault, Plan
+from .session import Session
+
 
 class Scene(NamedTuple):
     """What a session gets."""
@@ -31,6 +34,13 @@ class Scene(NamedTuple):
     def answered(self) -> int:
         """How many replies with calls are answered so."""
         return 0 if self.text is None else taxonomy.get(self.code).answered_calls
+
+    def met(self, plan: Plan, session: Session, batch: int, number: int, tool: str) -> Fault | None:
+        """What a call meets: the type's text, where it is among the first `batch` replies with calls; else
+        the fault that the plan has for the session's call of that number, both from 1."""
+        if self.text is not None and batch <= self.answered:
+            return Fault(kind=self.code, text=self.text)
+        return plan.met(session, number, tool)
 
 
 def head_of(row: Sample) -> tuple[Message, ...]:
@@ -119,6 +129,13 @@ def loaded(text: bytes | str) -> Json:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def inside(value: Json, *names: str) -> Json:
+    """What stands under these names, one within the other; None where one of them is not there."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def arguments_back(clean: Tool, row: Tool, text: str) -> str:

@@ -19,15 +19,14 @@ from msgspec.structs import replace
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.fit import error
 
-from ..decide import decide_one, may_replace
 from ..journal import MCP, Exchange, Journal, Opened, Replaced, digest
-from ..plan import EFFECTS, Fault, Plan, check_for_tools
-from ..planned import planned
+from ..plan import EFFECTS, Fault, Plan, check_for_tools, planned
+from ..scene import inside
 from ..scenes import Scenes, clean_ids
 from ..secrets import NONE
 from ..session import Session
 from . import jsonrpc
-from .jsonrpc import Message, inside
+from .jsonrpc import Message
 from .listing import Listing, listed
 from .memory import Memory
 
@@ -251,7 +250,7 @@ class Calls:
             if own != {"name": name, "arguments": arguments}:
                 pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
             fault, arguments = (
-                decide_one(self._plan, self._session, self._number, meant.own),
+                self._plan.met(self._session, self._number, meant.own),
                 own["arguments"],
             )
         if fault is not None:
@@ -284,7 +283,7 @@ class Calls:
         # Of a call that was carried out and looks as if it were not: the client may repeat it.
         repeatable = (
             reads
-            or may_replace(self._plan, tool)
+            or self._plan.may_replace(tool)
             or inside(self._tools, tool, "annotations", "idempotentHint") is True
         )
         harmless = fault.kind == "injected_instruction" or (
@@ -320,17 +319,8 @@ class Calls:
     # The journal
 
     def _line(self, **more: Any) -> Exchange:
-        case, repeat = self._session
-        return Exchange(
-            door=MCP,
-            session=str(self._session),
-            case=case,
-            repeat=repeat,
-            number=self._number,
-            began=time.time(),
-            opening=self._opening,
-            **more,
-        )
+        began, opening = time.time(), self._opening
+        return Exchange.of(self._session, self._number, door=MCP, began=began, opening=opening, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:

@@ -6,10 +6,9 @@ from typing import NamedTuple
 from robustbench_tc.schema import Json
 
 from ..offer import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
-from ..scene import Scene
+from ..scene import Scene, inside
 from ..scenes import Scenes, tool_of
 from ..session import Session
-from .jsonrpc import inside
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from robustbench_tc.schema import Json, dumps
 
+from ..scene import inside
 from . import jsonrpc
 
 MOST = 1_000
@@ -29,7 +30,7 @@ class Memory:
         """A result that the server gave."""
         if not reads:
             self._writes += 1
-        if not isinstance(jsonrpc.inside(result, "content"), list) or result.get("isError"):
+        if not isinstance(inside(result, "content"), list) or result.get("isError"):
             return
         kept = {name: value for name, value in result.items() if name not in ("_meta", "resultType")}
         self._last[tool] = kept

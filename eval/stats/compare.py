@@ -170,7 +170,8 @@ def compare(
 
     Raises UserError.
     """
-    base, other, *_ = named = [one if isinstance(one, Run) else str(one) for one in given]
+    named = [one if isinstance(one, Run) else str(one) for one in given]
+    other = named[1]
     beside = isinstance(other, str) and other.startswith("paper:")
     progress("reading the runs")
     runs, notes = _read(named[:1] if beside else named, log_keys)
@@ -274,6 +275,7 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
 def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[TypePair]) -> str:
     a, b = names
     name = next((name for name in WHOLE if name in overall), taxonomy.CLEAN)
+    rows = WHOLE.get(name, "clean rows")
     pair = overall[name]
     found = pair.difference
     said = (
@@ -281,10 +283,10 @@ def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[T
         f"p = {p_value(pair.p)}, {pair.n} pairs"
     )
     if pair.p >= LEVEL:
-        head = f"No significant difference between {b} and {a} on {name} rows: {said}."
+        head = f"No significant difference between {b} and {a} on {rows}: {said}."
     else:
         better, worse = (b, a) if found.value > 0 else (a, b)
-        head = f"{better} is better than {worse} on {name} rows: {b} has {said}."
+        head = f"{better} is better than {worse} on {rows}: {b} has {said}."
     sure = [one for one in types if one.p_holm < LEVEL]
     for word, side in (
         (f"{b} ahead", [one for one in sure if one.pair.difference.value > 0]),

@@ -46,7 +46,7 @@ class DefenceLine(msgspec.Struct, frozen=True, kw_only=True):
     kinds: dict[str, Pair] = {}
     """Of live runs: success on each kind of fault, and on several, without and with the defences."""
     repeated: tuple[int, int] = (0, 0)
-    """Of live runs: effects of writes that are not idempotent beyond gold's, without and with the defences."""
+    """Of live runs: effects of writes that are not idempotent beyond gold's, without and with them."""
     on_frontier: bool = False
     """No other of these runs is at least as accurate on perturbed rows for fewer tokens a right answer; False
     for a run whose tokens nobody knows."""
@@ -154,7 +154,8 @@ def _line(base: Run, run: Run) -> DefenceLine:
 def _repeated(base: Run, run: Run) -> tuple[int, int]:
     """Effects that were repeated in the episodes of which both have a verdict."""
     judged = [
-        {(s.id, s.repeat): s.repeated or 0 for s in one.live if s.success is not None} for one in (base, run)
+        {(score.id, score.repeat): score.repeated or 0 for score in one.live if score.success is not None}
+        for one in (base, run)
     ]
     both = judged[0].keys() & judged[1].keys()
     without, with_ = (sum(one[key] for key in both) for one in judged)

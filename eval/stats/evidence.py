@@ -21,8 +21,8 @@ from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading,
 
 Word = Literal["holds", "loses", "cannot tell"]
 
-WHOLE = {HEADS[1]: "all perturbed rows; no component", LIVE_HEADS[1]: "all faults; no family of them"}
-"""The line over every perturbed row → how a sentence names it."""
+WHOLE = {HEADS[1]: "perturbed rows", LIVE_HEADS[1]: "faulted rows"}
+"""The line over every perturbed row → how a sentence names these rows."""
 
 LEVEL = 0.05
 HOLDS = 0.15
@@ -190,6 +190,8 @@ def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
     """What to do about too few cases, where `factor` times as many would settle it."""
     if run.own_tools:
         return f"{max(math.ceil(cases * min(factor, RIGHT)) - cases, 1)} more cases"
+    if run.live:
+        return "ask more, --repeat 3"
     samples = int((outcomes.n[:, 0] > 0).sum())
     rows = {one.type_code: one.rows for one in run.record.needs_no_reading}
     exist = rows.get(taxonomy.CLEAN, samples)
@@ -225,7 +227,7 @@ def _sentences(
     unsure = [one for one in heads if one.word == "cannot tell"]
     named = losing or [types[code] for code in worst]
     if not named and whole and lines[whole].word == "loses":
-        return [f"Loses {_amount(lines[whole])} over {WHOLE[whole]} stands out."]
+        return [f"Loses {_amount(lines[whole])} over all {WHOLE[whole]}; no component stands out."]
     everywhere = len(heads) >= len(LIVE_HEADS if whole == LIVE_HEADS[1] else HEADS) - 2
     place = "everywhere" if everywhere else f"in {', '.join(one.name for one in heads)}"
     where = "elsewhere" if named else f"of its right answers {place}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.record import RunRecord, open_run, refuse_no_run, refuse_run
+from robustbench_tc.eval.record import RECORD, RunRecord, open_run, refuse_live, refuse_no_run
 from robustbench_tc.eval.score.category import case_of
 from robustbench_tc.io import parquet
 from robustbench_tc.live_types import type_codes
@@ -40,8 +40,6 @@ COLUMNS = dict.fromkeys(
     "score": "float64",
 }
 """What is read of a scored run, and as which type of Arrow."""
-
-LIVE_RECORD = "live_run.json"
 
 _CALLS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -88,10 +86,11 @@ def labels(runs: Sequence[Run]) -> list[str]:
 
 def scores_of(folder: Path) -> Path:
     """The file of a run's verdicts. Raises UserError where there is none."""
-    refuse_run(folder)
+    refuse_live(folder)
     scores = folder / "scores.parquet"
     if not scores.is_file():
-        refuse_no_run(folder)
+        if not (folder / RECORD).is_file():
+            refuse_no_run(folder)
         raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     return scores
 
@@ -100,7 +99,7 @@ def read(folder: str | Path) -> Run:
     """A run folder's verdicts. Raises UserError for what is missing, damaged, doubled or mixed."""
     import pyarrow as pa
 
-    if (Path(folder) / LIVE_RECORD).is_file():
+    if is_live(folder):
         return _live(str(folder))
     scores = scores_of(Path(folder))
     try:
@@ -141,9 +140,14 @@ def read(folder: str | Path) -> Run:
     return run
 
 
+def is_live(folder: str | Path) -> bool:
+    """Whether a folder holds a run of live rows."""
+    place = Path(folder)
+    return (place / RECORD).is_file() and open_run(place).record.live
+
+
 def _live(folder: str) -> Run:
     """A live run as rows: an episode that ended as it should is right."""
-    from ..live.record import open_run as open_live
     from ..live.score import read_scores
 
     scores = read_scores(Path(folder))
@@ -155,7 +159,7 @@ def _live(folder: str) -> Run:
     rows["correct"] = np.array([-1 if one.success is None else int(one.success) for one in scores])
     rows["flags"] = np.array([""] * len(scores), dtype=object)
     rows["met"] = np.array([one.counts for one in scores])
-    record = RunRecord(**msgspec.structs.asdict(open_live(Path(folder)).record))
+    record = open_run(Path(folder)).record
     settings = record.settings
     return Run(path=folder, record=record, model=settings.model, mode=settings.mode, rows=rows, live=scores)
 

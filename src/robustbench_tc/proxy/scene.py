@@ -1,14 +1,14 @@
 """A case as it is and as it is put to the model, and which tool of the one is which of the other."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc import taxonomy
-from robustbench_tc.builders.steps import steps
-from robustbench_tc.schema import Change, Json, Message, Sample, Tool
+from robustbench_tc.builders.steps import Step, steps
+from robustbench_tc.schema import Json, Message, Sample, Tool
 
 from .plan import Fault, Plan
 from .session import Session
@@ -59,7 +59,10 @@ def origins(clean: Sample, row: Sample) -> list[int | None]:
 
     Where a tool that came in is the right one (swapped offers), it takes the place of the clean gold tool.
     """
-    found = _origins(clean, row)
+    found: list[int | None] = list(range(len(clean.tools)))
+    applied = steps(row, clean) if taxonomy.parts(row.type_code) else [Step(clean, row)]
+    for step in applied:
+        found = [None if at is None else found[at] for at in _of_step(step)]
     answers = zip(clean.golden_answers[:1], row.golden_answers[:1], strict=False)
     for old, new in (pair for before, after in answers for pair in zip(before, after, strict=False)):
         named = [at for at, tool in enumerate(row.tools) if tool.name == new.name]
@@ -70,57 +73,22 @@ def origins(clean: Sample, row: Sample) -> list[int | None]:
     return found
 
 
-def _origins(clean: Sample, row: Sample) -> list[int | None]:
-    """For each tool of `row` the place of the clean tool that it is; None for one that came in."""
-    if not taxonomy.parts(row.type_code):
-        return _of_step(clean, row)
-    found: list[int | None] | None = None
-    for step in steps(row, clean):
-        here = _of_step(step.before, step.after)
-        found = here if found is None else [None if at is None else found[at] for at in here]
-    return found or []
-
-
-def _of_step(before: Sample, after: Sample) -> list[int | None]:
-    """As `_origins`, for one type: by its diff."""
-    edits: dict[int, list[Change]] = {}
-    came: set[int] = set()
-    for change in after.changes:
-        head, *rest = change.path.split("/")[1:] or [""]
-        if head != "tools" or not rest:
-            continue
-        if len(rest) > 1 or (change.before is not None and change.after is not None):
-            edits.setdefault(int(rest[0]), []).append(change)
-        elif change.before is None:
-            came.add(int(rest[0]))
-    free = list(range(len(before.tools)))
-    found: list[int | None] = []
-    for place, tool in enumerate(after.tools):
-        here = None
-        if place not in came:
-            old = _undone(tool, edits.get(place, ()))
-            here = next((at for at in free if before.tools[at] == old), None)
-            if here is None:
-                here = next((at for at in free if before.tools[at].name == old.name), None)
-        if here is not None:
-            free.remove(here)
-        found.append(here)
-    return found
-
-
-def _undone(tool: Tool, edits: Sequence[Change]) -> Tool:
-    plain = msgspec.to_builtins(tool)
-    for change in edits:
-        keys = [key.replace("~1", "/").replace("~0", "~") for key in change.path.split("/")[3:]]
-        plain = _put(plain, keys, change.before)
-    return msgspec.convert(plain, Tool)
-
-
-def _put(value: Json, keys: Sequence[str], new: Json) -> Json:
-    if not keys:
-        return new
-    inner = value.get(keys[0]) if isinstance(value, dict) else None
-    return {**(value if isinstance(value, dict) else {}), keys[0]: _put(inner, keys[1:], new)}
+def _of_step(step: Step) -> list[int | None]:
+    """As `origins`, for one type: by its diff."""
+    tools, changed = step.after.tools, {change.path: change for change in step.after.changes}
+    free = dict(enumerate(step.before.tools))
+    found: dict[int, int] = {}
+    for equal in (True, False):  # a tool that is as it was, then one that bears the name it had
+        for place, tool in enumerate(tools):
+            whole, renamed = changed.get(f"/tools/{place}"), changed.get(f"/tools/{place}/name")
+            if place in found or (whole is not None and whole.before is None):
+                continue
+            name = tool.name if renamed is None else renamed.before
+            fitting = (at for at, one in free.items() if (one == tool if equal else one.name == name))
+            if (here := next(fitting, None)) is not None:
+                found[place] = here
+                del free[here]
+    return [found.get(place) for place in range(len(tools))]
 
 
 def loaded(text: bytes | str) -> Json:

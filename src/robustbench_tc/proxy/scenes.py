@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -9,7 +10,6 @@ from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
 from .plan import Plan
@@ -153,39 +153,23 @@ def as_row(role: str) -> str:
     return role if role in ("system", "user", "assistant", "tool") else "system"
 
 
+class _Schema(msgspec.Struct):
+    """The parts of a schema that a unit looks at, of the kinds that JSON Schema says."""
+
+    type: str | list[str] = ""
+    description: str = ""
+    enum: list[Any] = []
+    required: list[str] = []
+    properties: dict[str, "_Schema | bool"] = {}
+    items: "_Schema | bool | list[Any] | None" = None
+
+
 def tool_of(function: Mapping[str, Json]) -> Tool:
     """A tool as a request lists it. Raises ValueError for what is none."""
-    parameters = function.get("parameters")
-    if parameters is not None and not _is_schema(parameters):
-        raise ValueError("a tool whose parameters are not the schema of an object")
+    parameters = function.get("parameters") or {"type": "object", "properties": {}}
+    described = {"description": function.get("description") or "", "parameters": parameters}
     try:
-        return msgspec.convert(
-            {
-                "name": function["name"],
-                "description": function.get("description") or "",
-                "parameters": parameters or {"type": "object", "properties": {}},
-            },
-            Tool,
-        )
-    except (KeyError, TypeError, msgspec.ValidationError):
-        raise ValueError("a tool without a name, or with parameters that are not an object") from None
-
-
-def _is_schema(value: Json, deep: int = 0) -> bool:
-    """Whether the parts of a schema that a unit looks at are of the kinds that JSON Schema says."""
-    if isinstance(value, bool):
-        return deep > 0
-    if not isinstance(value, dict) or deep > DEPTH:
-        return False
-    properties, required, items = value.get("properties", {}), value.get("required", ()), value.get("items")
-    kinds = value.get("type", "")
-    return (
-        isinstance(properties, dict)
-        and isinstance(required, list | tuple)
-        and all(isinstance(name, str) for name in required)
-        and isinstance(value.get("description", ""), str)
-        and isinstance(value.get("enum", []), list)
-        and all(isinstance(kind, str) for kind in (kinds if isinstance(kinds, list) else [kinds]))
-        and all(_is_schema(inner, deep + 1) for inner in properties.values())
-        and (items is None or isinstance(items, list) or _is_schema(items, deep + 1))
-    )
+        msgspec.convert(parameters, _Schema)
+        return msgspec.convert({**described, "name": function["name"]}, Tool)
+    except (KeyError, msgspec.ValidationError, RecursionError) as error:
+        raise ValueError(f"a tool that cannot be read: {error}") from None

@@ -30,7 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
-from .signatures import misfit, relaxed, schema, shortened
+from .fit import error, misfit, relaxed, shortened
+from .signatures import schema
 
 Json = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -218,12 +219,13 @@ class World:
         if not isinstance(arguments, Mapping):
             return _failed("the arguments must be an object")
         try:
-            arguments = relaxed(method, arguments) if self.lax_types else dict(arguments)
-            wrong = misfit(method, arguments)
+            declared = schema(method)
+            arguments = relaxed(declared, arguments) if self.lax_types else dict(arguments)
+            wrong = misfit(declared, arguments)
             before = _written(self.data)
             drawn, made = self.random.getstate(), len(self._generated)
-        except Exception as error:  # a signature that cannot be read, a state that is not JSON
-            return _failed(f"the world itself is at fault: {type(error).__name__}: {error}")
+        except Exception as bug:  # a signature that cannot be read, a state that is not JSON
+            return _failed(f"the world itself is at fault: {type(bug).__name__}: {bug}")
         if wrong is not None:
             return _failed(wrong)
         facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
@@ -241,8 +243,8 @@ class World:
             return Outcome(text)
         except Failure as failure:
             said = str(failure) or "the call failed"
-        except (Exception, SystemExit) as error:  # a bug of the world must not end the episode
-            said = f"{type(error).__name__}: {error}"
+        except (Exception, SystemExit) as bug:  # must not end the episode
+            said = f"{type(bug).__name__}: {bug}"
         self.data = json.loads(before)
         self.random.setstate(drawn)
         del self._generated[made:]
@@ -261,7 +263,7 @@ class World:
                 {
                     "name": name,
                     "description": " ".join((inspect.getdoc(method) or "").split()),
-                    "parameters": schema(method),
+                    "parameters": copy.deepcopy(schema(method)),
                     "writes": facts.writes,
                     "idempotent": facts.idempotent,
                     "undo": facts.undo,
@@ -278,7 +280,7 @@ def _failed(text: str) -> Outcome:
     if len(text) > MAX_ERROR_CHARACTERS:
         text = f"{text[:MAX_ERROR_CHARACTERS]}…"
     readable = text.encode("utf-8", "backslashreplace").decode()
-    return Outcome(json.dumps({"error": readable}, ensure_ascii=False), failed=True)
+    return Outcome(error(readable), failed=True)
 
 
 _REGISTRIES: dict[type, dict[str, Callable[..., Any]]] = {}

@@ -10,7 +10,8 @@ from typing import Any
 
 from .answers import pairs, records
 from .base import GoldCall, Task, ToolClass, ToolFacts, Turn, World
-from .signatures import parameters, shortened
+from .fit import shortened
+from .signatures import schema
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a tool, a world and a task can be called: names that every provider's interface takes."""
@@ -75,8 +76,8 @@ def _of_tool(name: str, method: Any, methods: Mapping[str, Any]) -> Iterator[str
     if not (inspect.getdoc(method) or "").strip():
         yield "it has no docstring: agents read it as the tool's description"
     try:
-        for parameter, said in parameters(method).items():
-            if said.default is not inspect.Parameter.empty and not _is_json(said.default):
+        for parameter, said in schema(method)["properties"].items():
+            if not _is_json(said.get("default")):
                 yield f"the default of parameter {parameter!r} must be JSON"
     except TypeError as error:
         yield str(error)

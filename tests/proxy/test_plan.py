@@ -7,9 +7,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.journal import Exchange, Journal
+from robustbench_tc.proxy.journal import NONE, Exchange, Journal
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
-from robustbench_tc.proxy.secrets import NONE
 from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
 
 from ..refusals import refuses

@@ -11,7 +11,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..proxy.driven import Ran
-    from ..proxy.ground.fitted import Ground
+    from ..proxy.ground import Ground
     from ..proxy.summary import Summary
 
 
@@ -241,7 +241,7 @@ def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progres
     >>> ground(["agent.jsonl"]).faults  # doctest: +SKIP
     """
     from ..io.files import atomic_file
-    from ..proxy.ground.fitted import ground as fitted
+    from ..proxy.ground import ground as fitted
 
     found = fitted(tuple(map(Path, logs)), progress)
     if out is not None:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from . import head, held
+from . import held, rewrite
 from .held import Held, Kept
 from .journal import Replaced
-from .offer import NotTheCase, Offer, offer
 from .plan import Fault, Plan
-from .scene import Scene, of_turn
+from .rewrite import NotTheCase, Offer, offer
+from .scenes import Scene, of_turn
 from .session import Session
 
 Chat = dict[str, Json]
@@ -127,10 +127,10 @@ def conversation(
             offered = offer(tools, scene.clean, scene.row, flat=flat)
         words = (scene.clean, scene.row) if number == 0 else (of_turn(scene.clean), of_turn(scene.row))
         words = (words[0], words[0]) if scene.clean is scene.row else words
-        begun, taken = head.as_in_row(messages[begin:], *words)
+        begun, taken = rewrite.as_in_row(messages[begin:], *words)
         start, end = begin + taken, None
         if number + 1 < len(scenes):
-            end = head.next_turn(messages, start, of_turn(scenes[number + 1].clean))
+            end = rewrite.next_turn(messages, start, of_turn(scenes[number + 1].clean))
         rest = _followed(messages[start:end], keys[start:], offered, remembered)
         found = Conversation([*past, *begun, *rest], len(past) + len(begun), keys[-1], scene, offered, before)
         if end is None:

@@ -10,8 +10,8 @@ from robustbench_tc.schema import Json
 
 from . import sse
 from .chat import Chat, Split
-from .offer import Offer
-from .scene import inside
+from .rewrite import Offer
+from .scenes import inside
 from .session import Refused
 
 MOST_CALLS = 1_000

@@ -11,18 +11,17 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
-from . import head
+from . import rewrite
 from .chat import Chat
 from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
 from .held import Held
 from .journal import Exchange, Journal, Opened, digest, remember
-from .offer import NOT_EXPRESSIBLE, name_of
 from .plan import EFFECTS, Plan
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
-from .scene import Scene
-from .scenes import Scenes, tool_of
+from .rewrite import NOT_EXPRESSIBLE, name_of
+from .scenes import Scene, Scenes, tool_of
 from .session import Session
 from .upstream import secrets_of
 
@@ -114,7 +113,7 @@ class Door(Relay):
     def scenes_of(self, session: Session, body: Chat, flat: bool, reason: str = "") -> list[Scene]:
         """What the session gets in this request, and in the further turns of its case. `reason`: why the
         request goes on without its type."""
-        said = head.texts(body["messages"])
+        said = rewrite.texts(body["messages"])
         try:
             functions = [raw for raw in body.get("tools") or () if name_of(raw, flat) is not None]
             tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)

@@ -18,13 +18,12 @@ from robustbench_tc.schema import Json
 from . import chat, sse
 from .chat import Split
 from .dialect import ChatCompletions, ChatStream, Said
-from .head import text_of
 from .held import Kept
 from .journal import Replaced
-from .offer import NotTheCase
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
-from .scene import Scene, loaded
+from .rewrite import NotTheCase, text_of
+from .scenes import Scene, loaded
 from .session import Refused, Session
 from .upstream import Budget, UpstreamError, reply_headers, request_headers
 

@@ -10,8 +10,8 @@ from robustbench_tc.schema import Json
 from . import sse
 from .chat import Chat, Split, calls_of
 from .dialect import Said
-from .offer import Offer
-from .scene import inside
+from .rewrite import Offer
+from .scenes import inside
 from .session import Refused
 
 STATEFUL = ("previous_response_id", "conversation")

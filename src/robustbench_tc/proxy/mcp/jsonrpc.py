@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from robustbench_tc.schema import Json
 
-from ..scene import inside, loaded
+from ..scenes import inside, loaded
 from ..sse import MOST
 
 Message: TypeAlias = dict[str, Json]

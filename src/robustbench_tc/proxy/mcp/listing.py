@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from ..offer import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
-from ..scene import Scene, inside
-from ..scenes import Scenes, tool_of
+from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
+from ..scenes import Scene, Scenes, inside, tool_of
 from ..session import Session
 
 _ITSELF = "_mcp"

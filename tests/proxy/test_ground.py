@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.proxy.ground.kinds import KINDS, kind_of
-from robustbench_tc.proxy.ground.rates import rate
+from robustbench_tc.proxy.ground import KINDS, kind_of, rate
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
 from robustbench_tc.proxy.session import Session
 
-from ...refusals import refuses
+from ..refusals import refuses
 
 
 def conversation(number: int, *answers: str | None) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.shown import Line, Part
 
+from ..record import RunFolder
 from ..request_settings import RequestOptions
 from ..run import Progress
 from ..who import Engine, endpoints
 from .agents import AGENTS
 from .inputs import LiveData
-from .record import LiveFolder
 
 if TYPE_CHECKING:
     from ..stats.live_summary import LiveScores
@@ -26,7 +26,7 @@ OWN_AGENT = "agent-"
 class Played:
     """A live run while it is played, and afterwards."""
 
-    folder: LiveFolder
+    folder: RunFolder
     data: LiveData
     asked: Progress
     scores: "LiveScores | None" = None

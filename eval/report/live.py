@@ -14,10 +14,11 @@ from robustbench_tc.worlds.host import Worlds
 from ..live import inputs, page, unedited
 from ..live.inputs import LiveData
 from ..live.page import LivePage, Table
-from ..live.record import LiveFolder
+from ..live.record import read_episodes
 from ..live.replay import replay_each
 from ..live.score import LiveScore, read_scores
 from ..live.show import Shown, shown
+from ..record import RunFolder
 from ..stats.live_summary import COLUMNS, costs
 
 SIDE_EFFECTS = {
@@ -36,7 +37,7 @@ SIDE_EFFECTS = {
 
 
 def report(
-    folder: LiveFolder,
+    folder: RunFolder,
     data: LiveData,
     out: Path,
     *,
@@ -51,7 +52,7 @@ def report(
     scored, a world that is not at hand, and a folder that holds anything else.
     """
     scores = read_scores(folder.path)
-    episodes = [one for one in folder.episodes() if one.ended != "request_error"]
+    episodes = [one for one in read_episodes(folder.path) if one.ended != "request_error"]
     rows = data.by_id
     unedited.check_all(folder, rows)
     chosen, left_out = page.chosen(episodes, scores)

@@ -95,7 +95,7 @@ def _rows(runs: Sequence[Run], named: str | Path | None) -> tuple[list[Sample], 
         short = place.name or "unnamed"
         return [], f"The dataset folder of these runs ({short}) is not on this machine: --dataset names one."
     try:
-        dataset = inputs.load(str(place))
+        dataset = inputs.load_samples(str(place))
     except (UserError, ValueError, LookupError, TypeError, OSError) as error:  # some of them Arrow's
         said = (str(error).splitlines() or ["damaged"])[0][:300].replace(str(place.resolve()), place.name)
         return [], f"The dataset cannot be read: {said.replace(str(place), place.name)}"

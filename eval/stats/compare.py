@@ -9,7 +9,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.live.record import RECORD
+from robustbench_tc.eval.record import EPISODES
 from robustbench_tc.io.numbers import interval, number, p_value, percent, points, signed
 from robustbench_tc.shown import Line, Part, Table
 
@@ -175,7 +175,7 @@ def compare(
     Raises UserError.
     """
     base, other, *_ = named = [one if isinstance(one, Run) else str(one) for one in given]
-    if isinstance(base, str) and (Path(base) / RECORD).is_file():
+    if isinstance(base, str) and (Path(base) / EPISODES).is_file():
         table = live_defences.table(base, [str(one) for one in given[1:]])
         return Comparison(a=base, b=str(other), live=table)
     beside = isinstance(other, str) and other.startswith("paper:")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.live.record import open_run
 from robustbench_tc.eval.live.score import LiveScore, read_scores
+from robustbench_tc.eval.record import open_run
 from robustbench_tc.io.numbers import interval, number, signed
 from robustbench_tc.live_types import type_code
 from robustbench_tc.shown import Part, Table

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.record import RunRecord, open_run, refuse_no_run, refuse_run
+from robustbench_tc.eval.record import RECORD, RunRecord, open_run, refuse_live, refuse_no_run
 from robustbench_tc.eval.score.category import case_of
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import GOLD_NOT_STATED
@@ -79,10 +79,11 @@ def labels(runs: Sequence[Run]) -> list[str]:
 
 def scores_of(folder: Path) -> Path:
     """The file of a run's verdicts. Raises UserError where there is none."""
-    refuse_run(folder)
+    refuse_live(folder)
     scores = folder / "scores.parquet"
     if not scores.is_file():
-        refuse_no_run(folder)
+        if not (folder / RECORD).is_file():
+            refuse_no_run(folder)
         raise UserError(f"{folder} is not scored yet: rbtc score {folder}")
     return scores
 

@@ -72,10 +72,10 @@ def run_live(
     """
     given = locals()
     from .. import taxonomy
-    from ..eval import models, request_settings
+    from ..eval import growth, models, record, request_settings
     from ..eval.defend import names as defence_names
     from ..eval.inputs import Selection, names_of
-    from ..eval.live import after, defended, inputs, prompts, record, run
+    from ..eval.live import after, defended, inputs, prompts, run
     from ..eval.live.evaluate import Played, actor
     from ..eval.live.speakers import ScriptedSpeaker
     from ..eval.record import Settings, default_place, mode_of
@@ -107,12 +107,10 @@ def run_live(
         **asked.identity,
     )
     kinds = inputs.world_types(rows, worlds, world_python)
-    usual = default_place(name, spoken)
-    path = usual.parent / "live" / usual.name if out is None else Path(out)
+    path = default_place(name, spoken, live=True) if out is None else Path(out)
     if fresh and os.path.lexists(path):
         record.discard(path, discard_changes=discard_changes)
-    expected = len(rows) * repeat
-    played = Played(record.start(path, data, settings, expected), data, State(expected))
+    played = Played(record.start(path, data, settings, len(rows) * repeat), data, State(len(rows) * repeat))
     started(played)
     if agent is None:
         ask, at_once = at_addresses(
@@ -121,7 +119,16 @@ def run_live(
         cast = run.model(ask, at_once)
     else:
         cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
-    played.asked = run.run(played.folder, rows, cast, kinds, concurrency=at_once, progress=progress)
+    played.asked = run.run(
+        played.folder,
+        rows,
+        cast,
+        kinds,
+        concurrency=at_once,
+        every=growth.rows(data, played.folder.record.selections),
+        selection=selection,
+        progress=progress,
+    )
     if score:
         played.scores = LiveScores(after.score(played.folder, data, kinds))
     return played
@@ -154,7 +161,7 @@ def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
 
     Raises UserError for a run that is not scored.
     """
-    from ..eval.live import record
+    from ..eval import record
     from ..eval.live.score import read_scores
     from ..eval.stats.live_summary import LiveScores
 

@@ -191,7 +191,7 @@ def proxy_run(
     place = None if out is None else Path(out)
     if place is not None:
         record.check_place(place)  # before hours of work, not after
-    words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
+    words, data, kept = words_of(command), inputs.load_samples(str(dataset)), Path(journal)
     found = of_dataset(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
     there = {one.session for one in read(kept)} if kept.is_file() else set()
     door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)

@@ -155,7 +155,7 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
         beside = path.resolve().parent / benches[-1]
         name = str(beside) if beside.is_dir() else benches[-1]
     try:
-        data = inputs.load(name)
+        data = inputs.load_samples(name)
     except UserError as error:
         raise UserError(f"{error}; {path} was made with it, name its place with --dataset") from None
     here = data.fingerprint()

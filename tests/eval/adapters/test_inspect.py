@@ -195,7 +195,7 @@ def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[
     settings, said = evaluate.partition("inspect ")[::2]
     assert settings.split()[0] == "LOCAL_BASE_URL=http://localhost:8000/v1"
     (tmp_path / "robustbench-tc").symlink_to(release)
-    with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
+    with agent_server.serving("oracle", inputs.load_samples(str(release)).rows) as url:
         done = inspect(*said.split(), place=tmp_path, LOCAL_BASE_URL=url, LOCAL_API_KEY="none")
     assert done.returncode == 0, done.stdout + done.stderr
     given = [str(one) for one in sorted((tmp_path / "logs").glob("*.eval"))]

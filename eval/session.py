@@ -25,6 +25,7 @@ from .first_replies import Asked, FirstReplies
 from .inputs import Dataset, Selection
 from .live import episodes
 from .live.inputs import LiveData
+from .live.record import leave
 from .live.stage import Stage
 from .live.world_env import World
 from .models import Model
@@ -295,7 +296,7 @@ def take_back(folder: RunFolder, rows: Sequence[Sample], data: Dataset) -> None:
 def _leave(folder: RunFolder, journal: Store, rows: Sequence[Any], data: Dataset | LiveData) -> None:
     settings = folder.record.settings
     if isinstance(data, LiveData):
-        folder.leave(episodes.of(journal, rows, settings))  # type: ignore[attr-defined]
+        leave(folder, episodes.of(journal, rows, settings))
         return
     found = list(predictions.of(journal, rows, data.hashes(), settings))
     predictions.write(folder.predictions_path, found)

@@ -17,10 +17,9 @@ from robustbench_tc.eval.defend import chain
 from robustbench_tc.eval.defend.base import Said
 from robustbench_tc.eval.live import agents, prompts
 from robustbench_tc.eval.live.carrying_out import came_of
-from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.live.world_env import World
-from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.record import Answer, RunRecord, Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
 from robustbench_tc.schema import Call, Episode, LiveRow
 from robustbench_tc.worlds.host import Worlds
@@ -30,7 +29,7 @@ from .datasets import LiveRows
 from .entry import Flag, LiveFigures, Refused, shown
 
 
-def check(path: Path, record: LiveRecord, data: LiveRows) -> tuple[Episode, ...]:
+def check(path: Path, record: RunRecord, data: LiveRows) -> tuple[Episode, ...]:
     """The episodes in a file of that record, in the dataset's order, each as its replies make it. Raises
     Refused."""
     settings = record.settings

@@ -347,7 +347,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     release: Path, tmp_path: Path
 ) -> None:
     run = evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.predictions_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"

@@ -49,7 +49,7 @@ def readme() -> str:
 @pytest.fixture
 def dataset(release: Path) -> tuple[Sample, ...]:
     Path("robustbench-tc").symlink_to(release)
-    return inputs.load("robustbench-tc").rows
+    return inputs.load_samples("robustbench-tc").rows
 
 
 @contextmanager
@@ -133,7 +133,18 @@ def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) ->
         for one in (clean, msgspec.structs.replace(row, golden_answers=both))
     ]
     small.write(Path("made"), many)
-    command = ("eval", "made", "--no-probe", "--model", "tiny", "--concurrency", "1", "--temperature", "0.5", "--base-url")
+    command = (
+        "eval",
+        "made",
+        "--no-probe",
+        "--model",
+        "tiny",
+        "--concurrency",
+        "1",
+        "--temperature",
+        "0.5",
+        "--base-url",
+    )
     with LoopbackServer(lambda body: "Which table is meant?") as server:
         assert rbtc(*command, server.url, "--types", "missing_value", "--out", "declines").code == 0
         assert server.count == 2 * SILENT

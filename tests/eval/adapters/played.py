@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.live_rows import LiveRows
-from robustbench_tc.eval.adapters.zipped import Zip
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.score import score_episodes
@@ -128,7 +128,7 @@ def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Rec
             )
         assert done.returncode == 0, done.stdout + done.stderr
         [log] = (folder / "logs").glob("*.eval")
-        with Zip(log) as members:
+        with zipped.opened(log) as members:
             records = {}
             for name in members.names("samples/"):
                 sample = json.loads(members.read(name) or b"")

@@ -24,7 +24,7 @@ Answers = Callable[[Task], tuple[tuple[Call, ...] | str, Sample]]
 
 def answers(release: Path, name: str) -> Answers:
     """What the reference agent `name` says to a task, found by its messages and tools."""
-    index = Index(inputs.load(str(release)).rows)
+    index = Index(inputs.load_samples(str(release)).rows)
 
     def said(task: Task) -> tuple[tuple[Call, ...] | str, Sample]:
         found = index.find(task.messages, task.tools or None)

@@ -7,8 +7,8 @@ from robustbench_tc import api, schema
 from robustbench_tc.eval import session
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
-from robustbench_tc.eval.live import inputs, prompts, record
-from robustbench_tc.eval.record import Settings
+from robustbench_tc.eval.live import inputs, prompts
+from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.speakers import ScriptedAgent
 
 from ..live import purses
@@ -48,7 +48,7 @@ def played(
         repeat=repeat,
         defend=defend,
     )
-    made = record.start(folder, asked, settings, len(asked.rows) * repeat)
+    made = start(folder, asked, settings, len(asked.rows) * repeat)
     speaker = session.in_process(ScriptedAgent(agent, asked.clean()))
     worlds = inputs.world_types(asked.rows)
     session.run(made, asked, asked.rows, speaker, worlds=worlds, concurrency=4)

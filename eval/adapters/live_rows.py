@@ -1,5 +1,5 @@
 """Rows of a live dataset under other harnesses: `dialogue` over the conversation, the world and the scorer of
-`rbtc live run`."""
+`rbtc eval`."""
 
 import msgspec
 
@@ -36,7 +36,7 @@ class LiveRows:
         world_python: str | None = None,
         revision: str | None = None,
     ) -> None:
-        """Raises UserError as `rbtc live run` does."""
+        """Raises UserError as `rbtc eval` does."""
         data = inputs.load(dataset, revision=revision)
         selection = Selection(
             types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(names_of(ids))), limit=limit
@@ -127,7 +127,7 @@ class LiveDialogue:
         return self._place.episode(self.so_far, self._error)
 
     async def scored(self) -> LiveScore:
-        """Our scorer's, as `rbtc live score` makes it, but for what it cost beyond the clean twin."""
+        """Our scorer's, as `rbtc score` makes it, but for what it cost beyond the clean twin."""
         await self.close()
         row = self._place.row
         [found] = await score_episodes(

@@ -1,4 +1,4 @@
-"""One start of `rbtc live run` on its folder: opens the journal, the worlds and whoever acts, and plays.
+"""One start of `rbtc eval` on its folder: opens the journal, the worlds and whoever acts, and plays.
 
 Whatever happens, the record and `episodes.parquet` say how far it got, and the same command goes on.
 """

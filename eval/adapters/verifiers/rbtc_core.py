@@ -1,7 +1,7 @@
 """Rows of RobustBench-TC as tasks of verifiers. Modules of their own: nothing of robustbench_tc is imported.
 
 The harness asks the process that has the rows (`rbtc_process`) what to send, sends it to the model, and hands
-the reply back; so requests are those of `rbtc live run` and `rbtc eval`, byte for byte: a row's own tools
+the reply back; so requests are those of `rbtc eval`, byte for byte: a row's own tools
 with their schemas, equal names included.
 """
 

@@ -10,9 +10,22 @@ import pyarrow.parquet as pq
 from ..errors import UserError
 from ..eval import reasons
 from ..eval.evaluate import Evaluation
+from ..eval.live.score import read_scores
+from ..eval.record import RunFolder
+from ..eval.stats.live_summary import LiveScores
+from ..eval.stats.runs import Subset
 from ..eval.stats.screen import Screen, screen
 from ..shown import Line, Part, html, plain
 from ..sql.query import Inputs, query
+
+
+def said_by(
+    folder: RunFolder, *, subset: Subset = "all", allow_missing: bool = False, full: bool = False
+) -> Screen | LiveScores:
+    """What a scored run says, of rows or of episodes. Raises UserError for one that is not scored."""
+    if folder.record.live:
+        return LiveScores(read_scores(folder.path))
+    return screen(folder, subset=subset, allow_missing=allow_missing, full=full)
 
 
 @dataclass(kw_only=True)
@@ -23,10 +36,10 @@ class Evaluated(Evaluation):
     """Whether the summary is made although rows have no answer."""
 
     @property
-    def summary(self) -> Screen:
+    def summary(self) -> "Screen | LiveScores":
         """What `rbtc summary` prints, with every value in `overview`. Raises UserError where it is not scored
         or rows have no answer."""
-        return screen(self.folder, allow_missing=self.allow_missing)
+        return said_by(self.folder, allow_missing=self.allow_missing)
 
     @property
     def scores(self) -> pa.Table:
@@ -51,7 +64,7 @@ class Evaluated(Evaluation):
     def score(self) -> None:
         """Raises UserError where the server refused nearly every row for one reason."""
         super().score()
-        refused = reasons.of_predictions(self.folder.predictions_path)
+        refused = reasons.of_predictions(self.folder.answers_path)
         if said := reasons.mostly_rejected(refused, self.folder.record.expected):
             raise UserError(said)
 
@@ -76,7 +89,7 @@ class Evaluated(Evaluation):
         """What of this session a user has to know."""
         if left_out := self.folder.record.sessions[-1].left_out:
             yield f"the endpoint does not take {', '.join(left_out)}: left out of the requests"
-        if unknown := reasons.unknown_finishes(self.folder.record.totals["finish_reason"]):
+        if unknown := reasons.unknown_finishes(self.folder.record.totals.get("finish_reason", {})):
             yield f"unknown finish reasons: {unknown}"
         if failed := self.asked.request_errors:
             yield f"{failed} could not be had (request_error): the same command asks again"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from ..errors import UserError
 from ..option import Option, Tell, silent
@@ -11,6 +11,7 @@ from . import options
 if TYPE_CHECKING:
     from ..eval.report.content import Report
     from ..eval.stats.failures import Failures
+    from ..eval.stats.live_summary import LiveScores
     from ..eval.stats.screen import Screen
 
 
@@ -20,7 +21,7 @@ def summary(
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     full: Annotated[bool, options.FULL] = False,
-) -> "Screen":
+) -> "Screen | LiveScores":
     """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
@@ -31,9 +32,9 @@ def summary(
     >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
     """
     from ..eval.record import open_run
-    from ..eval.stats.screen import screen
+    from .evaluated import said_by
 
-    return screen(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
+    return said_by(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
 
 
 def report(
@@ -55,6 +56,8 @@ def report(
     dataset: Annotated["str | Path | None", options.DATASET] = None,
     browser: Annotated[bool, Option(help="Rows and replies, to be read in the page itself.")] = True,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     check_paper: Annotated[
         bool, Option(help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
@@ -65,7 +68,7 @@ def report(
     """Write one self-contained page with the paper's tables and figures for your runs.
 
     --out gets report.html, .md, .csv and .json; without it only the answers are printed. A --dataset also
-    names the rows that a run lacks.
+    names the rows that a run lacks. Of a live run the page shows what faults cost, and episodes step by step.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
     Example: rbtc report logs/*.eval --out report
@@ -75,12 +78,27 @@ def report(
 
     >>> report(["runs/base", "runs/tuned"], "report").models[0].label  # doctest: +SKIP
     """
-    from ..eval.report import assemble, check
+    from ..eval.record import open_run
+    from ..eval.report import assemble, check, live
+    from ..eval.verdicts import live_data_of
 
     if check_paper:
         return check.report()
     if not runs:
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
+    first = Path(runs[0])
+    if len(runs) == 1 and (first / "episodes.parquet").is_file():
+        folder = open_run(first)
+        page = live.report(
+            folder,
+            live_data_of(folder, None if dataset is None else str(dataset)),
+            Path("report" if out is None else out),
+            worlds=worlds,
+            world_python=world_python,
+            discard_changes=discard_changes,
+            progress=progress,
+        )
+        return cast("Report", page)
     return assemble.report(
         [str(run).rstrip("/") or "/" for run in runs],
         None if out is None else Path(out),

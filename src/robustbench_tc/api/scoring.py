@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..eval.explain import Explained
     from ..eval.record import RunFolder
+    from ..eval.stats.live_summary import LiveScores
     from ..eval.stats.overview import Overview
     from ..eval.stats.screen import Screen
     from ..sql.answers import Catalogue, Rows
@@ -31,11 +32,11 @@ class Scored(NamedTuple):
     """How one reply is read and judged, where that was asked for: shown instead of the summary."""
 
     @property
-    def summary(self) -> "Screen":
+    def summary(self) -> "Screen | LiveScores":
         """What the verdicts say."""
-        from ..eval.stats.screen import screen
+        from .evaluated import said_by
 
-        return screen(self.folder, allow_missing=True)
+        return said_by(self.folder, allow_missing=True)
 
     def shown(self) -> "Iterator[Part]":
         """The notes beside, and the summary."""
@@ -49,7 +50,7 @@ class Scored(NamedTuple):
         yield Line(f"scored by reader {record.reader}: {self.folder.scores_path}", aside=True)
         yield from self.summary.shown()
 
-    def json(self) -> "Overview | Explained":
+    def json(self) -> "Overview | Explained | dict[str, object]":
         """The values of the summary."""
         return self.explained or self.summary.json()
 
@@ -64,6 +65,8 @@ def score(
         str | None, Option(help="Score nothing: show how the reply to the row of this id is read and judged.")
     ] = None,
     dataset: Annotated[str | Path | None, options.DATASET] = None,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     num_proc: Annotated[int, options.NUM_PROC] = 1,
     engine: Annotated[Literal["local", "ray"], options.ENGINE] = "local",
     address: Annotated[str | None, options.ADDRESS] = None,
@@ -72,7 +75,9 @@ def score(
     repeat: Annotated[int | None, options.REPEAT] = None,
     progress: Tell = silent,
 ) -> Scored:
-    """Turn a run's predictions into verdicts (scores.parquet), asking the model nothing; print the summary.
+    """Turn a run's answers into verdicts (scores.parquet), asking the model nothing; print the summary.
+
+    Episodes of a live run are replayed in their worlds.
 
     The journal of `rbtc proxy` becomes a run folder like any other (docs/proxy-llm.md): --out, --model and
     --repeat are for it alone. They default to runs/MODEL-fc-door, the name in most requests, and as many
@@ -107,7 +112,9 @@ def score(
         return Scored(folder, explained=explaining.explained(folder, explain, place))
     workers = options.workers_of(num_proc, engine, address)
     progress(f"reading {run}")
-    return Scored(verdicts.score(run, dataset=place, workers=workers))
+    return Scored(
+        verdicts.score(run, dataset=place, workers=workers, worlds=worlds, world_python=world_python)
+    )
 
 
 def _parameters(words: Sequence[str]) -> dict[str, str]:

@@ -10,22 +10,9 @@ import pyarrow.parquet as pq
 from ..errors import UserError
 from ..eval import reasons
 from ..eval.evaluate import Evaluation
-from ..eval.live.score import read_scores
-from ..eval.record import RunFolder
-from ..eval.stats.live_summary import LiveScores
-from ..eval.stats.runs import Subset
 from ..eval.stats.screen import Screen, screen
 from ..shown import Line, Part, html, plain
 from ..sql.query import Inputs, query
-
-
-def said_by(
-    folder: RunFolder, *, subset: Subset = "all", allow_missing: bool = False, full: bool = False
-) -> Screen | LiveScores:
-    """What a scored run says, of rows or of episodes. Raises UserError for one that is not scored."""
-    if folder.record.live:
-        return LiveScores(read_scores(folder.path))
-    return screen(folder, subset=subset, allow_missing=allow_missing, full=full)
 
 
 @dataclass(kw_only=True)
@@ -36,10 +23,10 @@ class Evaluated(Evaluation):
     """Whether the summary is made although rows have no answer."""
 
     @property
-    def summary(self) -> "Screen | LiveScores":
+    def summary(self) -> Screen:
         """What `rbtc summary` prints, with every value in `overview`. Raises UserError where it is not scored
         or rows have no answer."""
-        return said_by(self.folder, allow_missing=self.allow_missing)
+        return screen(self.folder, allow_missing=self.allow_missing)
 
     @property
     def scores(self) -> pa.Table:

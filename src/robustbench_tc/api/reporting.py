@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ..errors import UserError
 from ..option import Option, Tell, silent
@@ -11,7 +11,6 @@ from . import options
 if TYPE_CHECKING:
     from ..eval.report.content import Report
     from ..eval.stats.failures import Failures
-    from ..eval.stats.live_summary import LiveScores
     from ..eval.stats.screen import Screen
 
 
@@ -21,7 +20,7 @@ def summary(
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     full: Annotated[bool, options.FULL] = False,
-) -> "Screen | LiveScores":
+) -> "Screen":
     """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
@@ -32,9 +31,9 @@ def summary(
     >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
     """
     from ..eval.record import open_run
-    from .evaluated import said_by
+    from ..eval.stats.screen import screen
 
-    return said_by(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
+    return screen(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
 
 
 def report(
@@ -78,27 +77,12 @@ def report(
 
     >>> report(["runs/base", "runs/tuned"], "report").models[0].label  # doctest: +SKIP
     """
-    from ..eval.record import open_run
-    from ..eval.report import assemble, check, live
-    from ..eval.verdicts import live_data_of
+    from ..eval.report import assemble, check
 
     if check_paper:
         return check.report()
     if not runs:
         raise UserError("name at least one scored run folder (or --check-paper, which needs none)")
-    first = Path(runs[0])
-    if len(runs) == 1 and (first / "episodes.parquet").is_file():
-        folder = open_run(first)
-        page = live.report(
-            folder,
-            live_data_of(folder, None if dataset is None else str(dataset)),
-            Path("report" if out is None else out),
-            worlds=worlds,
-            world_python=world_python,
-            discard_changes=discard_changes,
-            progress=progress,
-        )
-        return cast("Report", page)
     return assemble.report(
         [str(run).rstrip("/") or "/" for run in runs],
         None if out is None else Path(out),
@@ -107,6 +91,8 @@ def report(
         subset=subset,
         allow_missing=allow_missing,
         dataset=None if dataset is None else str(dataset),
+        worlds=worlds,
+        world_python=world_python,
         log_keys=log_keys,
         browser=browser,
         discard_changes=discard_changes,

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ..eval.explain import Explained
     from ..eval.record import RunFolder
-    from ..eval.stats.live_summary import LiveScores
     from ..eval.stats.overview import Overview
     from ..eval.stats.screen import Screen
     from ..sql.answers import Catalogue, Rows
@@ -32,11 +31,11 @@ class Scored(NamedTuple):
     """How one reply is read and judged, where that was asked for: shown instead of the summary."""
 
     @property
-    def summary(self) -> "Screen | LiveScores":
+    def summary(self) -> "Screen":
         """What the verdicts say."""
-        from .evaluated import said_by
+        from ..eval.stats.screen import screen
 
-        return said_by(self.folder, allow_missing=True)
+        return screen(self.folder, allow_missing=True)
 
     def shown(self) -> "Iterator[Part]":
         """The notes beside, and the summary."""
@@ -50,7 +49,7 @@ class Scored(NamedTuple):
         yield Line(f"scored by reader {record.reader}: {self.folder.scores_path}", aside=True)
         yield from self.summary.shown()
 
-    def json(self) -> "Overview | Explained | dict[str, object]":
+    def json(self) -> "Overview | Explained":
         """The values of the summary."""
         return self.explained or self.summary.json()
 

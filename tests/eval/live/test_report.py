@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from robustbench_tc.eval.live.page import LivePage, Table
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.eval.live import page
 from robustbench_tc.eval.live.after import show_episode
-from robustbench_tc.eval.live.page import LivePage, Table
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import Shown
 from robustbench_tc.schema import Episode

@@ -6,7 +6,7 @@
         await dialogue.reply(answer to ask)
     score = await dialogue.score()
 
-Whoever asks the model, requests, what calls do and the score are those of `rbtc live run` and `rbtc eval`.
+Whoever asks the model, requests, what calls do and the score are those of `rbtc eval`.
 """
 
 from collections.abc import Mapping

@@ -47,7 +47,7 @@ def live(
     world_python: str | None = None,
     revision: str | None = None,
 ) -> Task:
-    """Rows of a live dataset, chosen as `rbtc live run` chooses them."""
+    """Rows of a live dataset, chosen as `rbtc eval` chooses them."""
     try:
         rows = LiveRows(
             dataset,

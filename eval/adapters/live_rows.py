@@ -1,5 +1,5 @@
 """Rows of a live dataset under other harnesses: `dialogue` over the conversation, the world and the scorer of
-`rbtc live run`."""
+`rbtc eval`."""
 
 import msgspec
 
@@ -37,7 +37,7 @@ class LiveRows:
         world_python: str | None = None,
         revision: str | None = None,
     ) -> None:
-        """Raises UserError as `rbtc live run` does."""
+        """Raises UserError as `rbtc eval` does."""
         data = inputs.load(dataset, revision=revision)
         selection = Selection(
             types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(names_of(ids))), limit=limit
@@ -112,7 +112,7 @@ class LiveDialogue:
             self.engine.done(await self._stage.carry_out(self.engine.doing))
 
     async def scored(self) -> LiveScore:
-        """Our scorer's, as `rbtc live score` makes it, but for what it cost beyond the clean twin."""
+        """Our scorer's, as `rbtc score` makes it, but for what it cost beyond the clean twin."""
         await self.close()
         row = self.so_far.row
         [found] = await score_episodes(

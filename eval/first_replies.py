@@ -4,7 +4,7 @@ An own agent is tried on one row before the others are asked. A model is stopped
 without a call to rows whose gold is a call: the server has no tool parser, or the model calls otherwise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from robustbench_tc.errors import UserError

@@ -18,8 +18,6 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from . import growth, predictions
-from .backends.endpoint import EndpointBackend
-from .backends.vllm import VLLMTransport, check_takes
 from .dialogue import Dialogue, Speaker
 from .first_replies import Asked, FirstReplies
 from .inputs import Dataset, Selection
@@ -34,7 +32,8 @@ from .record import RunFolder, Session, Settings
 from .request_settings import RequestSettings
 from .run import Progress, Runner, Sharing
 from .scripted import Results, Scripted
-from .speakers import Backend, ModelSpeaker
+from .speakers import Backend, EndpointBackend, ModelSpeaker
+from .vllm import VLLMTransport, check_takes
 
 
 class Opened(NamedTuple):

@@ -20,10 +20,10 @@ from robustbench_tc.llm import Completion, LLMError, Stats
 from robustbench_tc.schema import Json, Sample
 
 from .. import wire
+from ..opening import Effort, Opened, Opening
 from ..record import Mode
 from ..request_settings import RequestOptions, RequestSettings
 from ..scripted import Results, most_replies
-from ..session import Opened, OpenSpeaker
 from ..speakers import ModelSpeaker
 from . import command as commands, function as functions
 from .invocation import Invocation
@@ -50,18 +50,18 @@ class OwnAgent:
     """Whether it can be said to bear several requests at once."""
     run: Run = field(repr=False)
 
-    def opened(
-        self, results: Mapping[str, Results], mode: Mode, at_once: int, timeout_s: float
-    ) -> OpenSpeaker:
-        """The backend. `results`: by clean id what the tools answer; `mode` prompt: the tools stand in the
-        messages, and the agent's text is read for calls."""
+    def opening(self, results: Mapping[str, Results], mode: Mode, effort: Effort) -> Opening:
+        """The agent as a speaker. `results`: by clean id what the tools answer; `mode` prompt: the tools
+        stand in the messages, and the agent's text is read for calls."""
+
+        at_once = effort.concurrency if self.in_parallel else 1
 
         @asynccontextmanager
-        async def backend() -> AsyncIterator[Opened]:
-            asked = AgentBackend(self, results, mode=mode, at_once=at_once, timeout_s=timeout_s)
-            yield Opened(ModelSpeaker(asked), f"{self.backend} {self.name}", asked.stats, self.settings)
+        async def opened() -> AsyncIterator[Opened]:
+            asked = AgentBackend(self, results, mode=mode, at_once=at_once, timeout_s=effort.timeout_s)
+            yield Opened(ModelSpeaker(asked), asked.stats, f"{self.backend} {self.name}", self.settings)
 
-        return backend
+        return Opening(opened, at_once)
 
 
 def own_agent(

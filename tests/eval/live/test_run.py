@@ -10,7 +10,7 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, score
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.live import inputs, run
 from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
@@ -73,18 +73,18 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
 
 
 def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
-    data = inputs.load(str(dataset))
-    found = inputs.select(data, Selection(limit=5))
+    data = load_live(str(dataset))
+    found = data.select(Selection(limit=5))
     assert len(found) == 5 and found[0].clean
     clean = {row.clean_id for row in found if row.clean}
     assert {row.clean_id for row in found} == clean
-    types = inputs.select(data, Selection(types=inputs.codes(["silent_no_op"])))
+    types = data.select(Selection(types=inputs.codes(["silent_no_op"])))
     assert {row.type_code for row in types} == {"clean", "live_silent_no_op"}
     assert {row.clean_id for row in types if row.clean} == {row.clean_id for row in types if not row.clean}
     one = next(row.id for row in types if not row.clean)
     only = Selection(types=inputs.codes(["silent_no_op"]), ids=(one,))
-    assert [row.id for row in inputs.select(data, only)] == [one]
-    refuses("did you mean live_stale_read", inputs.select, data, Selection(types=("live_stale_raed",)))
+    assert [row.id for row in data.select(only)] == [one]
+    refuses("did you mean live_stale_read", data.select, Selection(types=("live_stale_raed",)))
 
 
 def test_a_world_of_ones_own_has_to_be_named(dataset: Path, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
 ) -> None:
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
     of the journal. (Processes that are really killed: test_run_killed.py.)"""
-    data = inputs.load(str(dataset))
+    data = load_live(str(dataset))
     agent = ScriptedSpeaker("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:

@@ -14,11 +14,10 @@ from robustbench_tc.schema import LiveRow, Sample
 
 from . import agents, growth, probe, reasons, record, reuse as reusing, session, verdicts
 from .inputs import Dataset, Selection
-from .live import run as live_run
 from .live.inputs import LiveData, world_types
-from .live.speakers import ScriptedSpeaker
 from .record import RunFolder
-from .run import Backend, Progress
+from .run import Progress
+from .speakers import Backend
 from .who import Effort, Who
 
 
@@ -81,8 +80,7 @@ class Evaluation:
         if place.fresh and os.path.lexists(path):
             record.discard(path, discard_changes=place.discard_changes)
         folder = record.start(path, data, settings, len(rows) * repeat)
-        if isinstance(data, Dataset):
-            reusing.take(folder, data.select(selection), place.others)
+        reusing.take(folder, data, selection, place.others)
         folder.notes += who.notes
         asked = Progress(len(rows) * folder.record.settings.repeat)
         return cls(
@@ -137,50 +135,31 @@ class Evaluation:
             self.asked = state
             progress(state)
 
+        folder, there, worlds = self.folder, self._there, {}
         if isinstance(self.data, LiveData):
-            self._play(self.data, effort, moved)
-            return
-        folder, hashes, there = self.folder, self.data.hashes(), self._there
-        every = growth.rows(self.data, folder.record.selections)
-        asks_server = probe and not (self.who.agent or self.who.own) and folder.record.probed is None
+            rows = self.data.select(self.selection)
+            worlds = world_types(rows, self.worlds, self.world_python)
+        asks_server = (
+            probe and not (worlds or self.who.agent or self.who.own) and folder.record.probed is None
+        )
         try:
             with self.who.opened(self.data, effort) as (backend, at_once):
                 self.asked = session.run(
                     folder,
-                    self.data.select(self.selection),
-                    hashes,
+                    self.data,
                     backend,
                     concurrency=at_once,
-                    every=every,
                     selection=self.selection,
-                    results=self.data.results,
                     words=self.who.words,
+                    worlds=worlds,
                     first=self.who.asked,
                     before=partial(self._probe, say=say) if asks_server else None,
                     progress=moved,
                 )
         except BaseException:
             if folder.before is not None and self._there <= there:
-                session.take_back(folder, growth.rows(self.data, folder.before.selections), hashes)
+                session.take_back(folder, self.data)
             raise
-
-    def _play(self, data: LiveData, effort: Effort, progress: Callable[[Progress], None]) -> None:
-        agent, rows = self.who.agent, data.select(self.selection)
-        if agent is not None:
-            cast, at_once = live_run.scripted(ScriptedSpeaker(agent, data.clean())), effort.concurrency
-        else:
-            with self.who.opened(data, effort) as (backend, at_once):
-                cast = live_run.model(backend, at_once)
-        self.asked = live_run.run(
-            self.folder,
-            rows,
-            cast,
-            world_types(rows, self.worlds, self.world_python),
-            concurrency=at_once,
-            every=growth.rows(data, self.folder.record.selections),
-            selection=self.selection,
-            progress=progress,
-        )
 
     async def _probe(self, backend: Backend, say: Callable[[str], None]) -> None:
         record = self.folder.record

@@ -11,11 +11,11 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import growth, inputs, predictions, prompts, record, verdicts, wire
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset, Selection
-from robustbench_tc.eval.passes import goes_on
-from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import Answer, RunFolder, RunRecord, Settings
-from robustbench_tc.eval.run import status_of
+from robustbench_tc.eval.scripted import Scripted
+from robustbench_tc.eval.speakers import status_of
 from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Json, Prediction, Sample
@@ -77,41 +77,29 @@ def _answers(row: Sample, lines: Sequence[Exchange], settings: Settings) -> tupl
             said.setdefault(one.turn + number, reply)
         if one.status >= 400 or not one.replies:
             failed[one.turn + len(one.replies)] = one
-    found: list[Answer] = []
-    while not found or goes_on(row, settings, found):
-        number = len(found)
+    env = Scripted(row, settings)
+    dialogue = Dialogue(env, settings, lines[0].repeat)
+    while dialogue.ended is None:
+        number = dialogue.number - 1
         if number in said:
-            found.append(_answer(row, said[number], lines[0], settings, number + 1))
+            dialogue.reply(dialogue.noted(_answer(row, said[number], dialogue.base())))
         else:
-            found.append(_failure(row, failed.get(number), lines[0], number + 1))
-    return tuple(found)
+            dialogue.reply(_failure(row, failed.get(number), dialogue.base()))
+    return tuple(env.answers)
 
 
-def _answer(row: Sample, reply: Json, one: Exchange, settings: Settings, number: int) -> Answer:
-    calls = wire.names_back(row.tools, reply.get("tool_calls"))
-    parsed = read_reply(
-        row,
-        reply.get("text"),
-        calls,
-        model=settings.model,
-        mode="fc",
-        finish_reason=reply.get("finish_reason"),
-    )
-    return Answer(
-        id=row.id,
-        repeat=one.repeat,
-        number=number,
-        status="ok",
+def _answer(row: Sample, reply: Json, base: Answer) -> Answer:
+    return msgspec.structs.replace(
+        base,
         text=reply.get("text"),
-        tool_calls=calls,
-        has_call=bool(parsed.calls) if number <= wire.answered(row) else None,
+        tool_calls=wire.names_back(row.tools, reply.get("tool_calls")),
         finish_reason=reply.get("finish_reason"),
     )
 
 
-def _failure(row: Sample, one: Exchange | None, first: Exchange, number: int) -> Answer:
+def _failure(row: Sample, one: Exchange | None, base: Answer) -> Answer:
     """Why there is no reply. A refused length or registry is an answer, as in the harness."""
-    base = Answer(id=row.id, repeat=first.repeat, number=number, status="request_error")
+    base = msgspec.structs.replace(base, status="request_error")
     if one is None or one.status == _LEFT or one.status < 400:
         why = "the agent did not ask on after its call was answered"
         if one is not None:

@@ -10,14 +10,16 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, score
+from robustbench_tc.eval import session
 from robustbench_tc.eval.inputs import Selection, load_live
-from robustbench_tc.eval.live import inputs, run
+from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import differences
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import start
+from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.llm.store import read_lines
 
 from ...conftest import Done
 from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
@@ -72,6 +74,22 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
     assert evaluate(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).answered == 16
 
 
+def test_a_live_run_grows_and_takes_the_answers_of_another(dataset: Path, tmp_path: Path) -> None:
+    words: dict[str, Any] = {"agent": "blind-retrier", "worlds": [WORLD]}
+    whole, grown, taken = (tmp_path / name for name in ("whole", "grown", "taken"))
+    evaluate(dataset, **words, out=whole)
+    evaluate(dataset, **words, types=["silent_no_op"], out=grown)
+    part = len(read_episodes(grown))
+    more = evaluate(dataset, **words, out=grown)
+    assert 0 < part < 16 and (more.asked.kept, more.asked.done) == (part, 16)
+    twice = evaluate(dataset, **words, repeat=2, out=taken, reuse=whole)
+    assert (twice.asked.kept, twice.asked.done) == (16, 32)
+    once = [one for one in read_episodes(taken) if one.repeat == 0]
+    assert once == read_episodes(grown) == read_episodes(whole)
+    asked = [line for _, line in read_lines(taken / "journal.jsonl") if line.get("reused")]
+    assert len(asked) == len(list(read_lines(whole / "journal.jsonl")))
+
+
 def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
     data = load_live(str(dataset))
     found = data.select(Selection(limit=5))
@@ -98,12 +116,13 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
     of the journal. (Processes that are really killed: test_run_killed.py.)"""
     data = load_live(str(dataset))
-    agent = ScriptedSpeaker("repairs-duplicate", data.clean())
+    agent = ScriptedAgent("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:
         folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        state = run.run(folder, data.rows, run.scripted(agent), types, concurrency=3)
+        speaker = session.in_process(agent)
+        state = session.run(folder, data, speaker, worlds=types, concurrency=3)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 
@@ -235,7 +254,7 @@ def test_a_dead_endpoint_is_one_line_and_the_run_goes_on_later(
 
 def test_a_limit_of_cost_holds_over_sessions(dataset: Path, tmp_path: Path) -> None:
     words: dict[str, Any] = {"model": "tiny", "mode": "fc", "worlds": [WORLD], "out": tmp_path / "run"}
-    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1}  # 15 a reply
+    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1, "temperature": 0.5}  # 15 a reply
     with LoopbackServer(lambda body: reply("Done.")) as server:
         for _ in range(2):
             refuses("the limit is 100", evaluate, dataset, base_url=server.url, **words)

@@ -47,7 +47,7 @@ class Bench:
         """Raises UserError as `rbtc eval` does: for a folder that is no dataset, an unknown name, no row."""
         self.data = inputs.load_samples(dataset, revision=revision)
         self.selection = selection_of(types, sources, samples=samples)
-        self.rows = inputs.select(self.data, self.selection)
+        self.rows = self.data.select(self.selection)
         self.mode = mode_of(mode)
         self._by_id = {row.id: row for row in self.rows}
         self._anchors = self.data.anchors()

@@ -11,7 +11,7 @@ from robustbench_tc.worlds.host import Worlds
 
 from .. import wire
 from ..dialogue import Dialogue
-from ..inputs import Names, Selection, names_of
+from ..inputs import Names, Selection, load_live, names_of
 from ..live import inputs, prompts
 from ..live.episodes import begin
 from ..live.score import LiveScore, score_episodes
@@ -38,11 +38,11 @@ class LiveRows:
         revision: str | None = None,
     ) -> None:
         """Raises UserError as `rbtc eval` does."""
-        data = inputs.load(dataset, revision=revision)
+        data = load_live(dataset, revision=revision)
         selection = Selection(
             types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(names_of(ids))), limit=limit
         )
-        self._rows = {row.id: row for row in inputs.select(data, selection)}
+        self._rows = {row.id: row for row in data.select(selection)}
         self._clean = data.clean()
         self._types = inputs.world_types(self._rows.values(), names_of(worlds), world_python)
         self._worlds = Worlds()

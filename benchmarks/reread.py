@@ -50,7 +50,7 @@ def replies(release: Path, runs: Sequence[Path]) -> Iterator[tuple[str, dict[str
     from robustbench_tc.eval.record import open_run
     from robustbench_tc.sources import names
 
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     anchors = inputs.anchors(data.rows)
     for name in AGENTS:
         for row in data.rows:

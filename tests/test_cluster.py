@@ -23,9 +23,9 @@ from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, record, session, verdicts
-from robustbench_tc.eval.agent_server import serving
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.io import parquet
+from tests.agent_server import serving
 
 from .builders.test_generate import obedient
 from .conftest import ROOT, Done, Rbtc
@@ -133,7 +133,7 @@ def test_scores_are_the_same_bytes(
     folder = answered.run(tmp_path / "run", bundled)
     made = []
     for workers in (parallel.SERIAL, RAY):
-        verdicts.score_file(folder, inputs.load(str(bundled)), workers)
+        verdicts.score_file(folder, inputs.load_samples(str(bundled)), workers)
         made.append((folder.scores_path.read_bytes(), folder.record.flagged))
     assert made[0] == made[1]
 
@@ -184,7 +184,7 @@ def keys(run: Path) -> list[str]:
 
 def test_requests_are_dealt_out_over_endpoints(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
     release = small.write(tmp_path / "robustbench-tc", small.rows())
-    rows = inputs.load(str(release)).rows
+    rows = inputs.load_samples(str(release)).rows
     with serving("name-biased", rows) as one, serving("name-biased", rows) as two:
         command = ["eval", release, "--no-probe", "--model", "m", "--base-url", one]
         alone, dealt = tmp_path / "alone", tmp_path / "dealt"
@@ -212,7 +212,7 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
     running: None, rbtc: Rbtc, tmp_path: Path
 ) -> None:
     release = small.write(tmp_path / "robustbench-tc", small.rows())
-    rows = inputs.load(str(release)).rows
+    rows = inputs.load_samples(str(release)).rows
     killed: list[int] = []
 
     def kill() -> None:
@@ -268,7 +268,7 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
     opened = session.vllm(
         None, "tiny", RequestSettings(decoding=decoding), batch=16, workers=RAY, engines=2, gpus=0
     )
-    session.run(run, data.rows, data.hashes(), opened, concurrency=32)
+    session.run(run, data, opened, concurrency=32)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]
     assert {row["raw_output"] for row in found} == {f"Well.\n{CALL}"}

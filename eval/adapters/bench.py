@@ -6,10 +6,13 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, passes, predictions, prompts, wire
+from robustbench_tc.eval import inputs, predictions, prompts
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Names, selection_of
-from robustbench_tc.eval.record import Answer, Mode, Settings, mode_of
+from robustbench_tc.eval.record import Mode, Settings, mode_of
 from robustbench_tc.eval.score import judge
+from robustbench_tc.eval.scripted import Scripted, most_replies
+from robustbench_tc.eval.session import begin
 from robustbench_tc.schema import Json, Prediction, Sample, Verdict
 
 KEY = "robustbench_tc"
@@ -42,7 +45,7 @@ class Bench:
         mode: str = "fc",
     ) -> None:
         """Raises UserError as `rbtc eval` does: for a folder that is no dataset, an unknown name, no row."""
-        self.data = inputs.load(dataset, revision=revision)
+        self.data = inputs.load_samples(dataset, revision=revision)
         self.selection = selection_of(types, sources, samples=samples)
         self.rows = inputs.select(self.data, self.selection)
         self.mode = mode_of(mode)
@@ -98,15 +101,18 @@ class Bench:
             "sample_hash": self.data.hash_of(row.id),
         }
 
-    def following(self, row: Sample, settings: Settings, answers: Sequence[Answer]) -> wire.Ask:
-        """The request after these answers; the first where there is none."""
-        said = passes.result_texts(row, settings, answers, self.data.results.get(row.clean_id, {}))
-        return wire.following(row, self.mode, [(one.text, one.tool_calls) for one in answers], said)
+    def begin(self, row_id: str, model: str, repeat: int = 0) -> Dialogue:
+        """A row before its first request."""
+        row = self.row(row_id)
+        return begin(row, self.settings(model), repeat, self.data.results.get(row.clean_id, {}))
 
-    def prediction(self, row: Sample, settings: Settings, answers: Sequence[Answer]) -> Prediction:
-        """One prediction from the answers to all passes."""
-        digest = self.data.hash_of(row.id) or ""
-        return predictions.combine(row, digest, settings, *answers)
+    def prediction(self, dialogue: Dialogue) -> Prediction:
+        """The prediction that a dialogue came to."""
+        env = dialogue.env
+        assert isinstance(env, Scripted)
+        return predictions.combine(
+            env.row, self.data.hash_of(env.row.id) or "", dialogue.settings, *env.answers
+        )
 
     def verdict(self, found: Prediction) -> Verdict:
         """Our scorer's, as `rbtc score` makes it."""
@@ -116,7 +122,7 @@ class Bench:
 
 def asked_once(row: Sample) -> bool:
     """Whether one request is all that a row needs: no error answers a call, no further turn follows."""
-    return passes.most(row) == 1
+    return most_replies(row) == 1
 
 
 def in_order(codes: Sequence[str]) -> tuple[str, ...]:

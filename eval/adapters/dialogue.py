@@ -6,7 +6,7 @@
         await dialogue.reply(answer to ask)
     score = await dialogue.score()
 
-Whoever asks the model, requests, what calls do and the score are those of `rbtc live run` and `rbtc eval`.
+Whoever asks the model, requests, what calls do and the score are those of `rbtc eval`.
 """
 
 from collections.abc import Mapping
@@ -60,6 +60,10 @@ class Dialogue(Protocol):
 
 class Rows(Protocol):
     """Rows of a dataset, chosen as our commands choose them."""
+
+    def close(self) -> None:
+        """Ends the worlds."""
+        ...
 
     def rows(self) -> list[dict[str, Json]]:
         """For each row: id, clean_id, type, and the first request's messages."""

@@ -26,13 +26,12 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import wire
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.models import DEFAULT_DECODING
-from robustbench_tc.eval.run import received
+from robustbench_tc.eval.speakers import ModelSpeaker
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.schema import loads
 
-from .dialogue import Dialogue
 from .inspect_model import InspectBackend, messages
-from .live_rows import LiveRows
+from .live_rows import LiveDialogue, LiveRows
 
 Names = str | list[str]
 
@@ -48,7 +47,7 @@ def live(
     world_python: str | None = None,
     revision: str | None = None,
 ) -> Task:
-    """Rows of a live dataset, chosen as `rbtc live run` chooses them."""
+    """Rows of a live dataset, chosen as `rbtc eval` chooses them."""
     try:
         rows = LiveRows(
             dataset,
@@ -98,9 +97,10 @@ def _played(rows: LiveRows) -> Solver:
     return made()
 
 
-async def _play(dialogue: Dialogue, backend: InspectBackend, state: TaskState) -> None:
+async def _play(dialogue: LiveDialogue, backend: InspectBackend, state: TaskState) -> None:
+    speaker = ModelSpeaker(backend)
     while (ask := dialogue.ask()) is not None:
-        answer = await received(backend, ask, dialogue.base(), dialogue.tools)
+        answer = await speaker.reply(dialogue.engine, ask, dialogue.base())
         if answer.status == "request_error":  # no answer was had: the sample fails, it is not wrong
             raise backend.error or RuntimeError(answer.error)
         await dialogue.reply(answer)

@@ -18,10 +18,9 @@ from inspect_ai.scorer import Metric, SampleScore, Score as InspectScore, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import passes, wire
+from robustbench_tc.eval import wire
 from robustbench_tc.eval.models import DEFAULT_DECODING
-from robustbench_tc.eval.record import Answer
-from robustbench_tc.eval.run import received, with_call_noted
+from robustbench_tc.eval.speakers import ModelSpeaker
 from robustbench_tc.schema import Json, Prediction, Sample, dataset_label, dumps
 
 from .bench import KEY, Bench
@@ -50,7 +49,7 @@ def benchmark(
         raise PrerequisiteError(str(error)) from None
     return Task(
         dataset=MemoryDataset([_sample(bench, row) for row in bench.rows], name=dataset),
-        solver=_all_passes(bench),
+        solver=_all_replies(bench),
         scorer=_verdicts(bench),
         config=GenerateConfig(**DEFAULT_DECODING),
         metadata={KEY: msgspec.to_builtins(bench.origin)},
@@ -68,26 +67,24 @@ def _sample(bench: Bench, row: Sample) -> InspectSample:
     )
 
 
-def _all_passes(bench: Bench) -> Solver:
-    @solver(name="all_passes")
+def _all_replies(bench: Bench) -> Solver:
+    @solver(name="all_replies")
     def made() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            row, model = bench.row(str(state.sample_id)), get_model()
-            settings = bench.settings(model.api.service_model_name())
+            model = get_model()
             backend = InspectBackend(model)
-            answers: list[Answer] = []
-            while not answers or passes.goes_on(row, settings, answers):
-                ask = bench.following(row, settings, answers)
-                base = Answer(id=row.id, repeat=state.epoch - 1, number=len(answers) + 1, status="ok")
-                answer = await received(backend, ask, base, row.tools)
+            speaker = ModelSpeaker(backend)
+            dialogue = bench.begin(str(state.sample_id), model.api.service_model_name(), state.epoch - 1)
+            while (ask := dialogue.ask()) is not None:
+                answer = await speaker.reply(dialogue, ask, dialogue.base())
                 if answer.status == "request_error":  # no answer was had: the sample fails, it is not wrong
                     raise backend.error or RuntimeError(answer.error)
-                answers.append(with_call_noted(row, settings, answer))
+                dialogue.reply(dialogue.noted(answer))
                 state.messages = messages(ask)
                 if backend.output is not None:
                     state.output = backend.output
                     state.messages.append(backend.output.message)
-            state.metadata["prediction"] = msgspec.to_builtins(bench.prediction(row, settings, answers))
+            state.metadata["prediction"] = msgspec.to_builtins(bench.prediction(dialogue))
             return state
 
         return solve

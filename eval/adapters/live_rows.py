@@ -1,28 +1,29 @@
 """Rows of a live dataset under other harnesses: `dialogue` over the conversation, the world and the scorer of
-`rbtc live run`."""
+`rbtc eval`."""
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Episode, Json, LiveRow
+from robustbench_tc.schema import Json, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from .. import wire
-from ..defend.base import Request
+from ..dialogue import Dialogue
 from ..inputs import Names, Selection, names_of
 from ..live import inputs, prompts
-from ..live.carrying_out import carried_out
-from ..live.episode import Place, Stage, bounded
+from ..live.episodes import begin
 from ..live.score import LiveScore, score_episodes
-from ..live.speakers import ScriptedSpeaker
+from ..live.stage import Stage
+from ..live.world_env import World
 from ..record import Answer, Settings, mode_of
+from ..speakers import ScriptedAgent
 from .dialogue import Score, about
 
 
 class LiveRows:
-    """Rows of a live dataset. Used as a context manager: the worlds end with it."""
+    """Rows of a live dataset."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class LiveRows:
         world_python: str | None = None,
         revision: str | None = None,
     ) -> None:
-        """Raises UserError as `rbtc live run` does."""
+        """Raises UserError as `rbtc eval` does."""
         data = inputs.load(dataset, revision=revision)
         selection = Selection(
             types=inputs.codes(taxonomy.split(types)), ids=tuple(dict.fromkeys(names_of(ids))), limit=limit
@@ -57,16 +58,15 @@ class LiveRows:
             repeat=1,
         )
 
-    async def __aenter__(self) -> "LiveRows":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Ends the worlds."""
         self._worlds.close()
 
     def rows(self) -> list[dict[str, Json]]:
         found = []
         for row in self._rows.values():
-            opening = Place.of(row, self._settings, 0).conversation().request()
+            opening = begin(row, self._settings).ask()
+            assert opening is not None
             found.append(about(row.id, row.clean_id, row.type_code, opening))
         return found
 
@@ -79,59 +79,47 @@ class LiveRows:
     def begin(self, row_id: str, model: str = "", repeat: int = 0) -> "LiveDialogue":
         row = self.row(row_id)
         settings = msgspec.structs.replace(self._settings, model=model)
-        return LiveDialogue(Place.of(row, settings, repeat), self._worlds, self._types[row.world])
+        return LiveDialogue(begin(row, settings, repeat), self._worlds, self._types[row.world])
 
     async def gold(self, row_id: str) -> Score:
         row = msgspec.structs.replace(self.row(row_id), fault=None, label=None, position=None)
-        place = Place.of(row, self._settings, 0)
-        dialogue = LiveDialogue(place, self._worlds, self._types[row.world])
-        oracle = ScriptedSpeaker("oracle", self._clean)
-        while dialogue.ask() is not None:
-            request = Request(dialogue.so_far.scene().shown, ())
-            await dialogue.reply(await oracle.reply(dialogue.so_far, dialogue.base(), request))
+        dialogue = LiveDialogue(begin(row, self._settings), self._worlds, self._types[row.world])
+        oracle = ScriptedAgent("oracle", self._clean)
+        while (ask := dialogue.ask()) is not None:
+            await dialogue.reply(await oracle.reply(dialogue.engine, ask, dialogue.base()))
         return await dialogue.score()
 
 
 class LiveDialogue:
     """An episode in its world."""
 
-    def __init__(self, place: Place, worlds: Worlds, world: WorldType) -> None:
-        self._place, self._worlds, self._world = place, worlds, world
-        self.so_far = place.conversation()
-        self.tools = tuple(tool.plain for tool in place.row.tools)
-        self._stage = Stage(place.row, worlds, world)
-        self._error: str | None = None
+    def __init__(self, engine: Dialogue, worlds: Worlds, world: WorldType) -> None:
+        assert isinstance(engine.env, World)
+        self.engine, self.so_far = engine, engine.env
+        self._worlds, self._world = worlds, world
+        self.tools = self.so_far.tools
+        self._stage = Stage(self.so_far.row, worlds, world)
 
     def ask(self) -> wire.Ask | None:
-        return None if self.so_far.ended is not None else self.so_far.request()
+        return self.engine.ask()
 
     def base(self) -> Answer:
-        number = len(self.so_far.replies) + 1
-        return Answer(id=self._place.row.id, repeat=self._place.repeat, number=number, status="ok")
+        return self.engine.base()
 
     async def reply(self, answer: Answer) -> None:
-        answer = bounded(answer)
-        if answer.status != "ok":
-            self.so_far.ended = answer.status
-            self._error = answer.error
-            return
-        wanted = self.so_far.read(answer)
-        self.so_far.add(
-            answer, await self._stage.carry_out(carried_out(self.so_far, wanted)) if wanted else ()
-        )
-
-    def episode(self) -> Episode:
-        """The episode, as the run's parquet has it."""
-        if self.so_far.ended is None:
-            self.so_far.ended = "too_many_steps"
-        return self._place.episode(self.so_far, self._error)
+        self.engine.reply(self.engine.noted(answer))
+        if self.engine.doing is not None:
+            self.engine.done(await self._stage.carry_out(self.engine.doing))
 
     async def scored(self) -> LiveScore:
-        """Our scorer's, as `rbtc live score` makes it, but for what it cost beyond the clean twin."""
+        """Our scorer's, as `rbtc score` makes it, but for what it cost beyond the clean twin."""
         await self.close()
-        row = self._place.row
+        row = self.so_far.row
         [found] = await score_episodes(
-            [self.episode()], {row.id: row}, self._worlds, world_of=lambda name: self._world
+            [self.so_far.episode(self.engine.repeat)],
+            {row.id: row},
+            self._worlds,
+            world_of=lambda name: self._world,
         )
         return found
 

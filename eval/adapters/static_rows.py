@@ -3,14 +3,15 @@
 import msgspec
 
 from robustbench_tc.errors import unknown
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import Json
 
-from .. import agent_server, passes, wire
-from ..agents import AgentContext
-from ..record import Answer, Settings
-from ..run import with_call_noted
+from .. import wire
+from ..dialogue import Dialogue
+from ..record import Answer
+from ..scripted import Scripted
+from ..speakers import ReferenceAgent
 from .bench import Bench
-from .dialogue import Score, about, answer_of
+from .dialogue import Score, about
 
 
 class StaticRows:
@@ -24,6 +25,9 @@ class StaticRows:
             known = ("types", "sources", "samples", "mode", "revision")
             raise unknown("setting", next(name for name in chosen if name not in known), known) from None
 
+    def close(self) -> None:
+        pass
+
     def rows(self) -> list[dict[str, Json]]:
         return [
             about(row.id, row.clean_id, row.type_code, wire.first(row, self.bench.mode))
@@ -31,45 +35,41 @@ class StaticRows:
         ]
 
     def begin(self, row_id: str, model: str = "", repeat: int = 0) -> "RowDialogue":
-        return RowDialogue(self.bench, self.bench.row(row_id), self.bench.settings(model), repeat)
+        return RowDialogue(self.bench, self.bench.begin(row_id, model, repeat))
 
     async def gold(self, row_id: str) -> Score:
         dialogue = self.begin(row_id)
-        row, anchor = dialogue.row, self.bench.anchor(row_id)
-        while dialogue.ask() is not None:
-            seen = dialogue.base().number - 1
-            scene = AgentContext(row, anchor, seen > 0, seen)
-            said = agent_server.reply("oracle", (self.bench.mode, scene), "")
-            await dialogue.reply(answer_of(dialogue, said))
+        oracle = ReferenceAgent("oracle", {row_id: self.bench.anchor(row_id)})
+        while (ask := dialogue.ask()) is not None:
+            await dialogue.reply(await oracle.reply(dialogue.engine, ask, dialogue.base()))
         return await dialogue.score()
 
 
 class RowDialogue:
     """A row of the benchmark: one request, or more where an injected error answers a call."""
 
-    def __init__(self, bench: Bench, row: Sample, settings: Settings, repeat: int) -> None:
-        self.row, self.tools = row, row.tools
-        self._bench, self._settings, self._repeat = bench, settings, repeat
-        self._answers: list[Answer] = []
+    def __init__(self, bench: Bench, engine: Dialogue) -> None:
+        self._bench, self.engine = bench, engine
+        self.tools = engine.env.tools
 
     def ask(self) -> wire.Ask | None:
-        if self._answers and not passes.goes_on(self.row, self._settings, self._answers):
-            return None
-        return self._bench.following(self.row, self._settings, self._answers)
+        return self.engine.ask()
 
     def base(self) -> Answer:
-        return Answer(id=self.row.id, repeat=self._repeat, number=len(self._answers) + 1, status="ok")
+        return self.engine.base()
 
     async def reply(self, answer: Answer) -> None:
-        self._answers.append(with_call_noted(self.row, self._settings, answer))
+        self.engine.reply(self.engine.noted(answer))
 
     async def score(self) -> Score:
-        if not self._answers:
+        env = self.engine.env
+        assert isinstance(env, Scripted)
+        if not env.answers:
             return Score(reward=0.0, metrics={}, record=None)
-        found = self._bench.verdict(self._bench.prediction(self.row, self._settings, self._answers))
+        found = self._bench.verdict(self._bench.prediction(self.engine))
         return Score(
             reward=float(found.correct),
-            metrics={"requests": float(len(self._answers))},
+            metrics={"requests": float(len(env.answers))},
             record=msgspec.to_builtins(found),
         )
 

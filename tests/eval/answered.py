@@ -48,7 +48,7 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
 
 def run(path: Path, release: Path, repeats: int = 1) -> record.RunFolder:
     """A run folder over the release with `answers` as its predictions, not scored yet."""
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     settings = record.Settings(
         fingerprint=data.fingerprint(),
         model="by-rule",

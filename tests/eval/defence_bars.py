@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval import defend, inputs, passes
+from robustbench_tc.eval import defend, inputs
 from robustbench_tc.eval.defend import reference
 from robustbench_tc.eval.defend.base import Defence
 from robustbench_tc.eval.defend.chain import budget, reply, shown
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.schema import Sample
 
 FREE = (
@@ -45,7 +46,7 @@ def kept_gold(data: Dataset) -> tuple[Counter[str], Counter[str]]:
 
 def figures(release: Path) -> Iterator[str]:
     """A line for each of the known facts."""
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     kept, rows = kept_gold(data)
     for code in rows:
         name = "dedupe" if code.startswith("same_name_") else "offers"
@@ -88,7 +89,7 @@ def _requests(row: Sample, chain: tuple[Defence, ...], rng: random.Random) -> in
         selection=Selection(), repeat=1, defend=defend.names(chain),
     )  # fmt: skip
     texts = ("", "no", "[nothing()]", *(f"[{tool.name}()]" for tool in row.tools[:3]))
-    steps, asked = reply(chain, passes.scene(row, settings, [])), 0
+    steps, asked = reply(chain, Scripted(row, settings).scene()), 0
     try:
         next(steps)
         while True:

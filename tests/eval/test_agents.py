@@ -12,13 +12,13 @@ import pytest
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
-from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, AgentContext, is_right
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Sample, Verdict
+from tests.agent_server import Index, reply
 
 from ..refusals import refuses
 from . import small
@@ -201,7 +201,7 @@ SMALL = small.rows()
 
 @pytest.fixture(scope="session")
 def core(bundled: Path) -> tuple[Sample, ...]:
-    return inputs.load(str(bundled)).rows
+    return inputs.load_samples(str(bundled)).rows
 
 
 @pytest.fixture(scope="session")
@@ -227,7 +227,7 @@ def test_every_verdict_beyond_the_core_is_the_known_one(
 
 @pytest.fixture(scope="session")
 def published(paper: Path) -> tuple[Sample, ...]:
-    return inputs.load(str(paper)).rows
+    return inputs.load_samples(str(paper)).rows
 
 
 def test_every_verdict_on_the_bundled_release_is_the_known_one(

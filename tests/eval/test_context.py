@@ -347,7 +347,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     release: Path, tmp_path: Path
 ) -> None:
     run = evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.predictions_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
@@ -368,8 +368,8 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
         lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        found = predictions.passes(journal, row, settings(), 0)
-    assert found == [] and wire.answered(row) == 9
+        found = predictions.kept(journal, row, settings(), 0)
+    assert found is None and wire.answered(row) == 9
 
 
 def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from robustbench_tc.api import build, evaluate, init, proxy_llm
 from robustbench_tc.eval import inputs, record, wire
-from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.io import parquet
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.scored import score
 from robustbench_tc.schema import Sample
+from tests.agent_server import serving as model
 
 from ..conftest import Done
 from ..eval import small
@@ -305,7 +305,7 @@ def test_own_cases_with_turns_and_calls_in_order(tmp_path: Path) -> None:
     init(tmp_path / "desk")
     bench = tmp_path / "bench"
     build(bench, cases=tmp_path / "desk" / "cases.yaml", types=TYPES)
-    rows = inputs.load(str(bench)).rows
+    rows = inputs.load_samples(str(bench)).rows
     assert {"calls+ordered", "no_call", "ask"} <= {row.category for row in rows}
     plan, path = plan_of(tmp_path, bench), tmp_path / "j.jsonl"
     played(plan, path, rows, "oracle", rounds=6)

@@ -17,7 +17,6 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval import wire
 from robustbench_tc.eval.adapters.bench import KEY, Bench, asked_once
 from robustbench_tc.eval.models import DEFAULT_DECODING
-from robustbench_tc.eval.record import Answer
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.schema import Sample, dumps
 
@@ -113,8 +112,9 @@ class RobustBench(ConfigurableTask):
     def _judged(self, doc: dict[str, Any], results: list[str | None]) -> dict[str, float]:
         """Our scorer's verdict; the log's copy of the document gets it whole."""
         row = self._rows[doc["id"]]
-        answer = Answer(id=row.id, repeat=0, number=1, status="ok", text=results[0] or "")
-        prediction = self._bench.prediction(row, self._settings, [answer])
+        dialogue = self._bench.begin(row.id, self._settings.model)
+        dialogue.reply(dialogue.noted(msgspec.structs.replace(dialogue.base(), text=results[0] or "")))
+        prediction = self._bench.prediction(dialogue)
         verdict = self._bench.verdict(prediction)
         doc["prediction"], doc["verdict"] = msgspec.to_builtins(prediction), msgspec.to_builtins(verdict)
         return {METRIC: float(verdict.correct)}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval import inputs
+from tests import agent_server
 from tests.conftest import ROOT
 
 NOBODY = "http://127.0.0.1:9/v1"
@@ -48,7 +49,7 @@ def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedPro
 
 def asked_by_inspect(release: Path, agent: str, place: Path, *words: object) -> Path:
     """The log of one evaluation of a reference agent."""
-    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+    with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         model = ("--model", f"openai-api/rbtc/{agent}", "-T", f"dataset={release}")
         done = inspect("eval", "robustbench_tc/benchmark", *model, *words, place=place, RBTC_BASE_URL=url)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -79,7 +80,7 @@ def lm_eval(*words: object, place: Path, **more: str) -> subprocess.CompletedPro
 
 def asked_by_lm_eval(release: Path, agent: str, place: Path, *words: object, tasks_: str = "rbtc") -> Path:
     """The results file of one evaluation of a reference agent, its samples beside it."""
-    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+    with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         done = lm_eval(
             *("run", "--model", "local-chat-completions", "--tasks", tasks_, "--include_path", tasks()),
             *("--model_args", f"model={agent},base_url={url}/chat/completions,num_concurrent=16"),

@@ -24,11 +24,12 @@ PINS = Path(__file__).parents[1] / "live" / "pins.json"
 
 def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     """Every suite over one pass."""
+    replayed = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
     return [
         *_columns_suite(folder),
         *_configs_suite(folder, scan),
-        *_rows_suite(scan),
-        *_replay_suite(scan),
+        *_of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan),
+        *_of_no_row(run("live_replay", frame(replayed), _REPLAY_EXPECTATIONS), scan),
     ]
 
 
@@ -112,15 +113,6 @@ def _list(value: Any) -> list[Any]:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _rows_suite(scan: LiveScan) -> list[Check]:
-    return _of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan)
-
-
-def _replay_suite(scan: LiveScan) -> list[Check]:
-    columns = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
-    return _of_no_row(run("live_replay", frame(columns), _REPLAY_EXPECTATIONS), scan)
 
 
 def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:

@@ -17,8 +17,9 @@ import msgspec
 from robustbench_tc import __version__, taxonomy
 from robustbench_tc.audits import audit_files
 from robustbench_tc.builders.at_hand import sources_at_hand
-from robustbench_tc.eval.inputs import refuse_dataset
-from robustbench_tc.eval.record import refuse_run
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.inputs import is_dataset
+from robustbench_tc.eval.record import refuse_live
 from robustbench_tc.io import marker, numbers
 from robustbench_tc.option import Tell, silent
 
@@ -255,8 +256,9 @@ def audit_predictions(path: Path, dataset: Path) -> AuditReport:
     """Audits a predictions or scores file against the dataset that was asked."""
     from .expectations import predictions
 
-    refuse_run(path)
-    refuse_dataset(dataset)
+    refuse_live(path)
+    if is_dataset(dataset):
+        raise UserError(f"{dataset} is a live dataset: {path} holds no predictions of its rows")
     build = Folder(dataset)
     checks = predictions.suite(path, build)
     return AuditReport(

@@ -177,7 +177,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         release = arguments.release or build(Path(folder) / "robustbench-tc")
-        rows = many(inputs.load(str(release)).rows, arguments.requests)
+        rows = many(inputs.load_samples(str(release)).rows, arguments.requests)
         found = {"requests": len(rows), "delay_s": DELAY_S, **side_by_side(rows, arguments.rounds)}
     print(json.dumps(found))  # noqa: T201
 

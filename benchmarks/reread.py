@@ -46,11 +46,11 @@ def replies(release: Path, runs: Sequence[Path]) -> Iterator[tuple[str, dict[str
 
     from robustbench_tc.eval import inputs, predictions, verdicts
     from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
+    from robustbench_tc.eval.prompts.calls import python_calls
     from robustbench_tc.eval.record import open_run
-    from robustbench_tc.eval.render import python_calls
     from robustbench_tc.sources import names
 
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     anchors = inputs.anchors(data.rows)
     for name in AGENTS:
         for row in data.rows:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from robustbench_tc.eval import reward
+from robustbench_tc.eval.score import reward
 
 
 def rate(call: Callable[[dict[str, Any]], object], rows: list[dict[str, Any]], rounds: int) -> float:

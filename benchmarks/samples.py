@@ -58,7 +58,7 @@ def smallest(n: int, trials: int) -> int:
 
 def main(dataset: str, trials: int = 500) -> None:
     """Print the table."""
-    loaded = inputs.load(dataset)
+    loaded = inputs.load_samples(dataset)
     print("| samples | rows | requests | smallest drop seen |\n|---|---|---|---|")
     for n in SIZES:
         rows, requests = counted(loaded, n)

@@ -25,8 +25,8 @@ import msgspec
 from tests.eval.texts import TOOLS, hostile
 
 from robustbench_tc.eval.parse import ORDERS, parse
+from robustbench_tc.eval.prompts.calls import python_calls
 from robustbench_tc.eval.prompts.json_schema import normalise
-from robustbench_tc.eval.render import python_calls
 from robustbench_tc.eval.score import score
 from robustbench_tc.schema import Call, Json, Tool
 

@@ -20,7 +20,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.prompts.rlla_form import Originals
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import (
     GOLD_NOT_STATED,

@@ -24,7 +24,7 @@ from .agents import AgentContext, agent
 from .defend.again import INVALID
 from .inputs import Dataset
 from .prompts import OURS, Prompts
-from .render import render_calls
+from .prompts.calls import render_calls
 
 Tools: TypeAlias = Sequence[dict[str, Json]]
 

@@ -7,26 +7,46 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from robustbench_tc import taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.schema import LiveRow, Sample
 
 Row = TypeVar("Row", Sample, LiveRow)
+
+Origin = Literal["source", "world"]
+"""What rows are shared out over: where a sample is from, or in which world an episode is played."""
 
 SEED = 0
 """Of the order of the clean ids within a source (`order`)."""
 
 
-def order(rows: Iterable[Sample]) -> list[str]:
-    """The clean ids, at every length in the proportions of their sources.
+def part(rows: Sequence[Row], limit: int | None, samples: int | None, by: Origin = "source") -> list[Row]:
+    """The rows that `limit` or `samples` leaves, in the order they had. Raises UserError."""
+    for name, number in (("limit", limit), ("samples", samples)):
+        if number is not None and number < 1:
+            raise UserError(f"--{name} {number}: give 1 or more")
+    if limit is not None and samples is not None:
+        raise UserError("--limit counts rows, --samples whole samples: give one of them")
+    if samples is not None:
+        drawn = frozenset(order(rows, by)[:samples])
+        return [row for row in rows if row.clean_id in drawn]
+    if limit is None or limit >= len(rows):
+        return list(rows)
+    kept = {row.id for row in turns(rows, by)[:limit]}
+    return [row for row in rows if row.id in kept]
+
+
+def order(rows: Iterable[Row], by: Origin = "source") -> list[str]:
+    """The clean ids, at every length in the proportions of their sources, or of what else `by` names.
 
     Within a source they stand in an order that `SEED` and the clean id alone decide, whatever the dataset's
     other samples. The next one is of the source that is furthest behind its share.
     """
     by_source: dict[str, dict[str, None]] = {}
     for row in rows:
-        by_source.setdefault(row.source, {})[row.clean_id] = None
+        by_source.setdefault(getattr(row, by), {})[row.clean_id] = None
     waiting = {source: deque(sorted(ids, key=_drawn)) for source, ids in sorted(by_source.items())}
     sizes = {source: len(ids) for source, ids in waiting.items()}
     every, taken, found = sum(sizes.values()), Counter[str](), list[str]()
@@ -43,7 +63,7 @@ def _drawn(clean_id: str) -> bytes:
     return hashlib.sha256(f"{SEED}|{clean_id}".encode("utf-8", "surrogatepass")).digest()
 
 
-def turns(rows: Sequence[Row], by: str = "source") -> list[Row]:
+def turns(rows: Sequence[Row], by: Origin = "source") -> list[Row]:
     """The rows in turns, one of each type, a perturbed row never before its clean row (if that is there).
 
     Each type begins with another source, so that a short run sees all; within a source all types begin with

@@ -66,7 +66,7 @@ class Evaluation:
         """
         if place.out is not None:
             record.check_place(Path(place.out))
-        data = inputs.load(dataset, revision=revision)
+        data = inputs.load_samples(dataset, revision=revision)
         rows = inputs.select(data, selection)
         settings = who.identity(data, growth.joined(data, (), selection)[0], repeat)
         usual = record.default_place(who.name, who.mode, who.suffix)

@@ -23,8 +23,8 @@ from . import predictions
 from .inputs import Dataset, Selection
 from .paper_layout import decoded, identity
 from .record import Mode, RunFolder, Settings, start
-from .render import concrete
 from .score import answered_with_success, read
+from .score.golden import concrete
 
 
 class Exchanged(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,16 +6,16 @@ larger `--repeat` adds repeats to all of them; nothing shrinks a run, and no ans
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, Sample
+from robustbench_tc.schema import Json
 
-from . import inputs
-from .inputs import Dataset, Selection
+from .draw import Row
+from .inputs import Data, Selection
 
 if TYPE_CHECKING:
     from .record import RunFolder, Settings
@@ -36,21 +36,21 @@ class Grown(NamedTuple):
     """One line for what differs from the command's own selection or from the run as it was."""
 
 
-def rows(dataset: Dataset, selections: Iterable[Selection]) -> tuple[Sample, ...]:
+def rows(data: Data[Row], selections: Iterable[Selection]) -> tuple[Row, ...]:
     """The rows of all selections together, each once, in the dataset's order. Raises UserError."""
-    wanted = _ids(dataset, selections)
-    return tuple(row for row in dataset.rows if row.id in wanted)
+    wanted = _ids(data, selections)
+    return tuple(row for row in data.rows if row.id in wanted)
 
 
-def _ids(dataset: Dataset, selections: Iterable[Selection]) -> frozenset[str]:
-    return frozenset(row.id for one in selections for row in inputs.select(dataset, one))
+def _ids(data: Data[Any], selections: Iterable[Selection]) -> frozenset[str]:
+    return frozenset(row.id for one in selections for row in data.select(one))
 
 
-def joined(dataset: Dataset, there: Sequence[Selection], here: Selection) -> tuple[Selection, ...]:
+def joined(data: Data[Any], there: Sequence[Selection], here: Selection) -> tuple[Selection, ...]:
     """As few selections as give the rows of all: one where it does alone, `Selection()` for every row."""
-    found = {one: _ids(dataset, [one]) for one in (here, *there)}
+    found = {one: _ids(data, [one]) for one in (here, *there)}
     every = frozenset[str]().union(*found.values())
-    if len(every) == len(dataset.rows):
+    if len(every) == len(data.rows):
         return (Selection(),)
     if alone := next((one for one, ids in found.items() if ids == every), None):
         return (alone,)
@@ -62,14 +62,14 @@ def joined(dataset: Dataset, there: Sequence[Selection], here: Selection) -> tup
     return tuple(kept)
 
 
-def grown(folder: "RunFolder", dataset: Dataset, settings: "Settings") -> Grown:
+def grown(folder: "RunFolder", data: Data[Any], settings: "Settings") -> Grown:
     """What a run is to hold after a start with these settings, which are equal to its own otherwise.
 
     Raises UserError for more repeats of only a part of the run's rows.
     """
     where, there, repeat = folder.path, folder.record.selections, folder.record.settings.repeat
     here, repeats = settings.selection, settings.repeat
-    before, asked = _ids(dataset, there), _ids(dataset, [here])
+    before, asked = _ids(data, there), _ids(data, [here])
     if repeats > repeat and (others := len(before - asked)):
         more = f"{others} other row{'s' * (others != 1)}"
         raise UserError(
@@ -84,7 +84,7 @@ def grown(folder: "RunFolder", dataset: Dataset, settings: "Settings") -> Grown:
         notes.append(f"{where} keeps its {_size(whole, most)}; asked are the {len(asked)} selected here")
     if repeats < most:
         notes.append(f"{where} asks every row {most} times: --repeat {repeats} does not shrink it")
-    return Grown(joined(dataset, there, here), most, len(whole) * most, notes)
+    return Grown(joined(data, there, here), most, len(whole) * most, notes)
 
 
 def let_grow(folder: "RunFolder", found: Grown) -> None:

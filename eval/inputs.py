@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -14,17 +14,59 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.own.book import Book, read as read_book
-from robustbench_tc.schema import Json, Sample, Tool
-from robustbench_tc.schema.episodes import TASKS
+from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
+from .live import inputs as live_inputs
+from .live.inputs import LiveData
 from .needs_no_reading import TypeFigures
 
 Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
 
-NEEDED = ("*/test-*.parquet", "README.md", "*.json")
-"""What is downloaded from the Hub."""
+
+Row_co = TypeVar("Row_co", bound=Sample | LiveRow, covariant=True)
+
+
+class Data(Protocol[Row_co]):
+    """A dataset whose rows are asked: `Dataset` of samples, or `LiveData` of episodes in a world."""
+
+    @property
+    def name(self) -> str:
+        """The folder as an absolute path, or the Hub id."""
+        ...
+
+    @property
+    def revision(self) -> str | None:
+        """Hub only: the commit that was read."""
+        ...
+
+    @property
+    def version(self) -> str | None:
+        """The dataset's own version, if it states one."""
+        ...
+
+    @property
+    def rows(self) -> Sequence[Row_co]:
+        """Every row, clean ones first."""
+        ...
+
+    @property
+    def by_id(self) -> Mapping[str, Row_co]:
+        """The rows by their ids."""
+        ...
+
+    def hashes(self) -> Mapping[str, str]:
+        """What each row asks, as a digest, by row id."""
+        ...
+
+    def fingerprint(self) -> str:
+        """32 hex digits: equal for equal rows in any order."""
+        ...
+
+    def select(self, selection: "Selection") -> Sequence[Row_co]:
+        """The selected rows, in the dataset's order. Raises UserError."""
+        ...
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -69,6 +111,10 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
         return schema.fingerprint(sorted(self.hashes().items()))
+
+    def select(self, selection: "Selection") -> tuple[Sample, ...]:
+        """As `select`."""
+        return select(self, selection)
 
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
@@ -148,22 +194,32 @@ def selection_of(
     )
 
 
-def load(dataset: str, *, revision: str | None = None) -> Dataset:
-    """Every row of `dataset`: a release folder, a folder in the paper's layout, or `org/name` on the Hub.
+def load(dataset: str, *, revision: str | None = None) -> Dataset | LiveData:
+    """Every row of `dataset`: a release folder, a live dataset's, one in the paper's layout, or `org/name`
+    on the Hub; what lies in it says which.
 
     `revision` of a local release is checked against its manifest. Raises UserError with one line that names
     what is wrong and what was looked for.
     """
     local = Path(dataset).expanduser()
-    if local.is_file() and revision is None:
-        return _load_folder(local.resolve())
-    folder = resolve_dataset(dataset, revision, patterns=NEEDED)
-    if local.is_dir():
+    is_file = local.is_file() and revision is None
+    folder = local if is_file else resolve_dataset(dataset, revision, patterns=live_inputs.NEEDED)
+    if is_dataset(folder):
+        return live_inputs.load_folder(folder, dataset)
+    if is_file or local.is_dir():
         return _load_folder(folder.resolve())
     if not (folder / taxonomy.CLEAN).is_dir():
         raise UserError(f"{dataset} on the Hub is not a RobustBench-TC dataset: it has no config clean")
     # The cache keeps each commit in a folder of its name.
     return _load_release(folder, dataset, revision=folder.name)
+
+
+def load_samples(dataset: str, *, revision: str | None = None) -> Dataset:
+    """`load` for what takes no live dataset. Raises UserError for one."""
+    found = load(dataset, revision=revision)
+    if isinstance(found, LiveData):
+        raise UserError(f"{dataset} is a live dataset: its rows are episodes, which `rbtc eval` alone plays")
+    return found
 
 
 def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
@@ -187,23 +243,7 @@ def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
     ]
     if not rows:
         raise UserError(f"no row of {dataset.name} fits the selection: widen --types, --sources or --ids")
-    return tuple(_cut(rows, selection))
-
-
-def _cut(rows: list[Sample], selection: Selection) -> list[Sample]:
-    """The rows that `limit` or `samples` leaves, in the order they had."""
-    for name, number in (("limit", selection.limit), ("samples", selection.samples)):
-        if number is not None and number < 1:
-            raise UserError(f"--{name} {number}: give 1 or more")
-    if selection.limit is not None and selection.samples is not None:
-        raise UserError("--limit counts rows, --samples whole samples: give one of them")
-    if selection.samples is not None:
-        drawn = frozenset(draw.order(rows)[: selection.samples])
-        return [row for row in rows if row.clean_id in drawn]
-    if selection.limit is None or selection.limit >= len(rows):
-        return rows
-    kept = {row.id for row in draw.turns(rows)[: selection.limit]}
-    return [row for row in rows if row.id in kept]
+    return tuple(draw.part(rows, selection.limit, selection.samples))
 
 
 def _load_folder(folder: Path) -> Dataset:
@@ -211,7 +251,6 @@ def _load_folder(folder: Path) -> Dataset:
         return _load_release(folder, str(folder))
     if (found := paper_rows(folder)) is not None:
         return found
-    refuse_dataset(folder)
     raise UserError(
         f"{folder} is not a RobustBench-TC dataset: it has neither clean/test-*.parquet nor "
         "api_eval/clean.jsonl"
@@ -277,14 +316,6 @@ def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sa
     row = schema.record(plain if known is None else plain | {"tools": known}, Sample)
     registries[registry] = row.tools
     return row
-
-
-def refuse_dataset(folder: Path) -> None:
-    """UserError for a live dataset."""
-    if is_dataset(folder):
-        raise UserError(
-            f"{folder} is a live dataset: run it with rbtc live run, check it with rbtc audit {folder}"
-        )
 
 
 def is_dataset(folder: Path) -> bool:

@@ -1,10 +1,12 @@
 """A run's folder: what was asked under which settings, every answer as it came, and what was made of it.
 
     runs/qwen3-8b-fc/
-      run.json              settings, dataset, sessions, totals          (RunRecord)
-      journal.jsonl         one line per answer, synced as it arrives    (Answer, by key)
-      predictions.parquet   one row per (row, repeat)                    (Prediction)
-      scores.parquet        the same rows with their verdicts            (`rbtc score`)
+      run.json              settings, dataset, sessions, totals               (RunRecord)
+      journal.jsonl         one line per answer, synced as it arrives         (Answer, by key; of a live run
+                            also one per reply's results)
+      predictions.parquet   one row per (row, repeat)                         (Prediction)
+      episodes.parquet      of a live run in their place                      (Episode)
+      scores.parquet        the same rows with their verdicts                 (`rbtc score`)
       rbtc.json             names these files: what of the folder is ours (`io.folders`)
 
 The journal is the truth: the parquet files are made from it and can be made again.
@@ -14,7 +16,7 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import Any, Literal, NoReturn, Self, cast
 
 import msgspec
 
@@ -22,20 +24,21 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.io.marker import OwnKind
 from robustbench_tc.llm import Store
 from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth
-from .inputs import Dataset, Selection
+from .inputs import Data, Dataset, Selection
+from .live.inputs import LiveData
 from .needs_no_reading import TypeFigures
 from .request_settings import by_name
 
 RECORD = "run.json"
 FORMAT = 2
 """Of the run record."""
-JOURNAL, PREDICTIONS, SCORES = "journal.jsonl", "predictions.parquet", "scores.parquet"
+JOURNAL, SCORES = "journal.jsonl", "scores.parquet"
+PREDICTIONS, EPISODES = "predictions.parquet", "episodes.parquet"
 
 Mode = Literal["prompt", "fc"]
 
@@ -139,6 +142,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """`run.json`."""
 
     format: int = FORMAT
+    live: bool = False
+    """Whether its rows are episodes, each played in a world."""
     dataset: str
     """Folder or Hub id, as loaded."""
     dataset_version: str | None
@@ -149,14 +154,14 @@ class RunRecord(msgspec.Struct, kw_only=True):
     also: tuple[Selection, ...] = ()
     """Selections besides that of the settings: the run holds the rows of all."""
     expected: int
-    """Predictions of a complete run: rows of all selections times repeats."""
+    """Predictions or episodes of a complete run: rows of all selections times repeats."""
     reused: dict[str, int] = {}
     """Answers that were taken from other runs (`--reuse`), by their folder as given."""
     sessions: list[Session] = []
     served_models: list[str] = []
     """Model ids that the replies named."""
     totals: dict[str, Json] = {}
-    """Over the predictions that are there: `predictions.totals`."""
+    """Over the predictions (`predictions.totals`) or episodes that are there."""
     flagged: dict[str, dict[str, dict[str, int]]] = {}
     """Correct and n of the rows that carry a flag, by flag and type; filled by `rbtc score`."""
     needs_no_reading: tuple[TypeFigures, ...] = ()
@@ -214,25 +219,25 @@ def mode_of(word: str) -> Mode:
     return cast(Mode, word)
 
 
-R = TypeVar("R", bound=msgspec.Struct)
+class RunFolder:
+    """The files of one run; the journal is open only inside `journal()`."""
 
-
-class Folder(Generic[R]):
-    """The files of a run, static or live; the journal is open only inside `journal()`."""
-
-    kind: ClassVar[OwnKind]
-    what: ClassVar[str]
-    """As messages call it."""
-    command: ClassVar[str]
-    """Makes one."""
-    record_name: ClassVar[str]
-    record_type: ClassVar[Any]
-    made: ClassVar[tuple[str, ...]]
-    """The files that are made of the journal, and may be made again."""
-
-    def __init__(self, path: Path, record: R) -> None:
+    def __init__(self, path: Path, record: RunRecord) -> None:
         self.path = path
         self.record = record
+        self.notes: list[str] = []
+        """What the user has to know of how the folder was found."""
+        self.before: RunRecord | None = None
+        """The record before this start let the run grow."""
+
+    @property
+    def answers_path(self) -> Path:
+        """The file that is made of the journal: predictions, or episodes."""
+        return self.path / (EPISODES if self.record.live else PREDICTIONS)
+
+    @property
+    def predictions_path(self) -> Path:
+        return self.path / PREDICTIONS
 
     @property
     def scores_path(self) -> Path:
@@ -244,7 +249,7 @@ class Folder(Generic[R]):
 
     def save(self) -> None:
         """Writes the record."""
-        with atomic_file(self.path / self.record_name, replace=True) as beside:
+        with atomic_file(self.path / RECORD, replace=True) as beside:
             beside.write_bytes(msgspec.json.format(msgspec.json.encode(self.record), indent=1) + b"\n")
 
     def journal(self) -> Store:
@@ -253,30 +258,26 @@ class Folder(Generic[R]):
 
     def claim(self, *new: Path) -> None:
         """Makes the folder of a copied run one of ours. UserError where one of the `new` is there already."""
-        folders.claim(self.path, self.kind, (self.record_name, JOURNAL, *self.made), *new)
+        folders.claim(self.path, "run", (RECORD, JOURNAL, self.answers_path.name, SCORES), *new)
 
     @classmethod
     def check_place(cls, path: Path) -> None:
         """UserError where no such run can be begun or gone on with at `path`: said before any work."""
         if (meant := os.path.expanduser(path)) != str(path):  # noqa: PTH111 (as pyarrow would, and nobody else)
             raise UserError(f"{path}: the shell has not replaced the ~ (as in quotes): write {meant}")
-        if (path / cls.record_name).exists() and not path.is_symlink():
+        if (path / RECORD).exists() and not path.is_symlink():
             cls.open(path)
         else:
-            folders.check_begin(path, cls.kind)
+            folders.check_begin(path, "run")
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """An existing folder. Raises UserError."""
-        file = path / cls.record_name
+        file = path / RECORD
         try:
-            record = msgspec.json.decode(file.read_bytes(), type=cls.record_type)
+            record = msgspec.json.decode(file.read_bytes(), type=RunRecord)
         except (FileNotFoundError, NotADirectoryError):
-            if cls.kind == "run":
-                refuse_run(path)
-            raise UserError(
-                f"{path} is not a {cls.what}: it has no {cls.record_name} (`{cls.command}` makes one)"
-            ) from None
+            refuse_no_run(path)
         except PermissionError:  # nothing is wrong with the file
             raise UserError(f"{file} may not be read: change its rights") from None
         except (msgspec.DecodeError, OSError) as error:
@@ -292,37 +293,20 @@ class Folder(Generic[R]):
     def discard(cls, path: Path, *, discard_changes: bool = False) -> None:
         """Removes a run. UserError where the folder holds anything else (`io.folders`)."""
         cls.open(path)  # says what it is instead
-        folders.remove_dir(path, kind=cls.kind, discard_changes=discard_changes)
-
-
-class RunFolder(Folder[RunRecord]):
-    """The files of one run over rows."""
-
-    kind, what, command = "run", "run folder", "rbtc eval"
-    record_name, record_type, made = RECORD, RunRecord, (PREDICTIONS, SCORES)
-
-    def __init__(self, path: Path, record: RunRecord) -> None:
-        super().__init__(path, record)
-        self.notes: list[str] = []
-        """What the user has to know of how the folder was found."""
-        self.before: RunRecord | None = None
-        """The record before this start let the run grow."""
-
-    @property
-    def predictions_path(self) -> Path:
-        return self.path / PREDICTIONS
+        folders.remove_dir(path, kind="run", discard_changes=discard_changes)
 
 
 open_run, check_place, discard = RunFolder.open, RunFolder.check_place, RunFolder.discard
 
 
-def default_place(model: str, mode: Mode, suffix: str = "") -> Path:
-    """Where a run goes that was given no place: `runs/MODEL-MODE`, with characters that a path may hold."""
+def default_place(model: str, mode: Mode, suffix: str = "", *, live: bool = False) -> Path:
+    """Where a run goes that was given no place: `runs/MODEL-MODE` or `runs/live/MODEL-MODE`, with characters
+    that a path may hold."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-") or "model"
-    return Path("runs") / f"{slug}-{mode}{suffix}"
+    return Path("runs/live" if live else "runs") / f"{slug}-{mode}{suffix}"
 
 
-def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> RunFolder:
+def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> RunFolder:
     """The folder for a run: a new one, or the one that is there if its answers were got under equal settings.
 
     That one grows by rows and repeats that it does not hold yet; `expected` is for a new one.
@@ -337,9 +321,9 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
             differences = growth.identity(there, settings)
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
-            grown = None if same or settings.backend == "import" else growth.grown(folder, dataset, settings)
-            folder.claim(folder.predictions_path, folder.scores_path)
-            folder.record.dataset = dataset.name
+            grown = None if same or settings.backend == "import" else growth.grown(folder, data, settings)
+            folder.claim(folder.answers_path, folder.scores_path)
+            folder.record.dataset = data.name
             if grown is not None:
                 growth.let_grow(folder, grown)
             return folder
@@ -347,15 +331,16 @@ def start(path: Path, dataset: Dataset, settings: Settings, expected: int) -> Ru
     folder = RunFolder(
         path,
         RunRecord(
-            dataset=dataset.name,
-            dataset_version=dataset.version,
-            dataset_revision=dataset.revision,
-            left_out=dataset.left_out,
+            live=isinstance(data, LiveData),
+            dataset=data.name,
+            dataset_version=data.version,
+            dataset_revision=data.revision,
+            left_out=data.left_out if isinstance(data, Dataset) else {},
             settings=settings,
             expected=expected,
         ),
     )
-    folder.claim(folder.predictions_path, folder.scores_path)
+    folder.claim(folder.answers_path, folder.scores_path)
     folder.save()
     return folder
 
@@ -366,20 +351,23 @@ def _has_answers(folder: RunFolder) -> bool:
     journal = folder.journal_path
     if journal.is_file():
         return any(line.get("status") not in ASKED_AGAIN for _, line in read_lines(journal))
-    return folder.predictions_path.is_file()
+    return folder.answers_path.is_file()
 
 
-def refuse_run(path: Path) -> None:
+def refuse_live(path: Path) -> None:
     """UserError for the folder of a live run, or a file in one."""
     for folder in (path, path.parent):
-        if (folder / "live_run.json").is_file():
+        if (folder / EPISODES).is_file():
             raise UserError(
-                f"{folder} is a live run: use rbtc live summary, score or report, or rbtc show "
+                f"{folder} is a live run: use rbtc summary, score, report or show "
                 "(or rbtc sql live_recovery --run)"
             )
 
 
-def refuse_no_run(path: Path) -> None:
-    """UserError for what is no run folder at all: to score it would not help."""
-    if not (path / "run.json").is_file():
-        raise UserError(f"{path} is not a run folder: it has no run.json (`rbtc eval` makes one)") from None
+def refuse_no_run(path: Path) -> NoReturn:
+    """UserError for what is no run folder: to score it would not help."""
+    if (path / "live_run.json").is_file():
+        raise UserError(
+            f"{path} is a live run of an earlier format (live_run.json): play it again with rbtc eval"
+        )
+    raise UserError(f"{path} is not a run folder: it has no {RECORD} (`rbtc eval` makes one)") from None

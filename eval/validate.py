@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from robustbench_tc.schema import Call, Json, Sample, dumps
 
 from .parse import parse
-from .render import DECLINED, concrete, render_calls, with_surfaces
+from .prompts.calls import DECLINED, render_calls
 from .score import score, scoring_tools
+from .score.golden import concrete, with_surfaces
 
 
 def self_check(sample: Sample, clean: Sample | None = None) -> str | None:

@@ -17,6 +17,7 @@ from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schem
 
 from . import inputs, predictions
 from .inputs import Dataset
+from .live import inputs as live_inputs
 from .parse import READER_VERSION
 from .record import RunFolder, open_run
 from .row_files import RowFiles
@@ -31,7 +32,7 @@ _ANOTHER = "{} is another dataset than {} was asked: name the right one with --d
 
 def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
-    found = inputs.load(str(place_of(folder, name)))
+    found = inputs.load_samples(str(place_of(folder, name)))
     if found.fingerprint() != folder.record.settings.fingerprint:
         raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
     return found
@@ -41,7 +42,7 @@ def place_of(folder: RunFolder, name: str | None = None) -> Path:
     """Where the dataset of a run lies. Raises UserError."""
     asked, revision = folder.record.dataset, folder.record.dataset_revision
     try:
-        return resolve_dataset(name or asked, None if name else revision, patterns=inputs.NEEDED)
+        return resolve_dataset(name or asked, None if name else revision, patterns=live_inputs.NEEDED)
     except UserError as error:
         if name is not None:  # --dataset names it
             raise

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from robustbench_tc import sources
-from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score import matchers
 from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, Verdict, dumps
 

@@ -15,7 +15,7 @@ OUTPUTS = {
     "out/robustbench-tc": "robustbench-tc",
     "out/run": "run",
     "out/robustbench-tc-live": "robustbench-tc-live",
-    "out/live-run": "live-run",
+    "out/live-run": "run",
 }
 """Made by `make quickstart`, with their kinds."""
 

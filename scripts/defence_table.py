@@ -50,6 +50,6 @@ try:
     if (Path(name) / schema.TASKS).is_dir():
         print(*live_table(name), sep="\n")  # noqa: T201
     else:
-        print(reference.table(inputs.load(name)))  # noqa: T201
+        print(reference.table(inputs.load_samples(name)))  # noqa: T201
 except UserError as error:
     sys.exit(str(error))

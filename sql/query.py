@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 FOLDER = files("robustbench_tc.sql")
 
-LIVE_RECORD = "live_run.json"
-"""What a live run's folder holds, and no other."""
-
 
 class Mart(msgspec.Struct, frozen=True):
     """What `marts.yml` says of one mart."""
@@ -183,11 +180,11 @@ _ASKED_OFTEN = ("stg_types", "int_cells")
 
 
 def _is_live(run: str) -> bool:
-    """Whether a folder is a live run. A remote one is taken by its name: `…/live-…`, as `rbtc live run` names
+    """Whether a folder is a live run. A remote one is taken by its name: `…/live/…`, as `rbtc eval` names
     them."""
     if re.match(r"[a-z0-9]+://", run):
-        return run.rstrip("/").rpartition("/")[2].startswith("live-")
-    return (Path(run) / LIVE_RECORD).exists()
+        return "live" in run.split("/")[:-1]
+    return (Path(run) / "episodes.parquet").exists()
 
 
 def _views(inputs: Inputs, runs: bool, live: bool) -> list[str]:
@@ -219,14 +216,14 @@ def text_of(name: str, inputs: Inputs) -> str:
         raise unknown("mart", name, marts())
     mart = marts()[name]
     if mart.needs == "live" and not any(map(_is_live, inputs.runs)):
-        raise UserError(f"{name} looks at live episodes: name a run of `rbtc live run` with --run")
+        raise UserError(f"{name} looks at live episodes: name a live run with --run")
     for run in inputs.runs:
         if _is_live(run) != (mart.needs == "live"):
             of_live = ", ".join(one for one, about in marts().items() if about.needs == "live")
             raise UserError(
                 f"{name} has no rows for live runs: {run} is one; {of_live} have them"
                 if mart.needs != "live"
-                else f"{name} looks at live episodes, and {run} is not a run of `rbtc live run`"
+                else f"{name} looks at live episodes, and {run} is not a live run"
             )
     if mart.needs == "runs" and not inputs.runs:
         raise UserError(
@@ -268,8 +265,8 @@ def _folder(path: str, inside: str, hint: str) -> str:
 
 def _scored(run: str) -> str:
     """As `_folder`, for the folder of a scored run."""
-    if any((Path(run) / name).exists() for name in ("run.json", LIVE_RECORD)):
-        hint = "run `rbtc score` or `rbtc live score` on it first"
+    if (Path(run) / "run.json").exists():
+        hint = "run `rbtc score` on it first"
     else:
         hint = "name the folder of a run, as `rbtc eval` makes one"
     return _folder(run, "scores.parquet", hint)

@@ -133,7 +133,7 @@ def test_scores_are_the_same_bytes(
     folder = answered.run(tmp_path / "run", bundled)
     made = []
     for workers in (parallel.SERIAL, RAY):
-        verdicts.score_file(folder, inputs.load(str(bundled)), workers)
+        verdicts.score_file(folder, inputs.load_samples(str(bundled)), workers)
         made.append((folder.scores_path.read_bytes(), folder.record.flagged))
     assert made[0] == made[1]
 
@@ -184,7 +184,7 @@ def keys(run: Path) -> list[str]:
 
 def test_requests_are_dealt_out_over_endpoints(running: None, rbtc: Rbtc, tmp_path: Path) -> None:
     release = small.write(tmp_path / "robustbench-tc", small.rows())
-    rows = inputs.load(str(release)).rows
+    rows = inputs.load_samples(str(release)).rows
     with serving("name-biased", rows) as one, serving("name-biased", rows) as two:
         command = ["eval", release, "--no-probe", "--model", "m", "--base-url", one]
         alone, dealt = tmp_path / "alone", tmp_path / "dealt"
@@ -212,7 +212,7 @@ def test_an_actor_that_is_killed_is_asked_again_and_nothing_else_is(
     running: None, rbtc: Rbtc, tmp_path: Path
 ) -> None:
     release = small.write(tmp_path / "robustbench-tc", small.rows())
-    rows = inputs.load(str(release)).rows
+    rows = inputs.load_samples(str(release)).rows
     killed: list[int] = []
 
     def kill() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score import matchers
 from robustbench_tc.own import yaml
 from robustbench_tc.own.desk import desk
 from robustbench_tc.own.read import TOP, TURN, read_cases

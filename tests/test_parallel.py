@@ -27,7 +27,7 @@ from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, record, verdicts
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import features
 
@@ -295,7 +295,7 @@ def test_scores_are_the_same_bytes_on_any_number_of_processes(
 
 def test_scores_from_the_file_are_those_from_memory(bundled: Path, tmp_path: Path) -> None:
     folder = answered.run(tmp_path / "run", bundled)
-    data = inputs.load(str(bundled))
+    data = inputs.load_samples(str(bundled))
     verdicts.score_file(folder, data, Workers(num_proc=2))
     streamed, flagged = folder.scores_path.read_bytes(), folder.record.flagged
     found = verdicts.score_run(folder, data, predictions.read(folder.predictions_path))

@@ -13,7 +13,7 @@ from robustbench_tc.builders.toolrl_dr import build
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import manifest
 from robustbench_tc.release.diff import configs_of, diff
 

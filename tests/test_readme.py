@@ -90,7 +90,7 @@ def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
                 ran.append(text)
             for command in commands(text) if language == "sh" else ():
                 if MODEL in command:
-                    rows = inputs.load(str(shell.folder / "robustbench-tc")).rows
+                    rows = inputs.load_samples(str(shell.folder / "robustbench-tc")).rows
                     shell.model = stack.enter_context(serving("name-biased", rows))
                 if command.startswith("make "):
                     plan = ["make", "-n", *command.split()[1:]]
@@ -101,7 +101,7 @@ def test_every_command_and_snippet_does_what_it_says(shell: Shell) -> None:
                     ran.append(command)
     assert len(ran) >= 15
     assert (shell.folder / "report" / "report.html").is_file()
-    dataset = inputs.load(str(shell.folder / "robustbench-tc"))
+    dataset = inputs.load_samples(str(shell.folder / "robustbench-tc"))
     assert {size: samples.counted(dataset, size) for size in samples.SIZES} == {
         size: costs for size, (costs, _) in table().items()
     }

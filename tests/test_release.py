@@ -97,8 +97,8 @@ def test_a_release_has_a_version_and_the_fingerprint_of_its_build(build: Path, t
     assert "dataset_version" not in report
     assert (
         report["fingerprint"]
-        == inputs.load(str(build)).fingerprint()
-        == inputs.load(str(tmp_path / "out")).fingerprint()
+        == inputs.load_samples(str(build)).fingerprint()
+        == inputs.load_samples(str(tmp_path / "out")).fingerprint()
     )
     assert (version_of(build), version_of(tmp_path / "out")) == (None, "2.3.4")
     assert "# RobustBench-TC 2.3.4" in (tmp_path / "out" / "README.md").read_text()

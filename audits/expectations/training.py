@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.schema import Json, loads
 
 from ..contamination import messages

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from robustbench_tc import sources
 from robustbench_tc.builders.sources import KnownIssue, Pool
-from robustbench_tc.eval.matchers import example
 from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.eval.score.category import Category
+from robustbench_tc.eval.score.matchers import example
 from robustbench_tc.own.cases import NO_RESULT, Answer, Case, CaseFile, CaseTurn, ChatMessage
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Message, Sample, Tool, dumps, loads
 

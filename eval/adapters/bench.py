@@ -42,7 +42,7 @@ class Bench:
         mode: str = "fc",
     ) -> None:
         """Raises UserError as `rbtc eval` does: for a folder that is no dataset, an unknown name, no row."""
-        self.data = inputs.load(dataset, revision=revision)
+        self.data = inputs.load_samples(dataset, revision=revision)
         self.selection = selection_of(types, sources, samples=samples)
         self.rows = inputs.select(self.data, self.selection)
         self.mode = mode_of(mode)

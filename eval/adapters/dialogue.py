@@ -61,6 +61,10 @@ class Dialogue(Protocol):
 class Rows(Protocol):
     """Rows of a dataset, chosen as our commands choose them."""
 
+    def close(self) -> None:
+        """Ends the worlds."""
+        ...
+
     def rows(self) -> list[dict[str, Json]]:
         """For each row: id, clean_id, type, and the first request's messages."""
         ...

@@ -1,26 +1,35 @@
-"""A log of another harness as predictions with verdicts: its shape, and which keys pair its samples."""
+"""Logs of other harnesses in one form, and what their samples become: predictions with verdicts.
 
-import hashlib
+A harness's own module (`inspect_log`, `lm_eval_log`) says where in its files a `Log` and its samples stand;
+what holds for every log is here. Nothing of a log is evaluated, and its sizes are bounded.
+"""
+
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.safe_text import safe
-from robustbench_tc.schema import Prediction, Verdict, dumps
+from robustbench_tc.schema import Prediction, Verdict
 
-from .bench import Origin
+from .bench import KEY, Origin
 
 MOST = 1_000_000
-"""Answers in one log."""
+"""Samples in one log."""
 
 KEPT = 2 * 2**30
 """Bytes of samples of our own task in one log: their replies are kept."""
 
-WORDS = ("clean_id", "type", "score")
+LENIENT = 16 * 2**20
+"""Bytes that are decoded with Python's own decoder too, which takes `NaN` and more memory."""
+
+Scored: TypeAlias = tuple[Prediction, Verdict | None]
+
+T = TypeVar("T")
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -38,29 +47,74 @@ def keys_of(given: Sequence[str]) -> Keys:
     """From words like `clean_id=question`. Raises UserError."""
     found: dict[str, str] = {}
     for word in given:
-        name, equals, value = word.partition("=")
-        if name not in WORDS or not equals or not value:
+        name, _, value = word.partition("=")
+        if name not in Keys.__struct_fields__ or not value:
             raise UserError(f"--log-key {safe(word, keep='')!r}: write clean_id=KEY, type=KEY or score=NAME")
         found[name] = value
     return Keys(**found)
 
 
-class Read(msgspec.Struct, kw_only=True):
-    """A log that was read."""
+class LogSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer in a log, in words that harnesses share."""
 
+    where: str
+    """For messages: the file, and the sample in it."""
+    id: str
+    repeat: int = 0
+    metadata: Mapping[str, Any]
+    scores: Mapping[str, Any]
+    failure: str | None = None
+    """Why it has no answer or no score."""
+    question_hash: str
+    """Of a sample that is not of our task: equal for equal questions."""
+    verdict: Any = None
+    """Of a sample of our task."""
+    size: int
+    """Bytes in the file."""
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    """A log, as far as it says something."""
+
+    path: str
     model: str
-    origin: Origin | None = None
+    origin: Origin | None
     """None: not of our task."""
     backend: str
-    found: list[tuple[Prediction, Verdict | None]]
+    samples: Iterable[LogSample]
+    """Read from the file one after the other."""
     expected: int
-    """Answers that it was to hold."""
+    """Answers that it was to hold, as it says itself."""
     repeats: int = 1
-    decoding: dict[str, Any] = {}
-    package: str = ""
+    decoding: dict[str, Any]
+    package: str
     started: str = ""
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     """What a reader has to know of how it was read, one line each."""
+
+    def scored(self, keys: Keys) -> list[Scored]:
+        """Every sample. Raises UserError with one line for whatever is wrong."""
+        found: list[Scored] = []
+        kept = 0
+        for sample in self.samples:
+            if self.origin is None:
+                found.append(_foreign(sample, self.model, keys))
+            else:
+                kept += sample.size
+                found.append(_own(sample, self.model, self.origin))
+            if len(found) > MOST or kept > KEPT:
+                raise UserError(
+                    f"{self.path} holds more than {MOST:,} samples or {KEPT:,} bytes of them, which is as "
+                    "much as is read"
+                )
+        seen = Counter((one.clean_id, one.type_code, one.repeat) for one, _ in found)
+        for (clean_id, code, repeat), times in seen.items():
+            if times > 1:
+                raise UserError(
+                    f"{self.path}: {times} samples have clean_id {text(clean_id, 60)!r}, type {code!r} and "
+                    f"epoch {repeat + 1}: name keys that tell them apart (--log-key)"
+                )
+        return found
 
 
 def text(value: object, limit: int = 300) -> str:
@@ -68,78 +122,102 @@ def text(value: object, limit: int = 300) -> str:
     return safe(str(value)[:limit], keep="")
 
 
-def digest(*parts: bytes) -> str:
-    """16 hex digits over what a sample asks."""
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(len(part).to_bytes(8) + part)
-    return found.hexdigest()[:16]
+def decoded(data: bytes, kind: type[T], where: str, writer: str) -> T:
+    """What `writer` wrote. Raises UserError that names `where`.
 
-
-class Room:
-    """Counts what is kept of a log, up to KEPT."""
-
-    def __init__(self, where: str) -> None:
-        self._where, self._left = where, KEPT
-
-    def take(self, data: bytes) -> None:
-        """Raises UserError where it is too much."""
-        self._left -= len(data)
-        if self._left < 0:
-            raise UserError(
-                f"{self._where} holds more than {KEPT:,} bytes of samples, which is as much as is read"
-            )
-
-
-def own(record: Mapping[str, Any], expected_id: str, model: str, where: str) -> Prediction:
-    """A prediction as our task wrote it. Raises UserError where it is none, or of another sample."""
+    Harnesses write NaN as it is, which is no JSON: a decoder that takes it is asked where ours refuses.
+    """
     try:
-        one = msgspec.convert(record, Prediction)
+        return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
-        raise UserError(f"{where}: no prediction of our task: {text(error)}") from None
-    if one.id != expected_id or f"{one.clean_id}::{one.type_code}" != one.id or not 0 <= one.repeat < MOST:
-        raise UserError(f"{where}: it holds the prediction of another sample")
-    return msgspec.structs.replace(one, model=model)
+        raise UserError(f"{where} is not as {writer} writes it: {text(error)}") from None
+    except (ValueError, RecursionError) as error:
+        if len(data) > LENIENT:
+            raise UserError(f"{where} cannot be read: {text(error)}") from None
+    try:
+        return msgspec.convert(json.loads(data), kind)
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise UserError(f"{where} cannot be read: {text(error)}") from None
 
 
-def unanswered(
-    identity: Mapping[str, Any], row_id: str, repeat: int, model: str, mode: str, why: str
+def origin_in(metadata: object, path: object) -> Origin | None:
+    """What our task wrote into the metadata of a log. Raises UserError where it cannot be read."""
+    if not isinstance(metadata, dict) or KEY not in metadata:
+        return None
+    try:
+        return msgspec.convert(metadata[KEY], Origin)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path}: what it says of its dataset cannot be read: {text(error)}") from None
+
+
+def _own(sample: LogSample, model: str, origin: Origin) -> Scored:
+    """A sample of our task. Its score counts beside the verdict: a harness lets people change a score."""
+    value = _number(next(iter(sample.scores.values()), None))
+    about = sample.metadata
+    if sample.failure is not None or value is None:
+        columns = {name: str(about.get(name) or "") for name in ("source", "category", "sample_hash")}
+        clean_id, code = str(about.get("clean_id")), str(about.get("type"))
+        failure = sample.failure or "no score"
+        return _unread(
+            sample, clean_id, code, model, failure, id=sample.id, mode=origin.mode, **columns
+        ), None
+    try:
+        found = msgspec.convert(about.get("prediction"), Prediction)
+        verdict = msgspec.convert(sample.verdict, Verdict)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{sample.where}: no prediction and verdict of our task: {text(error)}") from None
+    if found.id != sample.id or f"{found.clean_id}::{found.type_code}" != found.id:
+        raise UserError(f"{sample.where}: it holds the prediction of another sample")
+    if found.repeat != sample.repeat:
+        raise UserError(f"{sample.where}: it holds the prediction of epoch {found.repeat + 1}")
+    found = msgspec.structs.replace(found, model=model)
+    return found, verdict if verdict.correct == (value == 1) else _verdict(value)
+
+
+def _foreign(sample: LogSample, model: str, keys: Keys) -> Scored:
+    """A sample of another task, paired by its metadata or its id."""
+    clean_id = text(sample.metadata.get(keys.clean_id, sample.id))
+    code = text(sample.metadata.get(keys.type, taxonomy.CLEAN))
+    names = list(sample.scores) if keys.score is None else [keys.score]
+    if len(names) > 1:
+        listed = ", ".join(text(name, 40) for name in names[:10])
+        raise UserError(
+            f"{sample.where} has {len(names)} scores ({listed}): choose one with --log-key score=NAME"
+        )
+    said = next((sample.scores[name] for name in names if name in sample.scores), None)
+    failure = sample.failure
+    if failure is None and (said is None or said != said):  # NaN is inspect_ai's word for "not scored"
+        failure = "no score"
+    value = _number(said)
+    if failure is None and value is None:
+        raise UserError(f"{sample.where}: its score is neither C nor I nor a number")
+    id_, asked = f"{clean_id}::{code}", sample.question_hash
+    prediction = _unread(sample, clean_id, code, model, failure, id=id_, sample_hash=asked)
+    return prediction, None if failure is not None or value is None else _verdict(value)
+
+
+def _unread(
+    sample: LogSample, clean_id: str, code: str, model: str, failure: str | None, **given: Any
 ) -> Prediction:
-    """The prediction of a row that got no answer, from what the log says of the row."""
-    code = str(identity.get("type"))
-    return made(
-        row_id,
-        str(identity.get("clean_id")),
-        code,
-        repeat=repeat,
-        model=model,
-        mode=mode,
-        source=str(identity.get("source") or ""),
-        category=str(identity.get("category") or ""),
-        sample_hash=str(identity.get("sample_hash") or ""),
-        error=why,
-    )
-
-
-def made(row_id: str, clean_id: str, code: str, *, error: str | None = None, **given: Any) -> Prediction:
-    """A prediction of which nothing but its row is known. Raises UserError for a type nobody knows."""
+    """A prediction of whose reply nothing is known."""
     if code != taxonomy.CLEAN and not taxonomy.known(code):
         raise UserError(
-            f"type {text(code, 60)!r} is neither clean nor a type of the taxonomy (docs/types.md lists "
-            "them): name the key that holds it with --log-key type=KEY"
+            f"{sample.where}: type {text(code, 60)!r} is neither clean nor a type of the taxonomy "
+            "(docs/types.md lists them): name the key that holds it with --log-key type=KEY"
         )
     return Prediction(
         **{"category": "", "source": sources.OWN, "mode": "prompt"} | given,
-        id=row_id,
         clean_id=clean_id,
         type_code=code,
         component=taxonomy.component_of(code),
-        status="ok" if error is None else "request_error",
-        error=error,
+        model=model,
+        repeat=sample.repeat,
+        status="ok" if failure is None else "request_error",
+        error=failure,
     )
 
 
-def plain_verdict(score: float) -> Verdict:
+def _verdict(score: float) -> Verdict:
     """Of a score that another scorer gave: 1 is right, anything else is wrong."""
     right = score == 1
     return Verdict(
@@ -147,13 +225,7 @@ def plain_verdict(score: float) -> Verdict:
     )
 
 
-def between(found: Sequence[tuple[Prediction, Verdict | None]]) -> list[str]:
-    """The line about scores that are neither 0 nor 1."""
-    count = sum(verdict is not None and verdict.score not in (0, 1) for _, verdict in found)
-    return [f"{count} scores lie between right and wrong: they count as wrong"] if count else []
-
-
-def number(value: object) -> float | None:
+def _number(value: object) -> float | None:
     """A score as a number: what inspect_ai's words and booleans mean; None for what is none."""
     words = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
     if isinstance(value, bool | int | float):
@@ -161,22 +233,3 @@ def number(value: object) -> float | None:
     if isinstance(value, str):
         return words.get(value, words.get(value.lower()))
     return None
-
-
-def refuse_doubled(found: Sequence[tuple[Prediction, Verdict | None]], where: str) -> None:
-    """UserError where two samples stand for one row and repeat: nothing tells them apart."""
-    seen = Counter((one.clean_id, one.type_code, one.repeat) for one, _ in found)
-    doubled = next((key for key, times in seen.items() if times > 1), None)
-    if doubled is not None:
-        raise UserError(
-            f"{where}: {seen[doubled]} samples have clean_id {text(doubled[0], 60)!r}, type {doubled[1]!r} "
-            f"and epoch {doubled[2] + 1}: name keys that tell them apart (--log-key)"
-        )
-
-
-def canonical(value: object) -> bytes:
-    """A value's JSON, for a digest."""
-    try:
-        return dumps(value).encode()
-    except (ValueError, TypeError):
-        return repr(value).encode("utf-8", "surrogatepass")

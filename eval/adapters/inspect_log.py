@@ -1,165 +1,138 @@
-"""Logs of inspect_ai (`.eval`), read without it. Nothing of a log is evaluated; its sizes are bounded."""
+"""Logs of inspect_ai (`.eval`), read without it."""
 
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Prediction, Verdict
 
-from .bench import KEY, Origin
-from .decoding import decoded
-from .foreign import (
-    MOST,
-    Keys,
-    Read,
-    Room,
-    between,
-    canonical,
-    digest,
-    made,
-    number,
-    own,
-    plain_verdict,
-    refuse_doubled,
-    text,
-    unanswered as without_answer,
-)
-from .inspect_form import Header, LogSample, Score
-from .zipped import Zip
-
-LENIENT = 16 * 2**20
-"""Bytes of a member that are decoded with Python's own decoder too, which takes `NaN` and more memory."""
+from .foreign import MOST, Keys, Log, LogSample, decoded, origin_in, text
+from .zipped import Zip, opened
 
 
-def read(path: Path, keys: Keys) -> Read:
-    """Every sample of a log with its verdict. Raises UserError with one line for whatever is wrong."""
-    with Zip(path) as log:
-        header = _header(log, path)
-        found = []
-        origin, room = _origin(header, path), Room(str(path))
-        model = text(header.eval.model) or "unnamed"
-        for place, name in enumerate(log.names("samples/")):
-            if place >= MOST:
-                raise UserError(f"{path} holds more than {MOST:,} samples, which is as much as is read")
-            data = log.read(name) or b""
-            one = decoded(data, LogSample, f"{path}, {text(name, 100)!r}", writer="inspect_ai", most=LENIENT)
-            if origin:
-                room.take(data)
-            where = f"{path}, sample {text(one.id, 80)!r}"
-            if not 0 < one.epoch <= MOST:
-                raise UserError(f"{where}: epoch {one.epoch}")
-            found.append(_ours(one, where, model, origin) if origin else _theirs(one, where, model, keys))
-    if not found:
-        raise UserError(
-            f"{path} holds no samples (status {text(header.status, 30)}): was it run with --no-log-samples?"
-        )
-    refuse_doubled(found, str(path))
+class _Score(msgspec.Struct):
+    value: Any = None
+    metadata: dict[str, Any] | None = None
+
+
+class _Sample(msgspec.Struct):
+    """A member of `samples/`, without its events."""
+
+    id: str | int
+    epoch: int = 1
+    input: str | list[dict[str, Any]] = ""
+    target: str | list[str] = ""
+    metadata: dict[str, Any] = {}
+    scores: dict[str, _Score] | None = None
+    error: Any = None
+    invalidation: Any = None
+
+
+class _Dataset(msgspec.Struct):
+    samples: int | None = None
+    sample_ids: list[str | int] | None = None
+
+
+class _Config(msgspec.Struct):
+    epochs: int | None = None
+
+
+class _Spec(msgspec.Struct):
+    model: str = ""
+    created: str = ""
+    dataset: _Dataset = msgspec.field(default_factory=_Dataset)
+    config: _Config = msgspec.field(default_factory=_Config)
+    metadata: dict[str, Any] | None = None
+    packages: dict[str, str] = {}
+    model_generate_config: dict[str, Any] = {}
+
+
+class _Plan(msgspec.Struct):
+    config: dict[str, Any] = {}
+
+
+class _Header(msgspec.Struct):
+    """`header.json`, or `_journal/start.json` of a log that is not finished."""
+
+    eval: _Spec
+    plan: _Plan = msgspec.field(default_factory=_Plan)
+
+
+@contextmanager
+def read(path: Path, keys: Keys) -> Iterator[Log]:
+    """A log. Raises UserError with one line for whatever is wrong."""
+    with opened(path) as log:
+        yield _log(log, path)
+
+
+def _log(log: Zip, path: Path) -> Log:
+    names = ("header.json", "_journal/start.json")
+    data = next((data for name in names if (data := log.read(name)) is not None), None)
+    if data is None:
+        raise UserError(f"{path} is no log of inspect_ai: it has no header.json")
+    header = decoded(data, _Header, f"{path}, its header", "inspect_ai")
     spec = header.eval
     asked = spec.dataset.sample_ids
-    samples = len(asked) if asked is not None else spec.dataset.samples or 0
+    samples = spec.dataset.samples or 0 if asked is None else len(asked)
     repeats = max(1, min(spec.config.epochs or 1, MOST))
     decoding = {**header.plan.config, **spec.model_generate_config}
-    return Read(
-        model=model,
-        origin=origin,
+    return Log(
+        path=str(path),
+        model=text(spec.model) or "unnamed",
+        origin=origin_in(spec.metadata, path),
         backend="inspect_ai",
-        found=found,
-        expected=max(len(found), min(samples, MOST) * repeats),
+        samples=_samples(log, path),
+        expected=min(samples, MOST) * repeats,
         repeats=repeats,
         decoding={
-            n: decoding[n]
-            for n in ("temperature", "max_tokens", "top_p", "seed")
-            if decoding.get(n) is not None
+            name: decoding[name]
+            for name in ("temperature", "max_tokens", "top_p", "seed")
+            if decoding.get(name) is not None
         },
         package=text(", ".join(f"{name} {version}" for name, version in spec.packages.items())),
         started=text(spec.created, 40),
-        notes=[] if origin else between(found),
     )
 
 
-def _header(log: Zip, path: Path) -> Header:
-    for name in ("header.json", "_journal/start.json"):
-        if (data := log.read(name)) is not None:
-            return decoded(data, Header, f"{path}, {name}", writer="inspect_ai", most=LENIENT)
-    raise UserError(f"{path} is no log of inspect_ai: it has no header.json")
-
-
-def _origin(header: Header, path: Path) -> Origin | None:
-    said = (header.eval.metadata or {}).get(KEY)
-    if said is None:
-        return None
-    try:
-        return msgspec.convert(said, Origin)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{path}: what it says of its dataset cannot be read: {text(error)}") from None
-
-
-def _ours(one: LogSample, where: str, model: str, origin: Origin) -> tuple[Prediction, Verdict | None]:
-    """A sample of our task. What stands in `value` counts: inspect_ai lets people change a score."""
-    score = next(iter((one.scores or {}).values()), None)
-    value = None if score is None else number(score.value)
-    if one.error is not None or one.invalidation is not None or score is None or value is None:
-        why = "invalidated" if one.invalidation is not None else f"inspect_ai: {_error(one)}"
-        missing = without_answer(one.metadata, str(one.id), one.epoch - 1, model, origin.mode, why)
-        return missing, None
-    prediction = own(one.metadata.get("prediction") or {}, str(one.id), model, where)
-    try:
-        verdict = msgspec.convert((score.metadata or {}).get("verdict"), Verdict)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{where}: no verdict of our scorer: {text(error)}") from None
-    if prediction.repeat != one.epoch - 1:
-        raise UserError(f"{where}: epoch {one.epoch} holds the prediction of epoch {prediction.repeat + 1}")
-    return prediction, verdict if verdict.correct == (value == 1) else plain_verdict(value)
-
-
-def _theirs(one: LogSample, where: str, model: str, keys: Keys) -> tuple[Prediction, Verdict | None]:
-    """A sample of another task, paired by its metadata or its id."""
-    clean_id = text(one.metadata.get(keys.clean_id, one.id))
-    code = text(one.metadata.get(keys.type, taxonomy.CLEAN))
-    score = _chosen(one.scores or {}, keys, where)
-    failed = one.error is not None or one.invalidation is not None or score is None
-    failed = (
-        failed or score is None or score.value != score.value
-    )  # NaN is inspect_ai's word for "not scored"
-    value = None if failed or score is None else number(score.value)
-    if not failed and value is None:
-        raise UserError(f"{where}: its score is neither C nor I nor a number")
-    try:
-        prediction = made(
-            f"{clean_id}::{code}",
-            clean_id,
-            code,
+def _samples(log: Zip, path: Path) -> Iterator[LogSample]:
+    for name in log.names("samples/"):
+        data = log.read(name) or b""
+        one = decoded(data, _Sample, f"{path}, {text(name, 100)!r}", "inspect_ai")
+        where = f"{path}, sample {text(one.id, 80)!r}"
+        if not 0 < one.epoch <= MOST:
+            raise UserError(f"{where}: epoch {one.epoch}")
+        scores = one.scores or {}
+        first = next(iter(scores.values()), _Score())
+        yield LogSample(
+            where=where,
+            id=str(one.id),
             repeat=one.epoch - 1,
-            model=model,
-            sample_hash=_asked(one),
-            error=_error(one) if value is None else None,
+            metadata=one.metadata,
+            scores={name: score.value for name, score in scores.items()},
+            failure=_failure(one),
+            question_hash=_question_hash(one),
+            verdict=(first.metadata or {}).get("verdict"),
+            size=len(data),
         )
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
-    return prediction, None if value is None else plain_verdict(value)
 
 
-def _asked(one: LogSample) -> str:
-    """A digest of the question: ids of messages are drawn anew for every run, so they are left out."""
-    said = one.input
-    if not isinstance(said, str):
-        said = [{name: part.get(name) for name in ("role", "content")} for part in said]
-    return digest(canonical(said), canonical(one.target))
-
-
-def _chosen(scores: dict[str, Score], keys: Keys, where: str) -> Score | None:
-    if not scores:
+def _failure(one: _Sample) -> str | None:
+    if one.invalidation is not None:
+        return "invalidated"
+    if one.error is None:
         return None
-    if keys.score is not None:
-        return scores.get(keys.score)
-    if len(scores) > 1:
-        listed = ", ".join(text(name, 40) for name in list(scores)[:10])
-        raise UserError(f"{where} has {len(scores)} scores ({listed}): choose one with --log-key score=NAME")
-    return next(iter(scores.values()))
-
-
-def _error(one: LogSample) -> str:
     said = one.error.get("message") if isinstance(one.error, dict) else one.error
-    return text(said or "no score")
+    return f"inspect_ai: {text(said)}"
+
+
+def _question_hash(one: _Sample) -> str:
+    """Ids of messages are drawn anew for every run, so they are left out."""
+    said: Any = one.input
+    if not isinstance(said, str):
+        said = [[part.get("role"), part.get("content")] for part in said]
+    return hashlib.sha256(json.dumps([said, one.target]).encode()).hexdigest()[:16]

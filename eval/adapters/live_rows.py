@@ -22,7 +22,7 @@ from .dialogue import Score, about
 
 
 class LiveRows:
-    """Rows of a live dataset. Used as a context manager: the worlds end with it."""
+    """Rows of a live dataset."""
 
     def __init__(
         self,
@@ -57,10 +57,8 @@ class LiveRows:
             repeat=1,
         )
 
-    async def __aenter__(self) -> "LiveRows":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Ends the worlds."""
         self._worlds.close()
 
     def rows(self) -> list[dict[str, Json]]:

@@ -6,7 +6,7 @@ counted by the code that counts for runs.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,20 +22,13 @@ from robustbench_tc.io import parquet
 from robustbench_tc.schema import Prediction, Verdict, arrow_schema
 
 from . import inspect_log, lm_eval_log
-from .foreign import Keys, Read, keys_of, text
+from .foreign import Keys, Log, Scored, keys_of, text
 
-READERS: dict[str, Callable[[Path, Keys], Read]] = {".eval": inspect_log.read, ".json": lm_eval_log.read}
+READERS: dict[str, Callable[[Path, Keys], AbstractContextManager[Log]]] = {
+    ".eval": inspect_log.read,
+    ".json": lm_eval_log.read,
+}
 """By the end of a file's name."""
-
-
-def is_log(name: str) -> bool:
-    """Whether a name is that of a log: any file is one, since a run is a folder."""
-    return not Path(name).is_dir() and (reader(name) is not None or Path(name).is_file())
-
-
-def reader(name: str) -> Callable[[Path, Keys], Read] | None:
-    """What reads a log of that name."""
-    return next((read for ending, read in READERS.items() if name.endswith(ending)), None)
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -58,52 +51,46 @@ def opened(names: Sequence[str], log_keys: Sequence[str] = ()) -> Iterator[list[
     with tempfile.TemporaryDirectory(prefix="rbtc-logs-") as place:
         found = []
         for number, name in enumerate(names):
-            if is_log(name):
-                folder = Path(place) / str(number)
-                found.append(Opened(name, str(folder), _written(name, keys, folder)))
-            else:
+            path, folder = Path(name), Path(place) / str(number)
+            # A run is a folder: any file is a log, and so is what is called like one and is not there.
+            if path.is_dir() or not (path.is_file() or path.suffix in READERS):
                 found.append(Opened(name, name))
+            elif path.suffix in READERS:
+                with READERS[path.suffix](path, keys) as log:
+                    found.append(Opened(name, str(folder), _written(log, log.scored(keys), folder)))
+            else:
+                raise UserError(
+                    f"{name} is neither a run folder nor a log that is read: those are .eval of inspect_ai, "
+                    "and results_….json of lm-eval"
+                )
         yield found
 
 
-def _written(name: str, keys: Keys, folder: Path) -> tuple[str, ...]:
+def _written(log: Log, found: Sequence[Scored], folder: Path) -> tuple[str, ...]:
     """Writes the run of a log; what has to be said of it."""
-    read = reader(name)
-    if read is None:
-        raise UserError(
-            f"{name} is neither a run folder nor a log that is read: those are .eval of inspect_ai, and "
-            "results_….json of lm-eval"
-        )
-    log = read(Path(name), keys)
+    if not found:
+        raise UserError(f"{log.path} holds no samples: was it written without them?")
     folder.mkdir()
-    try:
-        _write(log, folder)
-    except (
-        pa.ArrowException,
-        ValueError,
-        OverflowError,
-    ) as error:  # half a surrogate pair, a number of 30 digits
-        raise UserError(f"{name} is damaged: {text(error)}") from None
-    return tuple(f"{name}: {note}" for note in log.notes)
-
-
-def _write(log: Read, folder: Path) -> None:
-    table = with_verdicts(
-        predictions.table(one for one, _ in log.found), [verdict for _, verdict in log.found]
-    )
     kinds = arrow_schema(Prediction, Verdict)
-    parquet.write_file([table.select(kinds.names)], folder / "scores.parquet", kinds)
-    (folder / record.RECORD).write_bytes(msgspec.json.encode(_record(log)))
+    try:
+        table = with_verdicts(predictions.table(one for one, _ in found), [verdict for _, verdict in found])
+        parquet.write_file([table.select(kinds.names)], folder / "scores.parquet", kinds)
+        (folder / record.RECORD).write_bytes(msgspec.json.encode(_record(log, found)))
+    # Half a surrogate pair, a number of 30 digits.
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise UserError(f"{log.path} is damaged: {text(error)}") from None
+    between = sum(verdict is not None and verdict.score not in (0, 1) for _, verdict in found)
+    more = [f"{between} scores lie between right and wrong: they count as wrong"] if between else []
+    return tuple(f"{log.path}: {note}" for note in (*log.notes, *more))
 
 
-def _record(log: Read) -> record.RunRecord:
+def _record(log: Log, found: Sequence[Scored]) -> record.RunRecord:
     """As far as a log says it. Its dataset's path is that of another machine: the name is kept."""
     origin = log.origin
-    first = log.found[0][0]
     settings = record.Settings(
         fingerprint="" if origin is None else text(origin.fingerprint, 64),
         model=log.model,
-        mode=first.mode,
+        mode=found[0][0].mode,
         backend=log.backend,
         decoding=log.decoding,
         prompt_version="" if origin is None else text(origin.prompt_version, 64),
@@ -111,13 +98,13 @@ def _record(log: Read) -> record.RunRecord:
         repeat=log.repeats,
     )
     version = None if origin is None or origin.dataset_version is None else text(origin.dataset_version, 64)
-    made = record.Session(started=log.started, endpoint="", package_version=log.package, concurrency=0)
+    session = record.Session(started=log.started, endpoint="", package_version=log.package, concurrency=0)
     return record.RunRecord(
         dataset="" if origin is None else text(origin.dataset).rstrip("/").rpartition("/")[2],
         dataset_version=version,
         dataset_revision=None,
         settings=settings,
-        expected=log.expected,
-        sessions=[made],
-        totals=predictions.totals([one for one, _ in log.found]),
+        expected=max(log.expected, len(found)),
+        sessions=[session],
+        totals=predictions.totals([one for one, _ in found]),
     )

@@ -24,6 +24,9 @@ class StaticRows:
             known = ("types", "sources", "samples", "mode", "revision")
             raise unknown("setting", next(name for name in chosen if name not in known), known) from None
 
+    def close(self) -> None:
+        pass
+
     def rows(self) -> list[dict[str, Json]]:
         return [
             about(row.id, row.clean_id, row.type_code, wire.first(row, self.bench.mode))

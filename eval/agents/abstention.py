@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample
 
-from ..render import DECLINED
+from ..prompts.calls import DECLINED
 from .base import Agent, AgentContext
 
 

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from robustbench_tc import sources
-from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score import matchers
 from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 
-from ..render import DECLINED, concrete
+from ..prompts.calls import DECLINED
 from ..score import answered_with_success, has_to_ask, scoring_tools
+from ..score.golden import concrete
 from ..score.own import is_default
 
 JUNK = "something else"

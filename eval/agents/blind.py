@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
 
-from ..render import concrete
 from ..score import scoring_tools
+from ..score.golden import concrete
 from .base import JUNK, Agent, AgentContext, takes_junk
 
 Registry = tuple[Tool, ...]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from robustbench_tc.languages import value_map
 from robustbench_tc.schema import Call
 
-from ..render import concrete, with_surfaces
 from ..score import scoring_tools
+from ..score.golden import concrete, with_surfaces
 from .base import Agent, AgentContext
 
 

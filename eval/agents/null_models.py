@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, dumps
 
-from ..render import python_calls, render_calls
+from ..prompts.calls import python_calls, render_calls
 from .base import Agent, AgentContext, scorer, takes_junk
 
 APOLOGY = "I am sorry, but I cannot help with that."

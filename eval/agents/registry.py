@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import Call, Json, Sample
 
-from ..render import DECLINED, concrete
+from ..prompts.calls import DECLINED
 from ..score.ghosts import names_a_ghost
+from ..score.golden import concrete
 from ..score.tools import scoring_tools
 from .base import JUNK, Agent, AgentContext
 

@@ -17,8 +17,8 @@ from .. import agents, passes, predictions
 from ..agents import AgentContext
 from ..agents.base import JUNK
 from ..inputs import Dataset, Selection
+from ..prompts.calls import DECLINED, render_calls
 from ..record import Answer, Settings
-from ..render import DECLINED, render_calls
 from ..run import with_call_noted
 from ..score import judge
 from . import names, parse

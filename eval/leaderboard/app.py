@@ -39,7 +39,7 @@ WAITING = 20
 """Uploads that wait for their check; whoever comes then is told to try again."""
 
 INTRO = """# Submit a run
-The files of its folder: run.json and predictions.parquet, or live_run.json and episodes.parquet; or its
+The files of its folder: run.json and predictions.parquet, or run.json and episodes.parquet; or its
 predictions as one .jsonl file, ours or the paper's. They are scored here first; only the second button makes
 them public, raw replies included. [The board](/)"""
 

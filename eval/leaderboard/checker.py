@@ -15,9 +15,7 @@ import msgspec
 
 import robustbench_tc
 from robustbench_tc.eval.leaderboard.child import Exceeded, Limits, in_child
-from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.parse import READER_VERSION
-from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import dataset_label
 
@@ -91,17 +89,15 @@ def _entry(folder: Path, run: str, data: Datasets, scratch: Path) -> Entry:
     raised: tuple[Flag, ...] = ()
     core: Figures | None = None
     lived: LiveFigures | None = None
-    record: RunRecord | LiveRecord
+    record = reading.record(folder / RECORD)
     if EPISODES in inputs:
         if data.live is None:
             raise Refused("dataset", "this is a live run, and no live runs are taken here")
         rows: Rows | LiveRows = data.live
-        record = reading.record(folder / RECORD, LiveRecord)
         episodes = live.check(folder / EPISODES, record, data.live)
         lived = live.figures(live.replayed(episodes, data.live))
         raised = live.scripted(episodes, data.live)
     else:
-        record = reading.record(folder / RECORD, RunRecord)
         rows = next((one for one in data.rows if one.digest == record.settings.fingerprint), data.core)
         answers = checks.check(folder / PREDICTIONS, record, rows)
         core, verdicts = scoring.score(record, answers, rows, scratch)

@@ -13,7 +13,6 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.inputs import Selection
-from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.schema import Prediction, Sample, dataset_label
@@ -52,9 +51,7 @@ def check(path: Path, record: RunRecord, data: Rows) -> tuple[Prediction, ...]:
     return taken
 
 
-def asked(
-    path: Path, record: RunRecord | LiveRecord, data: Rows | LiveRows, kind: type[reading.Row]
-) -> list[reading.Row]:
+def asked(path: Path, record: RunRecord, data: Rows | LiveRows, kind: type[reading.Row]) -> list[reading.Row]:
     """The answers or episodes in a file, in the dataset's order. Raises Refused unless the record is of all
     of this dataset, and each row is there once for each repeat, and answered."""
     settings = record.settings

@@ -54,7 +54,7 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of_status(cls, status: Status, base: Path | None = None) -> "Datasets":
         """Loads what `status.yaml` names; folders lie relative to `base`. Raises UserError."""
-        core = _load(Rows, inputs.load, "core", status.dataset, base)
+        core = _load(Rows, inputs.load_samples, "core", status.dataset, base)
         there = {row.type_code for row in core.rows}
         if missing := [code for code in (taxonomy.CLEAN, *taxonomy.codes()) if code not in there]:
             raise UserError(
@@ -68,7 +68,7 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
                     f"{live.title} has rows of the world {other[0]}: a board replays the bundled worlds "
                     f"alone ({', '.join(BUNDLED)}), so give one of `rbtc build live`"
                 )
-        own = tuple(_load(Rows, inputs.load, "own", one, base) for one in status.own)
+        own = tuple(_load(Rows, inputs.load_samples, "own", one, base) for one in status.own)
         published = {row.source for row in core.rows}
         for one in own:
             if both := sorted(published & {row.source for row in one.rows}):

@@ -17,9 +17,8 @@ from robustbench_tc.eval.defend import chain
 from robustbench_tc.eval.live import agents, prompts
 from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.live.episode import Journal, Place, Replied, Results, kept
-from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
-from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.record import Answer, RunRecord, Settings
 from robustbench_tc.eval.stats.live import clean_success, lines
 from robustbench_tc.schema import Call, Episode, LiveRow, row_hash
 from robustbench_tc.worlds.host import Worlds
@@ -49,7 +48,7 @@ class _Uploaded(Place, frozen=True):
         return None
 
 
-def check(path: Path, record: LiveRecord, data: LiveRows) -> tuple[Episode, ...]:
+def check(path: Path, record: RunRecord, data: LiveRows) -> tuple[Episode, ...]:
     """The episodes in a file of that record, in the dataset's order, each as its replies make it. Raises
     Refused."""
     settings = record.settings

@@ -7,8 +7,6 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.live import record as live_record
-from robustbench_tc.eval.live.record import LiveRecord
 from robustbench_tc.eval.record import RunRecord, open_run
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import HUB_ID
@@ -19,12 +17,7 @@ from . import checker, reading
 
 def model_of(run: Path) -> str:
     """The model that the record of a run names. Raises UserError."""
-    return _opened(run).settings.model
-
-
-def _opened(run: Path) -> RunRecord | LiveRecord:
-    is_live = (run / live_record.RECORD).is_file()
-    return (live_record.open_run(run) if is_live else open_run(run)).record
+    return open_run(run).record.settings.model
 
 
 def publish(run: Path, into: Path) -> None:
@@ -33,9 +26,9 @@ def publish(run: Path, into: Path) -> None:
 
     Takes a live run too. Raises UserError and Refused.
     """
-    found = _opened(run)
+    found = open_run(run).record
     live = (Episode, checker.EPISODES)
-    kind, name = live if isinstance(found, LiveRecord) else (schema.Prediction, checker.PREDICTIONS)
+    kind, name = live if found.live else (schema.Prediction, checker.PREDICTIONS)
     if not (run / name).is_file():
         raise UserError(f"{run} has no {name} yet: the command of the run makes it when it is complete")
     model = found.settings.model
@@ -47,7 +40,8 @@ def publish(run: Path, into: Path) -> None:
     ]
     table = arrow_table(rows, kind)
     parquet.write_file([table], into / name, table.schema)
-    public = type(found)(
+    public = RunRecord(
+        live=found.live,
         dataset=found.dataset if HUB_ID.fullmatch(found.dataset) else Path(found.dataset).name,
         dataset_version=found.dataset_version,
         dataset_revision=None,

@@ -16,13 +16,12 @@ import pyarrow.parquet as pq
 from msgspec import Meta
 
 from robustbench_tc import schema
-from robustbench_tc.eval.live.record import LiveRecord
-from robustbench_tc.eval.record import RunRecord
+from robustbench_tc.eval.record import FORMAT, RunRecord
 from robustbench_tc.schema import Episode, arrow_schema
 
 from .entry import Refused, shown
 
-MAKE = "make it with `rbtc eval` or `rbtc live run`"
+MAKE = "make it with `rbtc eval`"
 
 FILE_BYTES, RECORD_BYTES, DECODED_BYTES = 64 << 20, 30_000, 512 << 20
 """Of the replies' file, of run.json, and of all columns together once they are unpacked."""
@@ -35,7 +34,6 @@ REPLY_CHARS, FIELD_CHARS = 200_100, 2_000
 
 _LONG = ("raw_output", "first_output", "text")
 
-_Record = TypeVar("_Record", RunRecord, LiveRecord)
 Row = TypeVar("Row", bound=schema.Prediction | Episode)
 _Read = TypeVar("_Read")
 
@@ -60,11 +58,11 @@ def regular(path: Path, most: int) -> bytes:
     return path.read_bytes()
 
 
-def record(path: Path, kind: type[_Record]) -> _Record:
+def record(path: Path) -> RunRecord:
     """`run.json`. Raises Refused."""
     text = regular(path, RECORD_BYTES)
-    found = _fits(text, "run.json", msgspec.json.Decoder(kind).decode, "record")
-    if found.format != kind.__struct_defaults__[0]:
+    found = _fits(text, "run.json", msgspec.json.Decoder(RunRecord).decode, "record")
+    if found.format != FORMAT:
         raise Refused("record", f"run.json is of format {found.format}: ask again with this version")
     return found
 

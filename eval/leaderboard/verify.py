@@ -21,8 +21,6 @@ from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, predictions
 from robustbench_tc.eval.evaluate import Evaluation, Place
-from robustbench_tc.eval.live.record import LiveRecord
-from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.eval.request_settings import RequestOptions
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats.live import same_success
@@ -115,7 +113,6 @@ def _check_same(entry: Entry, theirs: Any, ours: Any) -> None:
 def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again: Path) -> str:
     """What was compared with a repeated run. Raises UserError."""
     again.mkdir()
-    kind: type[Any] = LiveRecord if entry.kind == "live" else RunRecord
     try:
         made = prepare(
             repeated,
@@ -127,7 +124,7 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
         )
         if (made.kind, made.fingerprint) != (entry.kind, entry.fingerprint):
             raise UserError(f"{repeated} is of another dataset than {entry.run}")
-        records = [reading.record(one / checker.RECORD, kind) for one in (folder, again)]
+        records = [reading.record(one / checker.RECORD) for one in (folder, again)]
         _check_same(entry, *(one.settings for one in records))
         if data.live is not None and entry.kind == "live":
             played = [
@@ -170,7 +167,7 @@ def _endpoint(
         raise UserError(
             f"{entry.run} is a run of kind {entry.kind}: repeat it, and name the folder with --repeated"
         )
-    settings = reading.record(folder / checker.RECORD, RunRecord).settings
+    settings = reading.record(folder / checker.RECORD).settings
     rows = next(one for one in data.rows if one.digest == entry.fingerprint)
     if not (work / "rows").is_dir():
         said("building rows that nobody has seen")
@@ -179,7 +176,7 @@ def _endpoint(
         fresh_rows(
             f"{rows.name}@{rows.revision}" if rows.revision else rows.name, randbits(48), work / "rows"
         )
-    fresh = inputs.load(str(work / "rows"))
+    fresh = inputs.load_samples(str(work / "rows"))
     seen, hashes = rows.hashes(), fresh.hashes()
     unseen = [row for row in fresh.rows if row.id in seen and seen[row.id] != hashes[row.id]]
     ids = drawn(unseen, fresh.fingerprint())

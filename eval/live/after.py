@@ -8,17 +8,18 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from . import inputs, record, unedited
+from ..record import RunFolder, open_run
+from . import inputs, unedited
 from .inputs import LiveData
-from .record import LiveFolder
+from .record import read_episodes
 from .replay import Replay, replayed
 from .score import LiveScore, score_run
 from .show import Shown, find, shown
 
 
-def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, LiveData]:
+def opened(run: str | Path, dataset: str | None = None) -> tuple[RunFolder, LiveData]:
     """A run and the dataset that it played, or another place of the same. Raises UserError."""
-    folder = record.open_run(Path(run))
+    folder = open_run(Path(run))
     data = inputs.load(dataset or folder.record.dataset, revision=folder.record.dataset_revision)
     if data.fingerprint() != folder.record.settings.fingerprint:
         raise UserError(
@@ -28,7 +29,7 @@ def opened(run: str | Path, dataset: str | None = None) -> tuple[LiveFolder, Liv
     return folder, data
 
 
-def score(folder: LiveFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> list[LiveScore]:
+def score(folder: RunFolder, data: LiveData, kinds: Mapping[str, WorldType]) -> list[LiveScore]:
     """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
 
     `kinds`: the world of each name that rows have. Raises UserError.
@@ -49,7 +50,7 @@ def show_episode(
 ) -> Shown:
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
     folder, data = opened(run, dataset)
-    played = find(folder.episodes(), episode, repeat, run)
+    played = find(read_episodes(folder.path), episode, repeat, run)
     rows = data.by_id
     unedited.check(folder, rows, [played])
     row = rows[played.id]

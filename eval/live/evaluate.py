@@ -8,15 +8,15 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.shown import Line, Part
 
+from ..record import RunFolder
 from ..request_settings import RequestOptions
 from ..run import Progress
 from ..who import Engine, endpoints
 from .agents import AGENTS
 from .inputs import LiveData
-from .record import LiveFolder
 
 if TYPE_CHECKING:
-    from ..stats.live_summary import LiveScores
+    from ..stats.screen import Screen
 
 OWN_AGENT = "agent-"
 """In front of an agent's name where a model's would stand."""
@@ -26,10 +26,10 @@ OWN_AGENT = "agent-"
 class Played:
     """A live run while it is played, and afterwards."""
 
-    folder: LiveFolder
+    folder: RunFolder
     data: LiveData
     asked: Progress
-    scores: "LiveScores | None" = None
+    scores: "Screen | None" = None
 
     @property
     def ended(self) -> int:
@@ -44,8 +44,8 @@ class Played:
 
     def json(self) -> dict[str, object]:
         """Where it is, how the episodes ended, and the figures once it is scored."""
-        figures = {} if self.scores is None else self.scores.json()
-        return {"run": str(self.folder.path), "totals": self.folder.record.totals, **figures}
+        summary = None if self.scores is None else self.scores.json()
+        return {"run": str(self.folder.path), "totals": self.folder.record.totals, "summary": summary}
 
     def shown(self) -> Iterator[Part]:
         """How far it got, then the scores."""

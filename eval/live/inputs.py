@@ -1,9 +1,9 @@
 """The rows of a live dataset, a folder or one of the Hub, and which of them a run asks."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,10 +16,12 @@ from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
 from .. import draw
-from ..inputs import Selection
 from .row_check import mistake
 
-_NEEDED = ("*/test-*.parquet", "README.md", "*.json")
+if TYPE_CHECKING:
+    from ..inputs import Selection
+
+NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
 
 
@@ -41,20 +43,36 @@ class LiveData(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The clean row of each task."""
         return {row.clean_id: row for row in self.rows if row.clean}
 
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return {row.id: row_hash(row) for row in self.rows}
+
+    def hashes(self) -> dict[str, str]:
+        """`row_hash` by row id."""
+        return self._hashes
+
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, row hash) pairs."""
-        pairs = sorted((row.id, row_hash(row)) for row in self.rows)
-        return hashlib.sha256(schema.dumps(pairs).encode()).hexdigest()[:32]
+        return schema.fingerprint(sorted(self.hashes().items()))
+
+    def select(self, selection: "Selection") -> tuple[LiveRow, ...]:
+        """As `select`."""
+        return select(self, selection)
 
 
 def load(dataset: str, *, revision: str | None = None) -> LiveData:
     """Every row of a live dataset. Raises UserError in one line that names what is wrong."""
-    folder = resolve_dataset(dataset, revision, patterns=_NEEDED)
+    folder = resolve_dataset(dataset, revision, patterns=NEEDED)
     if not any((folder / schema.TASKS).glob("test-*.parquet")):
         raise UserError(
             f"{dataset} is not a live dataset: it has no {schema.TASKS}/test-*.parquet "
             "(`rbtc build live` makes one)"
         )
+    return load_folder(folder, dataset)
+
+
+def load_folder(folder: Path, dataset: str) -> LiveData:
+    """The live dataset in `folder`, which is `dataset` as it was named. Raises UserError as `load`."""
     local = Path(dataset).expanduser().is_dir()
     configs = [schema.TASKS, *sorted(p.name for p in folder.glob("live_*") if p.is_dir())]
     order = {code: at for at, code in enumerate(live_types.type_codes())}
@@ -100,7 +118,7 @@ def _check(name: str, rows: Iterable[LiveRow]) -> None:
             raise UserError(f"{name}, row {row.id!r}: {wrong}"[:600])
 
 
-def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
+def select(data: LiveData, selection: "Selection") -> tuple[LiveRow, ...]:
     """The selected rows, in the dataset's order; kinds of faults bring the clean rows of their tasks along,
     which they are compared with. Raises UserError: an unknown name, or nothing is left."""
     known = tuple(dict.fromkeys(row.type_code for row in data.rows))
@@ -122,10 +140,7 @@ def select(data: LiveData, selection: Selection) -> tuple[LiveRow, ...]:
         rows = [row for row in data.rows if row.id in named or (row.clean and row.clean_id in tasks)]
     if not rows:
         raise UserError(f"no row of {data.name} fits the selection: widen --types or --ids")
-    if selection.limit is None or selection.limit >= len(rows):
-        return tuple(rows)
-    taken = {row.id for row in draw.turns(rows, by="world")[: selection.limit]}
-    return tuple(row for row in rows if row.id in taken)
+    return tuple(draw.part(rows, selection.limit, selection.samples, by="world"))
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:

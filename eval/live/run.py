@@ -18,11 +18,12 @@ from robustbench_tc.schema import Episode, LiveRow
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..record import Session
+from ..inputs import Selection
+from ..record import RunFolder, Session
 from ..run import Progress
 from ..session import OpenBackend, spent
 from .episode import Place, Speaker, kept, play
-from .record import LiveFolder
+from .record import leave
 from .speakers import ModelSpeaker
 
 
@@ -75,16 +76,20 @@ def scripted(speaker: Speaker) -> Cast:
 
 
 def run(
-    folder: LiveFolder,
+    folder: RunFolder,
     rows: Sequence[LiveRow],
     cast: Cast,
     types: Mapping[str, WorldType],
     *,
     concurrency: int,
+    every: Sequence[LiveRow] | None = None,
+    selection: Selection | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Plays every episode that has not ended yet. `types`: the world of each name in `rows`.
 
+    `every`: all rows of the run, where `rows`, those to play, are only a part of them. `selection`: what was
+    asked for, for the record.
     At most `2 * concurrency` episodes are in hand; the backend bounds the requests under way. Raises
     UserError where it cannot go on; the folder is then good for another start.
     """
@@ -95,10 +100,13 @@ def run(
         endpoint="",
         package_version=__version__,
         concurrency=concurrency,
-        selection=record.settings.selection,
+        selection=selection,
         repeat=record.settings.repeat,
     )
     places = [Place.of(row, record.settings, n) for n in range(record.settings.repeat) for row in rows]
+    whole = [
+        Place.of(row, record.settings, n) for n in range(record.settings.repeat) for row in every or rows
+    ]
     state = Progress(len(places))
     served: set[str] = set(record.served_models)
 
@@ -124,7 +132,7 @@ def run(
         finally:
             made.seconds = round(time.monotonic() - started, 3)
             record.served_models = sorted(served)
-            folder.leave(finished(places, journal))
+            leave(folder, finished(whole, journal))
     return state
 
 

@@ -7,8 +7,8 @@ import msgspec
 from robustbench_tc.schema import Call, LiveRow, dumps
 
 from ..defend.base import Request
+from ..prompts.calls import python_calls
 from ..record import Answer
-from ..render import python_calls
 from ..run import SAMPLES, Backend, Watch, received
 from .agents import AGENTS, View
 from .conversation import Conversation

@@ -9,27 +9,27 @@ from collections.abc import Iterable, Mapping
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Episode, LiveRow
 
-from ..record import JOURNAL
+from ..record import EPISODES, JOURNAL, RunFolder
 from . import prompts
 from .episode import Place, kept
-from .record import EPISODES, LiveFolder
+from .record import read_episodes
 
 
-def check_all(folder: LiveFolder, rows: Mapping[str, LiveRow]) -> None:
+def check_all(folder: RunFolder, rows: Mapping[str, LiveRow]) -> None:
     """`check` of every episode of a run, each there once and none left out."""
-    episodes = folder.episodes()
+    episodes = read_episodes(folder.path)
     if len({(one.id, one.repeat) for one in episodes}) != len(episodes):
         raise UserError(f"{folder.path / EPISODES}: an episode occurs twice")
     expected = folder.record.totals.get("episodes")
     if expected not in (None, len(episodes)):
         raise UserError(
-            f"{folder.path / EPISODES} has {len(episodes)} episodes, and live_run.json counts {expected}: "
+            f"{folder.path / EPISODES} has {len(episodes)} episodes, and run.json counts {expected}: "
             "the command of the run writes both again"
         )
     check(folder, rows, episodes)
 
 
-def check(folder: LiveFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Episode]) -> None:
+def check(folder: RunFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Episode]) -> None:
     """UserError, one line, for the first episode that is not its row's or not the journal's.
 
     Without a journal that can be opened, or with one of other prompts, only the row is compared.
@@ -62,7 +62,7 @@ def check(folder: LiveFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Ep
                 raise _differs(folder, one, first)
 
 
-def _differs(folder: LiveFolder, one: Episode, what: str) -> UserError:
+def _differs(folder: RunFolder, one: Episode, what: str) -> UserError:
     return UserError(
         f"{folder.path / EPISODES}: {one.id[:200]}, repeat {one.repeat}, is not as the run's journal and "
         f"record have it ({what}): the command of the run writes it again from the journal"

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc import sources, taxonomy
-from robustbench_tc.eval import matchers
-from robustbench_tc.eval.matchers import subschemas
 from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool
 
+from . import matchers
+from .matchers import subschemas
 from .matching import all_matched
 from .result import RIGHT, Score, best, wrong
 

@@ -13,7 +13,7 @@ from robustbench_tc.builders.sources.rlla_prompt import gold_calls
 from robustbench_tc.builders.toolrl_spec import SWAPS
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.eval.prompts.rlla_form import parse_system
-from robustbench_tc.eval.reward import compute_score
+from robustbench_tc.eval.score.reward import compute_score
 from robustbench_tc.io import marker
 
 from ..refusals import refuses

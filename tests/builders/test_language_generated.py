@@ -109,7 +109,7 @@ def test_the_build_is_made_again_from_its_own_answers(built: Path, tmp_path: Pat
 
 
 def test_every_reader_finds_the_configs_by_their_names(built: Path) -> None:
-    data = inputs.load(str(built / "one"))
+    data = inputs.load_samples(str(built / "one"))
     found = Counter(row.type_code for row in data.rows)
     assert set(found) == {"clean", *TYPES}
     assert all(value_map(row) for row in data.rows if row.type_code == "language_full_de")

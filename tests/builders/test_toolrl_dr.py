@@ -29,7 +29,7 @@ from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.eval.prompts.rlla_form import parse_system
-from robustbench_tc.eval.reward import compute_score, earns_maximum
+from robustbench_tc.eval.score.reward import compute_score, earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Message
 
@@ -211,7 +211,7 @@ def test_same_seed_same_bytes_in_another_process(source: Path, tmp_path: Path) -
         "from robustbench_tc.builders.toolrl_dr import build\n"
         "from robustbench_tc.builders.toolrl_spec import TrainingSpec\n"
         "from robustbench_tc.builders.toolrl_versions import Checks\n"
-        "from robustbench_tc.eval.reward import earns_maximum\n"
+        "from robustbench_tc.eval.score.reward import earns_maximum\n"
         "from robustbench_tc.dataset_cards.training import training_card\n"
         "checks = Checks(earns_maximum=earns_maximum)\n"
         "build(TrainingSpec(rlla=Path(sys.argv[1])), Path(sys.argv[2]), checks=checks, card=training_card)"

@@ -19,7 +19,7 @@ from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards import responsible_ai, said
 from robustbench_tc.dataset_cards.render import benchmark_card
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import parquet
 
 from ..builders import rlla_rows as made

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, record
-from robustbench_tc.eval.render import concrete, render_calls
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import scoring_tools
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Prediction
 
 from .small import prediction
@@ -47,7 +48,7 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
 
 def run(path: Path, release: Path, repeats: int = 1) -> record.RunFolder:
     """A run folder over the release with `answers` as its predictions, not scored yet."""
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     settings = record.Settings(
         fingerprint=data.fingerprint(),
         model="by-rule",

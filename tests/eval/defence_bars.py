@@ -45,7 +45,7 @@ def kept_gold(data: Dataset) -> tuple[Counter[str], Counter[str]]:
 
 def figures(release: Path) -> Iterator[str]:
     """A line for each of the known facts."""
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     kept, rows = kept_gold(data)
     for code in rows:
         name = "dedupe" if code.startswith("same_name_") else "offers"

@@ -153,14 +153,14 @@ def rows_of(folder: Path, codes: Sequence[str], **spec: Any) -> tuple[Sample, ..
     """The rows of a build of these types, over the starter samples unless `spec` says otherwise."""
     out = folder / "robustbench-tc"
     build_release(BuildSpec(**{"profile": "bundled", "codes": tuple(codes), **spec}), out)
-    return inputs.load(str(out)).rows
+    return inputs.load_samples(str(out)).rows
 
 
 def scored_run(
     path: Path, release: Path, model: str, reply: Callable[[Sample], Mapping[str, Any]], **settings: Any
 ) -> Path:
     """A scored run folder over a release, written by the harness; `reply`: fields of a row's prediction."""
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     made = record.Settings(
         fingerprint=data.fingerprint(),
         model=model,

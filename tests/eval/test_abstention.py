@@ -214,7 +214,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(release: Path) -> tuple[Sample, ...]:
-    return inputs.load(str(release)).rows
+    return inputs.load_samples(str(release)).rows
 
 
 def measured(folder: Path) -> dict[str, Table]:

@@ -201,7 +201,7 @@ SMALL = small.rows()
 
 @pytest.fixture(scope="session")
 def core(bundled: Path) -> tuple[Sample, ...]:
-    return inputs.load(str(bundled)).rows
+    return inputs.load_samples(str(bundled)).rows
 
 
 @pytest.fixture(scope="session")
@@ -227,7 +227,7 @@ def test_every_verdict_beyond_the_core_is_the_known_one(
 
 @pytest.fixture(scope="session")
 def published(paper: Path) -> tuple[Sample, ...]:
-    return inputs.load(str(paper)).rows
+    return inputs.load_samples(str(paper)).rows
 
 
 def test_every_verdict_on_the_bundled_release_is_the_known_one(

@@ -228,7 +228,7 @@ def audit_of(folder: Path, figures: object) -> None:
 
 
 def test_a_dataset_without_an_audit_is_counted_in_its_rows(release: Path) -> None:
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     found = data.needs_no_reading()
     assert {one.type_code for one in found} == {one.type_code for one in data.rows}
     assert sum(one.rows for one in found) == len(data.rows)
@@ -242,19 +242,19 @@ def test_the_audits_figures_are_taken_if_they_are_about_these_rows(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = small.write(tmp_path / "release", small.rows())
-    counted = inputs.load(str(folder)).needs_no_reading()
+    counted = inputs.load_samples(str(folder)).needs_no_reading()
     told = [msgspec.structs.replace(one, classifier=0) for one in counted]
     audit_of(folder, msgspec.to_builtins(told))
-    for data in (inputs.load(str(folder)), RowFiles(folder)):
+    for data in (inputs.load_samples(str(folder)), RowFiles(folder)):
         assert {one.type_code: one for one in data.needs_no_reading()} == {o.type_code: o for o in told}
     others: list[object] = [msgspec.to_builtins(told[1:]), [], {"a": 1}, "x"]
     for stale in others:
         audit_of(folder, stale)
-        assert inputs.load(str(folder)).needs_no_reading() == counted
+        assert inputs.load_samples(str(folder)).needs_no_reading() == counted
     (folder / "audit_report.json").write_text("[" * 5_000)
-    assert inputs.load(str(folder)).needs_no_reading() == counted
+    assert inputs.load_samples(str(folder)).needs_no_reading() == counted
     monkeypatch.setattr(needs_no_reading, "COUNTED", 3)
-    assert inputs.load(str(folder)).needs_no_reading() == RowFiles(folder).needs_no_reading() == ()
+    assert inputs.load_samples(str(folder)).needs_no_reading() == RowFiles(folder).needs_no_reading() == ()
 
 
 # --- under every table --------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_scored_run_keeps_the_figures_and_every_table_shows_them(
     out = tmp_path / "run"
     assert api.evaluate(str(release), agent="picks-best-offer", out=out).unexpected == []
     kept = record.open_run(out).record.needs_no_reading
-    assert kept == inputs.load(str(release)).needs_no_reading()
+    assert kept == inputs.load_samples(str(release)).needs_no_reading()
 
     found = overview(runs.read(out), len(kept), {}, allow_missing=True)
     assert [line.name for line in found.needs_no_reading] == [*POLICIES, CHANCE]

@@ -15,9 +15,9 @@ from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.prompts.history import earlier_calls
 from robustbench_tc.eval.record import Answer, Settings
-from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge, ordered_call
 from robustbench_tc.eval.stats import packs, runs
 from robustbench_tc.eval.stats.intervals import Interval
@@ -347,7 +347,7 @@ def test_in_the_papers_layout_the_first_reply_is_missing_and_the_row_left_out(
     release: Path, tmp_path: Path
 ) -> None:
     run = evaluate(release, agent="oracle", types=("clean", *RESULTS), out=tmp_path / "run").folder
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     rows = {row.id: row for row in data.rows}
     found = predictions.read(run.predictions_path)
     theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"

@@ -36,7 +36,7 @@ TIMEOUT = ROWS["bfcl_v3__made_1::transient_timeout"]
 
 @pytest.fixture(scope="module")
 def published(paper: Path) -> Dataset:
-    return inputs.load(str(paper))
+    return inputs.load_samples(str(paper))
 
 
 def settings(*words: str, mode: record.Mode = "prompt") -> Settings:
@@ -565,7 +565,7 @@ def test_offers_are_right_on_both_halves_of_every_swapped_pair(shared: Path, tmp
     codes = ("CD", "TD", "CD_swap", "TD_swap", "CD_AB", "CD_AB_swap", "CD_NT", "CD_NT_swap")
     build_release(BuildSpec(profile="paper", sources=shared / "sources", codes=codes), out)
     chain = defend.parse(["offers"])
-    rows = [row for row in inputs.load(str(out)).rows if row.component == "reward"]
+    rows = [row for row in inputs.load_samples(str(out)).rows if row.component == "reward"]
     assert {row.type_code for row in rows} == set(codes)
     for row in rows:
         left = {tool.name for tool in shown(chain, row).tools}

@@ -102,7 +102,7 @@ LOSSY: dict[str, tuple[Damage, str]] = {
 
 def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tuple[Prediction, Verdict]]:
     """Every row with its verdict, of the oracle behind a server that damages its replies."""
-    found = inputs.load(str(dataset))
+    found = inputs.load_samples(str(dataset))
     index = agent_server.Index(found.rows)
 
     def answer(body: dict[str, Any]) -> Any:

@@ -67,7 +67,7 @@ def test_the_papers_layout_keeps_every_verdict(tmp_path: Path) -> None:
 
 def test_the_papers_example_lines_are_read(shared: Path) -> None:
     folder = shared / "spec" / "paper"
-    dataset = inputs.load(str(folder / "release_layout_example.jsonl"))
+    dataset = inputs.load_samples(str(folder / "release_layout_example.jsonl"))
     found, left_out = exchange.read_predictions(
         folder / "release_layout_predictions_example.jsonl", dataset, model="m", mode="prompt"
     )

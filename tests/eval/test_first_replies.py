@@ -48,7 +48,7 @@ def readme() -> str:
 @pytest.fixture
 def dataset(release: Path) -> tuple[Sample, ...]:
     Path("robustbench-tc").symlink_to(release)
-    return inputs.load("robustbench-tc").rows
+    return inputs.load_samples("robustbench-tc").rows
 
 
 @contextmanager

@@ -260,7 +260,7 @@ def test_samples_are_the_same_whatever_else_the_dataset_has() -> None:
 
 
 def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     types = {row.type_code for row in ROWS} - {"clean"}
     before: set[str] = set()
     for limit in range(1, len(ROWS) + 1):
@@ -278,7 +278,7 @@ def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
 
 
 def test_samples_and_limit_are_two_ways(release: Path) -> None:
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     refuses(
         "--limit counts rows, --samples whole samples: give one",
         inputs.select,
@@ -400,7 +400,7 @@ def test_what_cannot_be_reused_is_one_line(tmp_path: Path, evaluate: Evaluate) -
 
 def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(paper: Path) -> None:
     """docs/runs.md says so; 46 rows left 7 of the 22 types without one before."""
-    data = inputs.load(str(paper))
+    data = inputs.load_samples(str(paper))
 
     def paired(limit: int) -> set[str]:
         rows = inputs.select(data, Selection(limit=limit))

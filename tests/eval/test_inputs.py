@@ -35,7 +35,7 @@ def release(tmp_path: Path) -> Path:
 
 
 def test_a_release_folder_is_read_whole(release: Path) -> None:
-    found = inputs.load(str(release))
+    found = inputs.load_samples(str(release))
     assert [schema.dumps(row) for row in found.rows] == [schema.dumps(row) for row in small.rows()]
     assert (found.name, found.version, found.left_out) == (str(release), None, {})
     assert {row.type_code for row in found.anchors().values()} == {"clean"}
@@ -44,20 +44,20 @@ def test_a_release_folder_is_read_whole(release: Path) -> None:
 
 def test_the_fingerprint_sees_content_and_not_order(release: Path) -> None:
     rows = small.rows()
-    found = inputs.load(str(release)).fingerprint()
+    found = inputs.load_samples(str(release)).fingerprint()
     assert inputs.Dataset(name="x", rows=tuple(reversed(rows))).fingerprint() == found
     assert inputs.Dataset(name="x", rows=tuple(rows[:-1])).fingerprint() != found
 
 
 def test_a_limit_spreads_over_types_and_sources(release: Path) -> None:
-    found = inputs.select(inputs.load(str(release)), Selection(limit=30))
+    found = inputs.select(inputs.load_samples(str(release)), Selection(limit=30))
     assert len(found) == 30
     assert {row.source for row in found} == set(SOURCES)
     assert {row.type_code for row in found} == {row.type_code for row in small.rows()}
 
 
 def test_selections_narrow_and_keep_the_order(release: Path) -> None:
-    data = inputs.load(str(release))
+    data = inputs.load_samples(str(release))
     found = inputs.select(data, Selection(types=("clean", "CD"), sources=("apibank", "rotbench")))
     assert [row.id for row in found] == [
         row.id
@@ -78,7 +78,7 @@ def test_selections_narrow_and_keep_the_order(release: Path) -> None:
     ],
 )
 def test_a_wrong_selection_is_one_line(release: Path, selection: Selection, said: str) -> None:
-    refuses(said, inputs.select, inputs.load(str(release)), selection)
+    refuses(said, inputs.select, inputs.load_samples(str(release)), selection)
 
 
 def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -
         (str(unanchored), None, "has no clean row to be judged against"),
         (str(release), "v1", "--revision v1: .* is an unreleased build"),
     ]:
-        refuses(said, inputs.load, name, revision=revision)
+        refuses(said, inputs.load_samples, name, revision=revision)
 
 
 def test_a_hub_id_that_cannot_be_had_is_one_line() -> None:
-    refuses("nobody/nothing", inputs.load, "nobody/nothing")
+    refuses("nobody/nothing", inputs.load_samples, "nobody/nothing")
 
 
 def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_pa
     )
     ask = (
         "import sys; from robustbench_tc.eval import inputs; "
-        "found = inputs.load('acme/robustbench-tc', revision=sys.argv[1]); "
+        "found = inputs.load_samples('acme/robustbench-tc', revision=sys.argv[1]); "
         "print(found.fingerprint(), found.version, found.revision)"
     )
     with Hub() as hub:
@@ -124,7 +124,11 @@ def test_a_dataset_of_the_hub_is_evaluated_at_its_revision(release: Path, tmp_pa
         commit = hub.tags("datasets/acme/robustbench-tc")["v9.9.9"]
         printed = subprocess.run([*python, ask, "v9.9.9"], env=environment, check=True, capture_output=True)
         absent = subprocess.run([*python, ask, "v8"], env=environment, capture_output=True)
-    assert printed.stdout.decode().split() == [inputs.load(str(release)).fingerprint(), "None", commit]
+    assert printed.stdout.decode().split() == [
+        inputs.load_samples(str(release)).fingerprint(),
+        "None",
+        commit,
+    ]
     assert b"acme/robustbench-tc on the Hub has no revision 'v8'" in absent.stderr
 
 
@@ -163,7 +167,7 @@ def write_lines(path: Path, *records: dict[str, Any]) -> Path:
 
 
 def test_the_papers_example_file_is_read(shared: Path) -> None:
-    found = inputs.load(str(shared / "spec" / "paper" / "release_layout_example.jsonl"))
+    found = inputs.load_samples(str(shared / "spec" / "paper" / "release_layout_example.jsonl"))
     clean, cd_nt = found.rows
     assert found.left_out == {"multi-turn row": 1}
     assert clean.id == "bfcl_v3__BFCL_v3_multiple__multiple_900::clean"
@@ -223,7 +227,7 @@ def test_a_folder_of_the_papers_layout_is_read_by_type_and_its_losses_counted(tm
         ),
     )
     write_lines(folder / "extras.jsonl", example())
-    found = inputs.load(str(tmp_path / "release"))
+    found = inputs.load_samples(str(tmp_path / "release"))
     assert found.left_out == {
         "row of extras.jsonl, named after no type": 1,
         "multi-turn row": 1,
@@ -262,9 +266,9 @@ def test_a_broken_row_of_the_papers_layout_is_one_line(
 ) -> None:
     path = write_lines(tmp_path / "clean.jsonl", example(**record))
     if said is None:  # a type that nobody knows is taken from the file's name
-        assert inputs.load(str(tmp_path)).rows[0].type_code == "clean"
+        assert inputs.load_samples(str(tmp_path)).rows[0].type_code == "clean"
         return
-    refuses(said, inputs.load, str(path.parent))
+    refuses(said, inputs.load_samples, str(path.parent))
 
 
 # --- Rows where they lie: the same as in memory, a few row groups at a time
@@ -289,7 +293,7 @@ def test_a_hash_needs_no_decoding(sharded: Path) -> None:
 
 @pytest.mark.parametrize("num_proc", [1, 2])
 def test_they_are_the_rows_of_the_dataset(sharded: Path, num_proc: int) -> None:
-    dataset, files = inputs.load(str(sharded)), RowFiles(sharded, num_proc)
+    dataset, files = inputs.load_samples(str(sharded)), RowFiles(sharded, num_proc)
     assert all(files.hash_of(one) == digest for one, digest in dataset.hashes().items())
     assert files.hash_of("nobody") is None and files.fingerprint() == dataset.fingerprint()
     ids = [row.id for row in dataset.rows]
@@ -332,7 +336,7 @@ def test_scores_are_those_from_memory(sharded: Path, tmp_path: Path) -> None:
     from_files, flagged = folder.scores_path.read_bytes(), folder.record.flagged
     verdicts.score_file(folder, verdicts.dataset_of(folder))
     assert folder.scores_path.read_bytes() == from_files and folder.record.flagged == flagged
-    verdicts.score_run(folder, inputs.load(str(sharded)), predictions.read(folder.predictions_path))
+    verdicts.score_run(folder, inputs.load_samples(str(sharded)), predictions.read(folder.predictions_path))
     assert folder.scores_path.read_bytes() == from_files
 
 

@@ -13,8 +13,8 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.builders.build import BuildSpec, prepare
 from robustbench_tc.eval import needs_no_reading
 from robustbench_tc.eval.agents import AGENTS, POLICIES, REGISTRY, AgentContext, is_right, reply
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.record import Mode
-from robustbench_tc.eval.render import render_calls
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.score.tools import in_the_old_type, scoring_tools
 from robustbench_tc.eval.stats import packs

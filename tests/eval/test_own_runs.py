@@ -115,7 +115,7 @@ def test_own_cases_are_asked_natively_unless_it_is_said_otherwise(bench: Path, t
 
 
 def test_in_prompt_mode_results_are_turns_of_the_user(bench: Path) -> None:
-    rows = {row.id: row for row in inputs.load(str(bench)).rows}
+    rows = {row.id: row for row in inputs.load_samples(str(bench)).rows}
     said = messages(rows["own__several.2::clean"])
     assert [one["role"] for one in said] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert said[3]["content"] == TOOL_RESULT + '{"state":"shipped"}'

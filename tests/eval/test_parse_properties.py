@@ -13,7 +13,7 @@ from robustbench_tc.eval.parse.context import ALLOWANCE, ParseContext
 from robustbench_tc.eval.parse.cues import _alternatives
 from robustbench_tc.eval.parse.python_calls import whole
 from robustbench_tc.eval.parse.python_literals import calls as short_way
-from robustbench_tc.eval.render import FORMATS, python_calls, render_calls
+from robustbench_tc.eval.prompts.calls import FORMATS, python_calls, render_calls
 from robustbench_tc.schema import Call, dumps, loads
 
 from ..known import SOURCES

@@ -6,7 +6,7 @@ import pytest
 
 from robustbench_tc.eval.parse import FORMATS, ORDERS, parse
 from robustbench_tc.eval.parse.turns import LAYOUT_TOKENS
-from robustbench_tc.eval.render import render_calls
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.schema import Call, Json, Tool
 
 from ..known import SOURCES

@@ -194,7 +194,7 @@ def test_what_is_sent_and_what_a_run_keeps(rbtc: Rbtc, release: Path, words: Pat
             "run",
         )
         plain = rbtc(*ours, "--base-url", server.url)
-    sample = next(one for one in inputs.load(str(release)).rows if one.id == row)
+    sample = next(one for one in inputs.load_samples(str(release)).rows if one.id == row)
     assert first["messages"] == WORDS.messages(sample)
     assert "tools" not in first and "tools" not in second
     assert second["messages"][2:] == [

@@ -63,7 +63,7 @@ def test_every_row_comes_back_as_the_dataset_has_it(release: Path, runs: list[Ru
             injected,
             flags,
         )
-    dataset = inputs.load(str(release))
+    dataset = inputs.load_samples(str(release))
     assert found == {
         row.id: (
             [(message.role, message.content) for message in row.messages],
@@ -82,7 +82,7 @@ def test_every_reply_and_verdict_is_there_and_bounded(release: Path, runs: list[
     clip = data["clip"]
     rows = [f"{data['samples'][row[0]][0]}::{data['types'][row[1]][0]}" for row in data["rows"]]
     answers = {rows[one[0]]: one for one in data["runs"][0]["answers"]}
-    assert set(answers) == {row.id for row in inputs.load(str(release)).rows}
+    assert set(answers) == {row.id for row in inputs.load_samples(str(release)).rows}
     for row, one in answers.items():
         whole = HOSTILE[len(row) % len(HOSTILE)]
         assert one[8] == whole[:clip] and one[9] == (len(whole) if len(whole) > clip else 0)

@@ -73,7 +73,7 @@ def killed_and_finished(
             if b"request_error" not in said:
                 break
 
-    dataset = inputs.load(str(release))
+    dataset = inputs.load_samples(str(release))
     found = predictions.read(out / "predictions.parquet")
     assert [one.id for one in found] == [row.id for row in dataset.rows]
     assert {one.status for one in found} == {"ok"}
@@ -97,5 +97,5 @@ def test_kills_and_a_fifth_of_failures_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif("RBTC_NIGHTLY" not in os.environ, reason="takes a minute: set RBTC_NIGHTLY")
 def test_five_kills_over_the_real_build_lose_nothing(paper: Path, tmp_path: Path) -> None:
-    rows = len(inputs.load(str(paper)).rows)
+    rows = len(inputs.load_samples(str(paper)).rows)
     killed_and_finished(paper, tmp_path / "run", rows, "prompt", kills=5, concurrency=32, patience_s=600)

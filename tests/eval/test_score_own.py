@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import sources
 from robustbench_tc.eval.agents import AGENTS, AgentContext, is_right, reply
-from robustbench_tc.eval.render import concrete, render_calls
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import SCORERS, has_to_ask, judge
 from robustbench_tc.eval.score.category import Category, read_category
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.eval.score.matching import all_matched
 from robustbench_tc.eval.score.result import Score
 from robustbench_tc.eval.stats.failures import REASONS

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.render import concrete, python_calls, render_calls
+from robustbench_tc.eval.prompts.calls import python_calls, render_calls
 from robustbench_tc.eval.score import error_mode, judge, score, scoring_tools
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Json, Sample, Tool, Verdict
 
 from . import small

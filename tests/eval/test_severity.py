@@ -236,7 +236,7 @@ def test_interactions_and_cells_are_in_the_report(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def factorial(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     """The factorial design over the starter samples."""
-    from robustbench_tc.eval.inputs import load
+    from robustbench_tc.eval.inputs import load_samples as load
 
     folder = tmp_path_factory.mktemp("factorial") / "robustbench-tc"
     api.build(folder, profile="bundled", design="factorial")

@@ -11,8 +11,9 @@ from hypothesis import given, strategies as st
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import Parsed, Segment
-from robustbench_tc.eval.render import concrete, render_calls
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import judge, stage_values
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.eval.score.result import wrong
 from robustbench_tc.eval.score.stages import stage_of
 from robustbench_tc.eval.stats import runs, stages

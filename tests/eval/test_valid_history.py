@@ -55,7 +55,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("which", ["paper", "desk"])
 def test_every_first_request_is_valid(request: pytest.FixtureRequest, which: str) -> None:
-    for row in inputs.load(str(request.getfixturevalue(which))).rows:
+    for row in inputs.load_samples(str(request.getfixturevalue(which))).rows:
         for mode in ("fc", "prompt"):
             assert refusal(body(wire.first(row, mode))) is None, row.id
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from robustbench_tc.builders.sources import BUNDLED, read
-from robustbench_tc.eval.render import concrete, render_calls
+from robustbench_tc.eval.prompts.calls import render_calls
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.eval.validate import self_check
 from robustbench_tc.schema import ANY, OMIT, Call, Sample, Tool
 

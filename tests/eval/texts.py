@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from robustbench_tc.eval.render import FORMATS, render_calls
+from robustbench_tc.eval.prompts.calls import FORMATS, render_calls
 from robustbench_tc.schema import Call, Json, Tool
 
 PING = Tool(

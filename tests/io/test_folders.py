@@ -510,7 +510,7 @@ def test_files_that_a_folder_that_lives_on_was_begun_with_are_written_again(live
     assert pq.read_table(run / "scores").to_pylist() == [{"text": "two"}]
     write(run, {"other": "mine", "journal.jsonl": "written again and again"})
     refuses("holds what rbtc did not write there: other", remove_dir, run, kind="run", discard_changes=True)
-    refuses("holds run, not live-run", claim, run, "live-run", ())
+    refuses("holds run, not report", claim, run, "report", ())
     (run / "other").unlink()
     claim(run, "run", (), run / "scores")  # ours already
     remove_dir(run, kind="run")

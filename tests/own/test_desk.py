@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score import matchers
 from robustbench_tc.own.cases import CaseFile
 from robustbench_tc.own.desk import desk
 from robustbench_tc.own.lint import lint

@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc.audits.hygiene.personal import personal
 from robustbench_tc.audits.hygiene.secrets import tokens
-from robustbench_tc.eval.matchers.patterns import compiled
+from robustbench_tc.eval.score.matchers.patterns import compiled
 from robustbench_tc.own.logs.redact import Redactor, luhn, mod97, read_patterns
 
 from ..refusals import refuses

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.eval.matchers import dates, example, kind, matches, may_be_absent, problem
+from robustbench_tc.eval.score.matchers import dates, example, kind, matches, may_be_absent, problem
 from robustbench_tc.own import limits
 
 TEXT = {"type": "string"}

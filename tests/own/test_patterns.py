@@ -8,8 +8,8 @@ import warnings
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.eval.matchers.pattern_examples import example
-from robustbench_tc.eval.matchers.patterns import compiled, found_in
+from robustbench_tc.eval.score.matchers.pattern_examples import example
+from robustbench_tc.eval.score.matchers.patterns import compiled, found_in
 
 CHARACTERS = "abkKsA1_ -.\n\té\u0130ıſμµßΩω中٣\u2028\x1c\u0345"
 CLASSES = [r"\d", r"\D", r"\s", r"\S", r"\w", r"\W", "."]

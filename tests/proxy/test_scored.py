@@ -305,7 +305,7 @@ def test_own_cases_with_turns_and_calls_in_order(tmp_path: Path) -> None:
     init(tmp_path / "desk")
     bench = tmp_path / "bench"
     build(bench, cases=tmp_path / "desk" / "cases.yaml", types=TYPES)
-    rows = inputs.load(str(bench)).rows
+    rows = inputs.load_samples(str(bench)).rows
     assert {"calls+ordered", "no_call", "ask"} <= {row.category for row in rows}
     plan, path = plan_of(tmp_path, bench), tmp_path / "j.jsonl"
     played(plan, path, rows, "oracle", rounds=6)

@@ -226,7 +226,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> inputs.Dataset:
     """The bundled set with every type that a rule or the run time makes."""
     folder = tmp_path_factory.mktemp("release") / "robustbench-tc"
     build_release(BuildSpec(profile="bundled", codes=VERDICT_CODES), folder)
-    return inputs.load(str(folder))
+    return inputs.load_samples(str(folder))
 
 
 def through_the_door(

@@ -10,8 +10,8 @@ import msgspec
 
 from robustbench_tc.eval.parse import FORMATS, parse
 from robustbench_tc.eval.parse.typed import types_of
-from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Sample
 
 from .settings import Outcome, settings

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from robustbench_tc.eval.parse import FORMATS
-from robustbench_tc.eval.render import python_calls
+from robustbench_tc.eval.prompts.calls import python_calls
 from robustbench_tc.schema import Call, Json, dumps
 
 _JSON = '{"name":$json_name,"arguments":$arguments}'

@@ -8,8 +8,9 @@ import pytest
 
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.render import concrete, python_calls
+from robustbench_tc.eval.prompts.calls import python_calls
 from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.schema import Call, Sample, dumps
 
 from .wordings import MADE, PREAMBLES, SPOKEN
@@ -60,7 +61,7 @@ def is_right(text: str, row: Sample) -> bool:
 @pytest.fixture(scope="module")
 def rows(paper: Path) -> list[tuple[int, Sample, tuple[Call, ...]]]:
     """The rows of `transient_timeout` whose calls are right alone in a bare form."""
-    of_type = [row for row in inputs.load(str(paper)).rows if row.type_code == "transient_timeout"]
+    of_type = [row for row in inputs.load_samples(str(paper)).rows if row.type_code == "transient_timeout"]
     found = [
         (number, row, concrete(row.golden_answers[0], row.tools, source=row.source))
         for number, row in enumerate(of_type)

@@ -60,6 +60,7 @@ def _score(rng: random.Random, clean_id: str, code: str) -> LiveScore:
 def live_run(folder: Path, scores: Sequence[LiveScore]) -> Path:
     """A folder with what the marts read of a live run."""
     folder.mkdir(parents=True)
-    (folder / "live_run.json").write_text("{}")
+    (folder / "run.json").write_text("{}")
+    (folder / "episodes.parquet").touch()
     write_scores(scores, folder / SCORES)
     return folder

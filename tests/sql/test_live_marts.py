@@ -75,7 +75,7 @@ def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None
 def test_a_run_of_the_other_kind_is_refused_by_name(tmp_path: Path) -> None:
     live = str(live_run(tmp_path / "live", live_scores(1)))
     refuses(
-        "live_recovery looks at live episodes: name a run of `rbtc live run`",
+        "live_recovery looks at live episodes: name a live run",
         query,
         "live_recovery",
         Inputs(),

@@ -12,7 +12,7 @@ from robustbench_tc.builders.toolrl_dr import build
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score.reward import earns_maximum
 from tests.builders import rlla_rows as made
 
 

@@ -19,8 +19,8 @@ from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import reward as toolrl
-from robustbench_tc.eval.reward import earns_maximum
+from robustbench_tc.eval.score import reward as toolrl
+from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.train_recipes import prices, validation
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.mixture.reward import compute_score

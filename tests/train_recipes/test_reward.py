@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.eval import reward
+from robustbench_tc.eval.score import reward
 from robustbench_tc.train_recipes.toolrl_dr import shaping
 
 THOUGHT = "<think> The forecast tool answers this. </think>"

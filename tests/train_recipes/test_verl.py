@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from robustbench_tc.train_recipes.check import reward_batch, score_golds
 from robustbench_tc.train_recipes.compose import compose
 from robustbench_tc.train_recipes.dataset import locate
-from robustbench_tc.eval import reward
+from robustbench_tc.eval.score import reward
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +59,7 @@ async def score_all(
 
 
 @pytest.mark.parametrize(
-    "variant", ["eval.reward", "train_recipes.toolrl_dr.shaping", "train_recipes.retry.reward"]
+    "variant", ["eval.score.reward", "train_recipes.toolrl_dr.shaping", "train_recipes.retry.reward"]
 )
 def test_golds_earn_the_maximum_through_the_async_manager(
     config: Any, tokenizer: Any, training_data: Path, variant: str

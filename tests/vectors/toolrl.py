@@ -1,7 +1,7 @@
 """ToolRL's vectors: the decoder of `<tool_call>` blocks, and the training reward."""
 
 from robustbench_tc.eval.parse import parse
-from robustbench_tc.eval.reward import compute_score, variant_from_env
+from robustbench_tc.eval.score.reward import compute_score, variant_from_env
 from robustbench_tc.eval.score.values import decoded, json_equal
 from robustbench_tc.schema import Json
 

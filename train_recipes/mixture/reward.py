@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from robustbench_tc.eval import reward as toolrl
+from robustbench_tc.eval.score import reward as toolrl
 from robustbench_tc.train_recipes.retry import reward as retry
 
 SINGLE, RETRY = "toolrl_dr", "retry"

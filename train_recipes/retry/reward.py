@@ -1,7 +1,7 @@
 """The reward of a rollout in which a call met an error: what was asked first counts, what came of it more.
 
     R   = 0.4 · R1 + 0.6 · R2 - penalty · charges, never below the minimum
-    R1    ToolRL's reward (eval/reward.py) of the worst attempt up to the one that met the error
+    R1    ToolRL's reward (eval/score/reward.py) of the worst attempt up to the one that met the error
     R2    transient error   ToolRL's reward of the attempt after it; the minimum where that makes no call
           permanent error   4 a report, 1 gold's calls again, else the minimum
 
@@ -25,7 +25,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from robustbench_tc.eval import reward as toolrl
+from robustbench_tc.eval.score import reward as toolrl
 from robustbench_tc.worlds.told import told
 
 AUTH_ERROR = "transient_auth_error"

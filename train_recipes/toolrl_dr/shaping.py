@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robustbench_tc.eval import reward as toolrl
+from robustbench_tc.eval.score import reward as toolrl
 
 
 def compute_score(

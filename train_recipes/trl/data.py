@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.reward import compute_score
+from robustbench_tc.eval.score.reward import compute_score
 
 from .. import validation
 from ..validation import Row, Scored, best

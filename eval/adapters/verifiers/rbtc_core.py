@@ -1,16 +1,15 @@
 """Rows of RobustBench-TC as tasks of verifiers. Modules of their own: nothing of robustbench_tc is imported.
 
 The harness asks the process that has the rows (`rbtc_process`) what to send, sends it to the model, and hands
-the reply back; so requests are those of `rbtc live run` and `rbtc eval`, byte for byte: a row's own tools
-with their schemas, equal names included.
+the reply back; so requests are those of `rbtc eval`, byte for byte: a row's own tools with their schemas,
+equal names included.
 """
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Any
 
-import httpx
+import openai
 import verifiers.v1 as vf
 from pydantic import Field
 from rbtc_process import Core
@@ -18,25 +17,19 @@ from rbtc_process import Core
 SCORE = "robustbench_tc"
 """Under which `trace.info` holds what our scorer said."""
 
-AGAIN = (408, 409, 429)
-"""Statuses besides 5xx after which a request is sent again, twice."""
-
 
 class RowsConfig(vf.TasksetConfig):
     """Which rows. `python` and `dataset` may be left out where RBTC_PYTHON and a dataset's default are."""
 
     python: str = Field(default_factory=lambda: os.environ.get("RBTC_PYTHON", "python"))
     """The Python that has robustbench-tc."""
+    dataset: str
     types: str = ""
     """Types or kinds of faults, separated by commas."""
     revision: str | None = None
     """Of a dataset on the Hub."""
-
-    def settings(self, dataset: str, **more: Any) -> dict[str, Any]:
-        """What the process is opened with."""
-        there = Path(dataset).expanduser()
-        found = {"dataset": str(there.resolve()) if there.is_dir() else dataset}
-        return found | {"types": self.types, "revision": self.revision, **more}
+    mode: str = "fc"
+    """fc: native tools; prompt: the registry stands in the system message, calls are read from texts."""
 
 
 class RowData(vf.TaskData):
@@ -73,14 +66,23 @@ class RowTask(vf.Task[RowData]):
         return bool(found["score"]["reward"] == 1.0)
 
 
-def tasks(config: RowsConfig, kind: str, settings: dict[str, Any]) -> list[RowTask]:
-    """A task for each row."""
+def tasks(config: RowsConfig, kind: str) -> list[RowTask]:
+    """A task for each row. The process is opened with what the config has beside verifiers' own fields."""
+    own = config.model_dump(exclude={"python", *vf.TasksetConfig.model_fields})
+    there = Path(config.dataset).expanduser()
+    settings = own | ({"dataset": str(there.resolve())} if there.is_dir() else {})
     found = []
     for row in Core.of(config.python, kind, settings).rows:
         said = [one["content"] for one in row["messages"] if one["role"] == "user"]
-        about = {"clean_id": row["clean_id"], "type": row["type"], "prompt": "\n\n".join(said)}
         data = RowData(
-            id=row["id"], name=row["id"], python=config.python, kind=kind, settings=settings, **about
+            id=row["id"],
+            name=row["id"],
+            python=config.python,
+            kind=kind,
+            settings=settings,
+            clean_id=row["clean_id"],
+            type=row["type"],
+            prompt="\n\n".join(said),
         )
         found.append(RowTask(data, config.task))
     return found
@@ -106,28 +108,15 @@ class RowHarness(vf.Harness[vf.HarnessConfig]):
         begun = await core.ask("begin", row=data.id, model=ctx.model)
         ask, number, failed = begun["ask"], begun["dialogue"], ""
         try:
-            headers = {"Authorization": f"Bearer {secret}"}
-            async with httpx.AsyncClient(base_url=endpoint, headers=headers, timeout=None) as client:
+            async with openai.AsyncOpenAI(base_url=endpoint, api_key=secret, timeout=None) as client:
                 while ask is not None:
                     body = {"model": ctx.model} | {key: one for key, one in ask.items() if one is not None}
-                    response = await _sent(client, body)
-                    if response.status_code != 200:
-                        failed = response.text[-2000:] or f"status {response.status_code}"
-                        break
-                    said = response.json()
+                    said = await client.post("/chat/completions", body=body, cast_to=object)
                     ask = (await core.ask("reply", dialogue=number, completion=said))["ask"]
+        except openai.APIError as error:
+            failed = str(error)[-2000:]
         finally:
             score = (await core.ask("end", dialogue=number))["score"]
         if not failed or trace.stop_condition is not None:  # a limit of the run's cut it off: scored as it is
             trace.info[SCORE] = score
         return vf.ProgramResult(exit_code=int(bool(failed)), stdout="", stderr=failed)
-
-
-async def _sent(client: httpx.AsyncClient, body: dict[str, Any]) -> httpx.Response:
-    for pause in (0.5, 2.0, None):
-        response = await client.post("/chat/completions", json=body)
-        wanted = response.status_code in AGAIN or response.status_code >= 500
-        if pause is None or not wanted:
-            break
-        await asyncio.sleep(pause)
-    return response

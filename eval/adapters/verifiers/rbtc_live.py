@@ -12,8 +12,6 @@ class LiveConfig(RowsConfig):
     dataset: str = "robustbench-tc-live"
     ids: str = ""
     """Row ids or tasks, separated by commas."""
-    mode: str = "fc"
-    """fc: native tools; prompt: calls are read from texts."""
     worlds: str = ""
     """Python files of worlds that robustbench-tc does not bring, separated by commas."""
     world_python: str | None = None
@@ -24,7 +22,5 @@ class LiveTaskset(vf.Taskset[RowTask, LiveConfig]):
     """One task for each row."""
 
     def load(self) -> list[RowTask]:
-        config = self.config
-        more = {name: getattr(config, name) for name in ("ids", "mode", "worlds", "world_python")}
-        found: list[RowTask] = tasks(config, "live", config.settings(config.dataset, **more))
+        found: list[RowTask] = tasks(self.config, "live")
         return found

@@ -14,15 +14,11 @@ class StaticConfig(RowsConfig):
     """Upstream benchmarks, separated by commas."""
     samples: int | None = None
     """At most so many clean ids, with all their rows."""
-    mode: str = "fc"
-    """prompt: the registry stands in the system message; fc: native tools."""
 
 
 class StaticTaskset(vf.Taskset[RowTask, StaticConfig]):
     """One task for each row."""
 
     def load(self) -> list[RowTask]:
-        config = self.config
-        more = {name: getattr(config, name) for name in ("sources", "samples", "mode")}
-        found: list[RowTask] = tasks(config, "static", config.settings(config.dataset, **more))
+        found: list[RowTask] = tasks(self.config, "static")
         return found

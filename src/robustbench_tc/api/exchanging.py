@@ -60,7 +60,7 @@ def import_predictions(
 
     if out is not None:
         record.check_place(Path(out))
-    data = inputs.load(str(dataset), revision=revision)
+    data = inputs.load_samples(str(dataset), revision=revision)
     wanted = record.mode_of(mode or models.mode_of(model))
     place = record.default_place(model, wanted, "-imported") if out is None else Path(out)
     folder, found = exchange.import_run(Path(predictions), data, model=model, mode=wanted, out=place)

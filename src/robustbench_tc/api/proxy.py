@@ -11,7 +11,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..proxy.driven import Ran
-    from ..proxy.ground.fitted import Ground
+    from ..proxy.ground import Ground
     from ..proxy.summary import Summary
 
 
@@ -103,7 +103,7 @@ def proxy_llm(
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
     from ..proxy.door import Door
-    from ..proxy.planned import planned
+    from ..proxy.plan import planned
     from ..proxy.relay import serving
 
     found = planned(Path(plan), allow_writes=allow_writes)
@@ -183,15 +183,14 @@ def proxy_run(
     from ..proxy import driven, scored
     from ..proxy.door import Door
     from ..proxy.journal import read
-    from ..proxy.plan import Plan
-    from ..proxy.planned import of_dataset
+    from ..proxy.plan import Plan, of_dataset
     from ..proxy.relay import serving
     from ..proxy.scenes import known_types
 
     place = None if out is None else Path(out)
     if place is not None:
         record.check_place(place)  # before hours of work, not after
-    words, data, kept = words_of(command), inputs.load(str(dataset)), Path(journal)
+    words, data, kept = words_of(command), inputs.load_samples(str(dataset)), Path(journal)
     found = of_dataset(Plan(types=known_types(data.rows, types), allow_writes=allow_writes), data)
     there = {one.session for one in read(kept)} if kept.is_file() else set()
     door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
@@ -242,7 +241,7 @@ def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progres
     >>> ground(["agent.jsonl"]).faults  # doctest: +SKIP
     """
     from ..io.files import atomic_file
-    from ..proxy.ground.fitted import ground as fitted
+    from ..proxy.ground import ground as fitted
 
     found = fitted(tuple(map(Path, logs)), progress)
     if out is not None:

@@ -52,7 +52,7 @@ def show(
         found = live_show.find_row(data.rows, row, place)
         kinds = inputs.world_types([found], worlds, world_python)
         return played(found, kinds[found.world], ask, say)
-    if (folder / "live_run.json").is_file():
+    if (folder / "episodes.parquet").is_file():
         from ..eval.live.after import show_episode
 
         return show_episode(

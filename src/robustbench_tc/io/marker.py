@@ -30,7 +30,7 @@ OWN = "rbtc.json"
 OWN_VERSION = 2
 """`marker_version` of `rbtc.json`."""
 
-OwnKind = Literal["run", "live-run", "baseline", "report", "space", "training-rows", "live-report", "site"]
+OwnKind = Literal["run", "baseline", "report", "space", "training-rows", "live-report", "site"]
 
 AUDIT = "audit_report.json"
 """Names the files that an audit wrote beside it, and is ours if its seal is whole."""

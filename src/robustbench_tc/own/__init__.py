@@ -11,6 +11,6 @@
     logs       logs of an agent that runs already, as conversations
     lint       what would break before any model is asked
 
-What an argument has to be (`eval.matchers`) the scorers say, whose room stands before this one; builders make
-rows of the cases.
+What an argument has to be (`eval.score.matchers`) the scorers say, whose room stands before this one;
+builders make rows of the cases.
 """

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from robustbench_tc.schema import Json
 
-from ..eval.matchers import kind
-from ..eval.matchers.subschemas import pointed_at
+from ..eval.score.matchers import kind
+from ..eval.score.matchers.subschemas import pointed_at
 
 _PARTS = 100
 """Schemas looked at behind one (`$ref`, `allOf`, `anyOf`); what lies beyond is not checked."""

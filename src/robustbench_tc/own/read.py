@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, dumps, loads
 
-from ..eval import matchers
+from ..eval.score import matchers
 from . import gold, yaml
 from .cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, LeftOut, OwnTool
 from .fields import Fields

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from robustbench_tc.schema import Json, dumps
 
-from ..eval import matchers
-from ..eval.matchers import pattern_examples, subschemas
+from ..eval.score import matchers
+from ..eval.score.matchers import pattern_examples, subschemas
 from .gold import declared
 
 DEPTH = 8

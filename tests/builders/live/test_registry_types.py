@@ -132,13 +132,13 @@ class Loose(World):
 
     name = "loose"
 
-    @write
+    @write()
     def note(self, text: str = "nothing") -> str:
         """Keeps a note."""
         self.data["notes"].append(text)
         return "kept"
 
-    @write
+    @write()
     def clear(self, sure: bool) -> str:
         """Throws the notes away."""
         self.data["notes"] = []

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from robustbench_tc import sources
 from robustbench_tc.builders.perturb.registry import plain
-from robustbench_tc.eval import matchers
-from robustbench_tc.eval.matchers import subschemas
+from robustbench_tc.eval.score import matchers
+from robustbench_tc.eval.score.matchers import subschemas
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, GoldenAnswer, Json, Sample, Tool
 
 SURPLUS = frozenset({"toolalpaca", "tooleyes"})

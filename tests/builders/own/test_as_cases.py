@@ -10,8 +10,8 @@ import msgspec
 from robustbench_tc.builders.own.rows import pool
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
-from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import judge
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, dumps
 

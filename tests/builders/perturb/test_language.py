@@ -13,8 +13,8 @@ from robustbench_tc.builders.own_words import other_script
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable, Text, cases, gold_texts
 from robustbench_tc.builders.perturb.language import Translation, read_translation, refuse_translation
 from robustbench_tc.builders.plain import row_dict
-from robustbench_tc.eval.render import concrete
 from robustbench_tc.eval.score import score
+from robustbench_tc.eval.score.golden import concrete
 from robustbench_tc.languages import LANGUAGES, RECORDED, VALUE_MAP, value_map
 from robustbench_tc.schema import Json, Sample, content_hash, dumps, record
 

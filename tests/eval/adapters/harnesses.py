@@ -48,7 +48,7 @@ def inspect(*words: object, place: Path, **more: str) -> subprocess.CompletedPro
 
 def asked_by_inspect(release: Path, agent: str, place: Path, *words: object) -> Path:
     """The log of one evaluation of a reference agent."""
-    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+    with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         model = ("--model", f"openai-api/rbtc/{agent}", "-T", f"dataset={release}")
         done = inspect("eval", "robustbench_tc/benchmark", *model, *words, place=place, RBTC_BASE_URL=url)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -79,7 +79,7 @@ def lm_eval(*words: object, place: Path, **more: str) -> subprocess.CompletedPro
 
 def asked_by_lm_eval(release: Path, agent: str, place: Path, *words: object, tasks_: str = "rbtc") -> Path:
     """The results file of one evaluation of a reference agent, its samples beside it."""
-    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+    with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         done = lm_eval(
             *("run", "--model", "local-chat-completions", "--tasks", tasks_, "--include_path", tasks()),
             *("--model_args", f"model={agent},base_url={url}/chat/completions,num_concurrent=16"),

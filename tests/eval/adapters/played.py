@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval import agent_server
+from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.live_rows import LiveRows
-from robustbench_tc.eval.adapters.zipped import Zip
 from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.conversation import Conversation
@@ -129,7 +129,7 @@ def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Rec
             )
         assert done.returncode == 0, done.stdout + done.stderr
         [log] = (folder / "logs").glob("*.eval")
-        with Zip(log) as members:
+        with zipped.opened(log) as members:
             records = {}
             for name in members.names("samples/"):
                 sample = json.loads(members.read(name) or b"")

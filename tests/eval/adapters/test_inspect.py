@@ -13,9 +13,9 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.adapters.zipped import Zip
 from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
@@ -47,7 +47,7 @@ def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Pa
         ours.fingerprint,
     )
     # The table that inspect_ai prints is that of our statistics.
-    with Zip(log) as members:
+    with zipped.opened(log) as members:
         header = json.loads(members.read("header.json") or b"")
     [scores] = header["results"]["scores"]
     printed = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
@@ -125,7 +125,7 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     lines = list(compared(live, 40, tmp_path, "inspect_ai"))
     assert lines[1].startswith("inspect_ai: 40 of 40 rewards are ours, 40 with all of success, ")
     [log] = (tmp_path / "inspect-0" / "logs").glob("*.eval")
-    with Zip(log) as members:
+    with zipped.opened(log) as members:
         header = json.loads(members.read("header.json") or b"")
         samples = [json.loads(members.read(name) or b"") for name in members.names("samples/")]
     [scores] = header["results"]["scores"]
@@ -195,7 +195,7 @@ def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[
     settings, said = evaluate.partition("inspect ")[::2]
     assert settings.split()[0] == "LOCAL_BASE_URL=http://localhost:8000/v1"
     (tmp_path / "robustbench-tc").symlink_to(release)
-    with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
+    with agent_server.serving("oracle", inputs.load_samples(str(release)).rows) as url:
         done = inspect(*said.split(), place=tmp_path, LOCAL_BASE_URL=url, LOCAL_API_KEY="none")
     assert done.returncode == 0, done.stdout + done.stderr
     given = [str(one) for one in sorted((tmp_path / "logs").glob("*.eval"))]

@@ -125,7 +125,7 @@ def test_a_sample_that_failed_has_no_verdict(tmp_path: Path, runs: dict[str, tup
 
 
 def unpacked(log: Path) -> list[tuple[str, bytes]]:
-    with zipped.Zip(log) as opened_log:
+    with zipped.opened(log) as opened_log:
         return [(name, opened_log.read(name) or b"") for name in opened_log.names()]
 
 
@@ -197,7 +197,7 @@ def test_what_inspect_could_not_score_has_no_verdict(tmp_path: Path) -> None:
         ([sample("q", "C", epoch=0)], (), "epoch 0"),
         ([sample("q", "C") | {"scores": {"a": {"value": 1}, "b": {"value": 0}}}], (), "--log-key score=NAME"),
         ([sample("q", "C")], ("clean=x",), "write clean_id=KEY, type=KEY or score=NAME"),
-        ([], (), "holds no samples (status success)"),
+        ([], (), "holds no samples"),
         ([sample("q", "C") | {"epoch": "one"}], (), "is not as inspect_ai writes it: Expected `int`"),
     ],
 )
@@ -244,7 +244,7 @@ def test_every_way_of_packing(method: int, tmp_path: Path) -> None:
         (made_logs.zip_of([HEAD, ("samples/1.json", ONE)])[:-30], "no zip file"),
         (made_logs.zip_of([HEAD, ("samples/1.json", ONE)], wrong=1), "is not as it was written"),
         (made_logs.zip_of([HEAD], flags=1), "is encrypted"),
-        (made_logs.zip_of([HEAD], 12), "packed by method 12"),
+        (made_logs.zip_of([HEAD], 97), "compression method"),
         (made_logs.zip_of([("header.json", b'{"x":' + b"[" * 100_000)]), "cannot be read"),
         (made_logs.zip_of([HEAD, ("samples/\x1b[31m", b"{")]), "cannot be read"),
         (made_logs.zip_of([HEAD, ("samples/1", b'{"id":1,"scores":3}')]), "Expected `object"),
@@ -296,7 +296,7 @@ def test_a_sample_with_the_answer_of_another(
     first["scores"]["verdict"]["metadata"]["verdict"] = {"correct": "yes"}
     members[names[0]] = schema.dumps(first).encode()
     path.write_bytes(made_logs.zip_of(members.items()))
-    assert "no verdict of our scorer" in refused(path, rbtc)
+    assert "no prediction and verdict of our task" in refused(path, rbtc)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
 @pytest.fixture(scope="module")
 def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled rows of eight samples, with model-written types among them."""
-    rows = inputs.select(inputs.load(str(bundled)), inputs.Selection(samples=8))
+    rows = inputs.select(inputs.load_samples(str(bundled)), inputs.Selection(samples=8))
     return small.write(tmp_path_factory.mktemp("lm-eval") / "release", rows)
 
 
@@ -59,7 +59,7 @@ def test_every_verdict_is_that_of_our_own_run(
 def test_messages_go_out_as_they_are(release: Path, tmp_path: Path) -> None:
     """The agents' server knows only requests of its rows; here the log says what was sent."""
     found = asked_by_lm_eval(release, "oracle", tmp_path, "--limit", "3", tasks_="rbtc_action")
-    rows = {row.id: row for row in inputs.load(str(release)).rows}
+    rows = {row.id: row for row in inputs.load_samples(str(release)).rows}
     [samples] = found.parent.glob("samples_rbtc_action_*.jsonl")
     lines = [json.loads(line) for line in samples.read_text().splitlines()]
     assert len(lines) == 3
@@ -72,7 +72,7 @@ def test_messages_go_out_as_they_are(release: Path, tmp_path: Path) -> None:
 
 
 def test_rows_that_need_a_second_request_are_counted(release: Path, tmp_path: Path) -> None:
-    rows = inputs.load(str(release)).rows
+    rows = inputs.load_samples(str(release)).rows
     left = sum(row.component == "transition" for row in rows)
     with agent_server.serving("oracle", rows) as url:
         done = lm_eval(
@@ -118,7 +118,7 @@ def test_the_commands_of_the_page(release: Path, tmp_path: Path, rbtc: Callable[
     install, evaluate, report = block.strip().splitlines()
     assert install.startswith("pip install 'robustbench-tc[lm-eval]'")
     (tmp_path / "robustbench-tc").symlink_to(release)
-    with agent_server.serving("oracle", inputs.load(str(release)).rows) as url:
+    with agent_server.serving("oracle", inputs.load_samples(str(release)).rows) as url:
         told = evaluate.replace("$(rbtc list lm-eval)", tasks())
         told = told.replace("http://localhost:8000/v1", url)
         done = lm_eval("run", *told.partition("lm-eval run ")[2].split(), place=tmp_path)

@@ -96,7 +96,7 @@ def test_what_somebody_may_send(
         ('{"doc_id": "one", "doc": {}}', "is not as lm-eval writes it"),
         ("[" * 100_000, "is not as lm-eval writes it"),
         ('{"x":' * 100_000, "cannot be read"),
-        (json.dumps(sample(0, acc="much")), "'acc' is no score of one sample"),
+        (json.dumps(sample(0, acc="much")), "its score is neither C nor I nor a number"),
         (json.dumps(sample(0, acc=1, f1=1)), "has 2 scores (acc, f1): choose one with --log-key"),
         (json.dumps(sample(0, acc=1, doc={"type": "\x1b[31m"})), "neither clean nor a type"),
         ("", "no samples"),
@@ -112,7 +112,7 @@ def test_what_somebody_may_send(
     assert "run lm-eval with --log_samples" in refused(path, rbtc)
     assert "the name of a task is '../t'" in refused(write_named(place, "../t"), rbtc)
     path.write_text('{"eval": {}}')
-    assert "is no results file of lm-eval" in refused(path, rbtc)
+    assert "is no results_DATE.json of lm-eval" in refused(path, rbtc)
     ours = {"t": {"metadata": {"robustbench_tc": {"dataset": 1}}}}
     assert "of its dataset cannot be read" in refused(write(place, {"t": good}, configs=ours), rbtc)
     monkeypatch.setattr(lm_eval_log, "RESULTS", 10)

@@ -39,7 +39,7 @@ def test_forty_random_episodes_earn_what_they_earn_in_our_loop(dataset: Path, tm
 @pytest.mark.parametrize("mode", ["prompt", "fc"])
 def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, tmp_path: Path) -> None:
     agent = "retries-with-a-changed-argument"
-    with agent_server.serving(agent, inputs.load(str(release)).rows) as url:
+    with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         done = played.verifiers(
             *("vf-eval", "rbtc-static", *played.EVAL, "--client.base-url", url, "-m", agent, "-o", "out"),
             *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", release),

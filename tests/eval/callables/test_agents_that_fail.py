@@ -121,7 +121,7 @@ def test_a_tool_cannot_be_called_once_the_agent_was_given_up(release: Path, tmp_
         except RuntimeError as error:
             late.append(str(error))
 
-    rows = [row.id for row in inputs.load(str(release)).rows if row.type_code == "clean"]
+    rows = [row.id for row in inputs.load_samples(str(release)).rows if row.type_code == "clean"]
     evaluate(release, callable=agent, ids=rows, out=tmp_path / "run", timeout_s=0.2)
     deadline = time.monotonic() + 10
     while len(late) < 2 and time.monotonic() < deadline:
@@ -322,7 +322,7 @@ def test_tools_answer_what_is_stated_in_turn_and_the_last_repeats() -> None:
 
 
 def test_a_task_says_nothing_of_what_is_perturbed(release: Path, tmp_path: Path) -> None:
-    rows = [one for one in inputs.load(str(release)).rows if one.source == "apibank"]
+    rows = [one for one in inputs.load_samples(str(release)).rows if one.source == "apibank"]
     seen: list[dict[str, Any]] = []
 
     def agent(task: Task) -> str:

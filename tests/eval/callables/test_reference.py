@@ -9,7 +9,7 @@ import pytest
 from robustbench_tc.api import Reply, Task, evaluate
 from robustbench_tc.eval import agents, inputs
 from robustbench_tc.eval.agent_server import Index
-from robustbench_tc.eval.render import python_calls
+from robustbench_tc.eval.prompts.calls import python_calls
 from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Call, Sample
@@ -24,7 +24,7 @@ Answers = Callable[[Task], tuple[tuple[Call, ...] | str, Sample]]
 
 def answers(release: Path, name: str) -> Answers:
     """What the reference agent `name` says to a task, found by its messages and tools."""
-    index = Index(inputs.load(str(release)).rows)
+    index = Index(inputs.load_samples(str(release)).rows)
 
     def said(task: Task) -> tuple[tuple[Call, ...] | str, Sample]:
         found = index.find(task.messages, task.tools or None)

@@ -21,7 +21,7 @@ RunOf = Callable[..., Path]
 @pytest.fixture(scope="session")
 def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled build, cut down to two clean samples per source."""
-    rows = inputs.load(str(bundled)).rows
+    rows = inputs.load_samples(str(bundled)).rows
     kept: dict[str, list[str]] = {}
     for row in rows:
         ids = kept.setdefault(row.source, [])

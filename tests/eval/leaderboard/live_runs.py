@@ -6,9 +6,9 @@ from typing import Any
 from robustbench_tc import api, schema
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
-from robustbench_tc.eval.live import inputs, prompts, record, run
+from robustbench_tc.eval.live import inputs, prompts, run
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
-from robustbench_tc.eval.record import Settings
+from robustbench_tc.eval.record import Settings, start
 
 from ..live import purses
 
@@ -47,7 +47,7 @@ def played(
         repeat=repeat,
         defend=defend,
     )
-    made = record.start(folder, asked, settings, len(asked.rows) * repeat)
+    made = start(folder, asked, settings, len(asked.rows) * repeat)
     cast = run.scripted(ScriptedSpeaker(agent, asked.clean()))
     run.run(made, asked.rows, cast, inputs.world_types(asked.rows), concurrency=4)
     return folder

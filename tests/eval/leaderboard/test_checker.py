@@ -159,7 +159,7 @@ def test_status_names_the_datasets(release: Path, live_release: Path, tmp_path: 
     found = Datasets.of_status(beside, release.parent)
     assert found.live is not None
     assert (found.core.title, found.core.kind, found.live.kind) == (release.name, "core", "live")
-    rows = inputs.load(str(release)).rows
+    rows = inputs.load_samples(str(release)).rows
     few = small.write(tmp_path / "few", [row for row in rows if row.type_code in ("clean", "CD")])
     for status, says in (
         (Status(dataset=str(few)), "a board needs a dataset with every type"),

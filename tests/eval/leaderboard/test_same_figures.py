@@ -72,7 +72,7 @@ def packs_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset that holds packs: a clean row of each source and what is made of it."""
     folder = tmp_path_factory.mktemp("packs")
     build_release(BuildSpec(profile="bundled", codes=select_types(("core", *PACKS))), folder / "built")
-    rows = inputs.load(str(folder / "built")).rows
+    rows = inputs.load_samples(str(folder / "built")).rows
     first: dict[str, str] = {}
     for row in rows:
         first.setdefault(row.source, row.clean_id)

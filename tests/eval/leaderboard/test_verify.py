@@ -85,7 +85,7 @@ def test_an_endpoint_is_asked_rows_that_nobody_has_seen(
     """An endpoint that has the submission's answers alone does not pass."""
     monkeypatch.setattr(verify, "ROWS", 60)
     fresh_rows(str(bundled), 7, tmp_path / "made")
-    fresh = inputs.load(str(tmp_path / "made"))
+    fresh = inputs.load_samples(str(tmp_path / "made"))
 
     def rebuild(dataset: str, seed: int, out: Path) -> None:
         assert dataset == data.core.name and seed != 7

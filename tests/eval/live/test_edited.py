@@ -10,7 +10,9 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import report_live, run_live, score_live, show_episode
-from robustbench_tc.eval.live import inputs, record
+from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.live.record import read_episodes
+from robustbench_tc.eval.record import EPISODES
 from robustbench_tc.schema import (
     At,
     Episode,
@@ -46,19 +48,30 @@ TASK: dict[str, tuple[dict[str, Any], str]] = {
     ),
 }
 
-FAULTS: dict[str, tuple[dict[str, Any], str]] = {
-    "no such tool": ({"fault": Fault(At(tool="nope"), "silent_no_op")}, "stands at a tool"),
-    "another kind": ({"fault": Fault(At(write=1), "stale_read")}, "not of type live_silent_no_op"),
-    "never": ({"fault": Fault(At(write=1), "silent_no_op", repeat=-5)}, "repeats -5 times"),
-    "names no tool": ({"fault": Fault(At(write=1), "silent_no_op", tool="nope")}, "names a tool"),
-    "another registry": ({"tools": ()}, "differs from its clean row"),
-    "another id": ({"id": "../../x"}, "its id is not"),
-}
-
 
 def _pair() -> tuple[LiveRow, LiveRow]:
     clean = next(row for row in purses.rows() if row.clean)
     return clean, purses.faulted(clean, Fault(At(write=1), "silent_no_op"))
+
+
+def lacking(kind: Any, repeat: Any = "once") -> dict[str, Any]:
+    """A fault that lacks what its kind needs, in a row of its own kind."""
+    fault = Fault(At(write=1), kind, repeat)
+    return {"fault": fault, "type_code": f"live_{kind}", "id": f"{_pair()[0].clean_id}::live_{kind}"}
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no such tool": ({"fault": Fault(At(tool="nope"), "silent_no_op")}, "stands at a tool"),
+    "another kind": ({"fault": Fault(At(write=1), "stale_read")}, "not of type live_silent_no_op"),
+    "never": ({"fault": Fault(At(write=1), "silent_no_op", repeat=-5)}, "repeats -5 times"),
+    "no leaf": (lacking("fabricated_leaf"), "needs 'path'"),
+    "no tool": (lacking("prerequisite"), "needs 'tool'"),
+    "no text": (lacking("injected_instruction"), "needs 'text'"),
+    "old for ever": (lacking("stale_read", "always"), "shows an old state for ever"),
+    "names no tool": ({"fault": Fault(At(write=1), "silent_no_op", tool="nope")}, "names a tool"),
+    "another registry": ({"tools": ()}, "differs from its clean row"),
+    "another id": ({"id": "../../x"}, "its id is not"),
+}
 
 
 def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
@@ -89,18 +102,11 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
     out = tmp_path / "out"
     run = tmp_path / "run"
     for words in (
-        ("summary", run),
-        ("score", run),
-        ("report", run, "--out", out),
         ("failures", run),
         ("audit", run / "scores.parquet", "--dataset", data),
         ("audit", run / "episodes.parquet", "--dataset", data),
     ):
-        assert "rbtc live summary" in rbtc(*words).refusal
-    assert (
-        "rbtc live run"
-        in rbtc("eval", data, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--out", out).refusal
-    )
+        assert "is a live run" in rbtc(*words).refusal
     assert not out.exists()
 
 
@@ -207,13 +213,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _leave(run: Path, episodes: list[Episode]) -> None:
     """The file as anybody can write it."""
     table = schema.arrow_table(episodes, Episode)
-    pq.write_table(table, run / record.EPISODES)
+    pq.write_table(table, run / EPISODES)
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_is_refused_in_a_line(run: Path, tmp_path: Path, edit: str) -> None:
-    whole = (run / record.EPISODES).read_bytes()
-    (one,) = record.open_run(run).episodes()
+    whole = (run / EPISODES).read_bytes()
+    (one,) = read_episodes(run)
     changed = EDITS[edit](one)
     assert changed != one
     try:
@@ -226,18 +232,18 @@ def test_an_edit_is_refused_in_a_line(run: Path, tmp_path: Path, edit: str) -> N
             raised = refuses(".", look)
             assert "\n" not in raised and len(raised) < 700
     finally:
-        (run / record.EPISODES).write_bytes(whole)
+        (run / EPISODES).write_bytes(whole)
     assert show_episode(run, one.id, worlds=WORLDS).scores.success
 
 
 @pytest.mark.parametrize("times", [0, 2])
 def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, times: int) -> None:
-    whole = (run / record.EPISODES).read_bytes()
-    episodes = record.open_run(run).episodes()
+    whole = (run / EPISODES).read_bytes()
+    episodes = read_episodes(run)
     try:
         _leave(run, episodes * times)
         refuses(
-            "occurs twice" if times else "has 0 episodes, and live_run",
+            "occurs twice" if times else "has 0 episodes, and run",
             report_live,
             run,
             tmp_path / "out",
@@ -245,4 +251,4 @@ def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, time
         )
         refuses("occurs twice" if times else "has 0 episodes", score_live, run, worlds=WORLDS)
     finally:
-        (run / record.EPISODES).write_bytes(whole)
+        (run / EPISODES).write_bytes(whole)

@@ -11,9 +11,11 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.api import run_live, score_live, show_episode
 from robustbench_tc.eval.inputs import Selection
-from robustbench_tc.eval.live import inputs, record, run
+from robustbench_tc.eval.live import inputs, run
+from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.live.show import differences
 from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.record import start
 
 from ...conftest import Done
 from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
@@ -32,7 +34,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_path: Path) -> None:
     done = run_live(dataset, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
     assert (done.ended, done.asked.total) == (16, 16)
-    episodes = done.folder.episodes()
+    episodes = read_episodes(done.folder.path)
     assert [one.id for one in episodes] == [row.id for row in purses.rows()]
     scores = score_live(tmp_path / "run", worlds=[WORLD])
     assert all(one.success for one in scores if one.type_code == "clean")
@@ -60,7 +62,7 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
     assert (again.asked.kept, again.asked.done) == (16, 16)
     assert (out / "episodes.parquet").read_bytes() == before["episodes.parquet"]
     assert (out / "journal.jsonl").read_bytes() == before["journal.jsonl"]
-    for other in ({"agent": "liar"}, {"mode": "prompt"}, {"limit": 3}, {"repeat": 2}, {"seed": 7}):
+    for other in ({"agent": "liar"}, {"mode": "prompt"}, {"seed": 7}):
         refuses(
             "run of other settings", run_live, dataset, **{"agent": "oracle"} | other, worlds=[WORLD], out=out
         )
@@ -96,17 +98,17 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     agent = ScriptedSpeaker("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:
-        folder = record.start(out, data, purses.settings(), len(data.rows))
+        folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
         state = run.run(folder, data.rows, run.scripted(agent), types, concurrency=3)
-        assert state.done == len(folder.episodes()) == len(data.rows)
+        assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 
     whole = played(tmp_path / "whole")
     lines = (tmp_path / "whole" / "journal.jsonl").read_bytes().splitlines(keepends=True)
     for point in random.Random(3).sample(range(1, len(lines)), KILLS):
         out = tmp_path / str(point)
-        record.start(out, data, purses.settings(), len(data.rows))
+        start(out, data, purses.settings(), len(data.rows))
         journal = out / "journal.jsonl"
         journal.write_bytes(b"".join(lines[:point]) + lines[point][: point % 40])
         assert played(out) == whole
@@ -151,7 +153,7 @@ def test_a_broken_server_leaves_whole_episodes(dataset: Path, tmp_path: Path, mo
             limit=6,
         )
     assert done.asked.done == 6
-    episodes = done.folder.episodes()
+    episodes = read_episodes(done.folder.path)
     assert len({one.id for one in episodes}) == len(episodes) == 6
     assert (tmp_path / "run" / "journal.jsonl").stat().st_size < 50 * 2**20
     assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 6
@@ -188,10 +190,10 @@ def test_whatever_was_called_the_run_can_be_scored(
     with LoopbackServer(answer) as server:
         words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": mode, "limit": 2}
         done = run_live(dataset, **words, worlds=[WORLD], out=tmp_path / "run")
-    steps = [step for one in done.folder.episodes() for each in one.replies for step in each.steps]
+    steps = [step for one in read_episodes(done.folder.path) for each in one.replies for step in each.steps]
     assert steps or mode == "prompt"  # a text that cannot be read is no call
     assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 2
-    assert show_episode(tmp_path / "run", done.folder.episodes()[0].id, worlds=[WORLD]).turns
+    assert show_episode(tmp_path / "run", read_episodes(done.folder.path)[0].id, worlds=[WORLD]).turns
 
 
 def test_a_request_that_is_too_long_ends_its_episode_and_is_not_asked_again(

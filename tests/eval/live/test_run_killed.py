@@ -17,7 +17,8 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.api import run_live
-from robustbench_tc.eval.live import record
+from robustbench_tc.eval import record
+from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 
@@ -127,7 +128,7 @@ def episodes(run: Path) -> list[Episode]:
         msgspec.structs.replace(
             one, replies=tuple(msgspec.structs.replace(each, latency_s=None) for each in one.replies)
         )
-        for one in record.open_run(run).episodes()
+        for one in read_episodes(run)
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.reward import compute_score, variant_from_env
+from robustbench_tc.eval.score.reward import compute_score, variant_from_env
 from robustbench_tc.train_recipes import dataset
 from robustbench_tc.train_recipes.trl import data, smoke, toy, train
 from robustbench_tc.train_recipes.validation import best

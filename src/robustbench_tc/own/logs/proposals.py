@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from robustbench_tc.eval import matchers
+from robustbench_tc.eval.score import matchers
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own.cases import OwnTool
 from robustbench_tc.own.json_text import Unreadable

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.matchers.patterns import compiled
+from robustbench_tc.eval.score.matchers.patterns import compiled
 from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.schema import Json
 

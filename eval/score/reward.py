@@ -9,8 +9,8 @@ against its recorded verdicts (`python -m tests.vectors`). With no variant switc
     L in [0, 1]    words of the thought over a target length; only with `with_length`
 
 The file imports nothing but the standard library, so verl can load it by path from a copy. The recipes load
-it through the installed package (`pkg://robustbench_tc.eval.reward`): every ray worker then finds the same
-module whatever its working folder is.
+it through the installed package (`pkg://robustbench_tc.eval.score.reward`): every ray worker then finds the
+same module whatever its working folder is.
 """
 
 import json

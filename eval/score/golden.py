@@ -1,16 +1,12 @@
-"""Golden answers as a model would write them: one value for each parameter, in the source's output format."""
+"""Golden answers as calls: one accepted value for each parameter."""
 
-import keyword
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from robustbench_tc import sources
-from robustbench_tc.errors import unknown
-from robustbench_tc.eval import matchers
-from robustbench_tc.eval.matchers import subschemas
-from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool, dumps
+from robustbench_tc.schema import ANY, OMIT, Call, GoldenAnswer, Json, Tool
 
-DECLINED = "None of the listed tools fits this request, so I make no call."
-"""What an agent says whose answer has no calls."""
+from . import matchers
+from .matchers import subschemas
 
 
 def concrete(golden: GoldenAnswer, tools: Sequence[Tool], *, source: str | None = None) -> tuple[Call, ...]:
@@ -120,47 +116,3 @@ def _chosen(value: dict[str, Json]) -> Json:
         elif options and options[0] != OMIT:
             out[key] = options[0]
     return out
-
-
-def render_calls(calls: Sequence[Call], output_format: str) -> str:
-    """Concrete calls as text in a source's output format. Raises UserError for an unknown one."""
-    if output_format not in FORMATS:
-        raise unknown("output format", output_format, FORMATS)
-    return FORMATS[output_format](calls)
-
-
-def python_calls(calls: Sequence[Call]) -> str:
-    """`[f(a=1), g()]`."""
-    return "[" + ", ".join(map(_python_call, calls)) + "]"
-
-
-def tool_call_tags(calls: Sequence[Call]) -> str:
-    """One JSON object per line between call tags."""
-    lines = [dumps({"name": call.name, "parameters": call.parameters}) for call in calls]
-    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
-
-
-def react(calls: Sequence[Call]) -> str:
-    """Thought, action and action input, once for each call."""
-    return "\n".join(
-        f"Thought: I use {call.name}.\nAction: {call.name}\nAction Input: {dumps(call.parameters)}"
-        for call in calls
-    )
-
-
-FORMATS: dict[str, Callable[[Sequence[Call]], str]] = {
-    "python_calls": python_calls,
-    "tool_call_tags": tool_call_tags,
-    "react": react,
-}
-"""Output format of a source → the calls of an answer in it, as a reference agent writes them."""
-
-
-def _python_call(call: Call) -> str:
-    arguments = [f"{_python_key(key)}{value!r}" for key, value in call.parameters.items()]
-    return f"{call.name}({', '.join(arguments)})"
-
-
-def _python_key(key: str) -> str:
-    """A keyword, or the key in quotes and a colon where Python has no such keyword."""
-    return f"{key}=" if key.isidentifier() and not keyword.iskeyword(key) else f"{key!r}: "

@@ -17,9 +17,8 @@ from ..invariants.allowed import added_tools, rewritten_texts
 from ..invariants.base import Verdict, of
 from ..invariants.texts import gold_values
 from . import language, leaks, lengths, schemas
-from .base import RULES
 from .leaves import Leaf, leaves
-from .texts import CREDENTIAL, Find, Flagged, Known, Texts, digest, in_short, known, said
+from .texts import CREDENTIAL, RULES, Find, Flagged, Known, Texts, digest, in_short, known, said
 
 OF_A_ROW = {
     "length": "A row beyond all bounds fits no context, and hides what is in it.",

@@ -12,13 +12,12 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.reasons import of_predictions
 
 from . import gate
-from .caveats import caveats, statuses
+from .caveats import caveats, statuses, unreviewed
 from .delivery import as_delivered, delivery
 from .evidence import cure
 from .gate import Verdict
-from .runs import Outcomes, Run, Subset, align
+from .runs import Outcomes, Run, Subset, align, within
 from .sides import Sides, other_run, own_clean
-from .unreviewed import unreviewed
 from .values import codes_of, heads_of
 
 UNDELIVERED = 0.01
@@ -51,7 +50,8 @@ def judge(
     one call in a hundred that was not delivered fails, unless `allow_undelivered`. Raises UserError.
     """
     runs = [run] if against is None else [against, run]
-    got = [delivery(one, outcomes) for one, outcomes in zip(runs, align(runs, subset=subset), strict=True)]
+    aligned = align(runs, subset=subset)
+    got = [delivery(within(*pair)) for pair in zip(runs, aligned, strict=True)]
     if verdict == "delivered" and None in got:
         raise UserError("--verdict delivered: only a server's run in fc mode has it; --verdict meant")
     held = partial(
@@ -100,9 +100,10 @@ def _judge(
 ) -> Verdict:
     """The verdict on what `correct` says."""
     found = align([run] if against is None else [against, run], subset=subset)
-    pairs = list(zip([run] if against is None else [against, run], found, strict=True))
+    runs = [run] if against is None else [against, run]
+    pairs = [(within(one, outcomes), outcomes) for one, outcomes in zip(runs, found, strict=True)]
     new = found[-1]
-    refused = [statuses(*pair)["rejected"] for pair in pairs]
+    refused = [statuses(one)["rejected"] for one, _ in pairs]
     inexpressible = {code for one in refused for code in one if _has_namesakes(code)}
 
     def held(*codes: str) -> Sides | None:
@@ -139,7 +140,7 @@ def _judge(
             else line
             for line in lines
         )
-    faults = _faults(run, new, allow_agent_errors)
+    faults = _faults(pairs[-1][0], allow_agent_errors)
     return Verdict(
         outcome="fail" if faults else gate.outcome_of(lines),
         lines=lines,
@@ -157,9 +158,9 @@ def _has_namesakes(code: str) -> bool:
     return taxonomy.known(code) and taxonomy.get(code).channel == "namesake"
 
 
-def _faults(run: Run, outcomes: Outcomes, allowed: int) -> tuple[str, ...]:
+def _faults(run: Run, allowed: int) -> tuple[str, ...]:
     """Why the run fails as a whole."""
-    found, faults = statuses(run, outcomes), []
+    found, faults = statuses(run), []
     rows = sum(of_status.total() for of_status in found.values())
     if (failed := found["agent_error"].total()) > allowed:
         said = (

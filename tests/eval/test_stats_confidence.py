@@ -18,7 +18,7 @@ from robustbench_tc.eval.stats.confidence import (
     quotient,
     shares,
 )
-from robustbench_tc.eval.stats.quantiles import beta_lower, t_upper
+from robustbench_tc.eval.stats.confidence import beta_lower, t_upper
 
 
 @pytest.mark.parametrize("q", [0.025, 0.05])

@@ -15,7 +15,7 @@ from robustbench_tc.errors import UserError
 
 from .apibank import check_apibank_damo, check_apibank_toolrl
 from .bfcl import check_bfcl, check_bfcl_decoder
-from .replies import ReplyResult, check_replies
+from ..failures import ReplyResult, check_replies
 from .rotbench import check_rotbench
 from .rows import AGREED, UNLISTED, Check, Row
 from .toolrl import check_toolrl_decoder, check_toolrl_reward

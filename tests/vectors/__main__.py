@@ -20,7 +20,7 @@ from robustbench_tc.worlds import find
 
 from . import CHECKS, MULTI_TURN, FileResult, run_vectors
 from .bfcl_multi_turn import MultiTurn
-from .replies import ReplyResult
+from ..failures import ReplyResult
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from robustbench_tc.schema import Episode, Json, dumps
 from robustbench_tc.worlds.host import Worlds
 
 from ..live import after, inputs, unedited
+from ..live.record import read_episodes
 from ..live.replay import replay_each
 from ..live.score import LiveScore
 from ..live.show import Shown, ShownCall, shown
@@ -32,7 +33,7 @@ def replayed(
     """
     opened, data = after.opened(run.path, dataset)
     unedited.check_all(opened, data.by_id)
-    episodes = [one for one in opened.episodes() if one.ended != "request_error"]
+    episodes = [one for one in read_episodes(opened.path) if one.ended != "request_error"]
     drawn = chosen(episodes, run.live, most)
     types = inputs.world_types([data.by_id[one.id] for one in drawn], worlds, world_python)
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import ranks, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
-from robustbench_tc.eval.stats.significance import Loss
 from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
 from robustbench_tc.eval.stats.significance import (
+    Loss,
     holm,
     holm_below,
     holm_of,

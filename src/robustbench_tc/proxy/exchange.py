@@ -19,7 +19,7 @@ from . import chat, sse
 from .chat import Split
 from .dialect import ChatCompletions, ChatStream, Said
 from .held import Kept
-from .journal import Replaced
+from .journal import LEFT, Replaced
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
 from .rewrite import NotTheCase, text_of
@@ -106,7 +106,7 @@ class Handling:
             self.door.say_once(said, f"a request failed: {said}")
             raise
         except asyncio.CancelledError:
-            status, said = 499, "the agent left before its reply was whole"
+            status, said = LEFT, "the agent left before its reply was whole"
             raise
         finally:
             self._note(status, said)

@@ -73,6 +73,8 @@ def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secret
 
 VERSION = 2
 LLM, MCP = "llm", "mcp"
+LEFT = 499
+"""The status of an exchange whose agent left before its reply was whole."""
 MOST_BYTES = 2**28
 """Of a journal."""
 MOST_READ = 2 * MOST_BYTES

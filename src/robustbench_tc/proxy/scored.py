@@ -240,8 +240,8 @@ def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:
     there = {one.fingerprint for one in opened if one.fingerprint is not None}
     if there - {data.fingerprint()}:
         raise UserError(
-            f"{data.name} is another dataset than {path} was made with (fingerprints {', '.join(sorted(there))}): "
-            "name the right one with --dataset; sessions of several datasets cannot be one run"
+            f"{data.name} is another dataset than {path} was made with ({', '.join(sorted(there))}): name "
+            "the right one with --dataset; sessions of several datasets cannot be one run"
         )
     return data
 

@@ -20,9 +20,8 @@ from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
-from ..plan import EFFECTS, Fault, Plan, check_for_tools, planned
+from ..plan import EFFECTS, Fault, Plan, Session, check_for_tools, planned
 from ..scenes import Scenes, clean_ids, inside
-from ..session import Session
 from . import jsonrpc
 from .jsonrpc import Message
 from .listing import Listing, listed

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from robustbench_tc.errors import UserError
 
-from .. import sse
 from ..journal import of_process
-from ..session import NoSession, parse
+from ..plan import NoSession, parse
+from ..upstream import MOST, Parts
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -112,8 +112,8 @@ class Stdio:
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
-        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
-            if len(line) > sse.MOST:  # this request fails, the session goes on
+        async for line in Parts(partial(reader.read, _CHUNK), _LINE):
+            if len(line) > MOST:  # this request fails, the session goes on
                 asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
                 continue
@@ -150,8 +150,8 @@ class Stdio:
 
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
-        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
-            if len(line) > sse.MOST:
+        async for line in Parts(partial(reader.read, _CHUNK), _LINE):
+            if len(line) > MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
             own = self._asked.pop(jsonrpc.key(jsonrpc.read(line).get("id")), None) if self._asked else None

@@ -1,18 +1,84 @@
-"""A conversation of chat completions: as the agent sends it, and as the model has to see it."""
+"""A conversation of chat completions: as the agent sends it, and as the model has to see it.
 
-from collections.abc import Mapping, Sequence
+What a door keeps of it that the agent never saw is put back into its next request: found by what the agent
+had said and heard until then, so that a conversation that is sent again, whole or from an earlier place, is
+completed in the same way.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from robustbench_tc.schema import Json
 
-from . import held, rewrite
-from .held import Held, Kept
-from .journal import Replaced
-from .plan import Fault, Plan
+from . import rewrite
+from .journal import Kept, Replaced, kept_lines
+from .plan import Fault, Plan, Refused, Session
 from .rewrite import NotTheCase, Offer, offer
 from .scenes import Scene, of_turn
-from .session import Session
+
+MOST = 20_000
+"""Replies that are remembered; the oldest are forgotten."""
+MOST_BYTES = 2**27
+
+
+class Held:
+    """What the agent never saw, by session and conversation."""
+
+    def __init__(self, journal: Path | None = None) -> None:
+        """`journal`: of the doors of before, whose conversations go on."""
+        self._kept: OrderedDict[bytes, tuple[int, Kept | None]] = OrderedDict()
+        """With its size; None: an earlier door knew something that its journal does not hold."""
+        self._bytes = 0
+        for one in () if journal is None else kept_lines(journal):
+            if one.kept is not None or one.too_long:
+                self.put(bytes.fromhex(one.key or ""), one.kept)
+            else:
+                self.forget(bytes.fromhex(one.key or ""))
+
+    def put(self, key: bytes, kept: Kept | None) -> None:
+        """Remembers what belongs before and into the reply to the conversation of that key."""
+        self.forget(key)
+        size = len(json.dumps(msgspec.to_builtins(kept)))
+        self._kept[key] = size, kept
+        self._bytes += size
+        while len(self._kept) > MOST or self._bytes > MOST_BYTES:
+            self.forget(next(iter(self._kept)))
+
+    def get(self, key: bytes) -> Kept | None:
+        """What belongs to the reply that followed the conversation of that key. Raises Refused."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        _, kept = self._kept[key]
+        if kept is None:
+            raise Refused(
+                "the door was started again within this conversation, and what it had answered there is "
+                "too long for its journal: begin the conversation again"
+            )
+        return kept
+
+    def forget(self, key: bytes) -> bool:
+        """Nothing belongs there: the conversation got another reply. Whether something did."""
+        there = key in self._kept
+        self._bytes -= self._kept.pop(key, (0, None))[0]
+        return there
+
+
+def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
+    """The key of the conversation before each message, and of the whole."""
+    digest = hashlib.sha256(session.encode())
+    yield digest.digest()
+    for message in messages:
+        digest.update(b"\n" + json.dumps(message, sort_keys=True).encode())
+        yield digest.digest()
+
 
 Chat = dict[str, Json]
 
@@ -109,11 +175,11 @@ def conversation(
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
     `scenes`: of the case's turns; each begins where the conversation holds its words, and what stands before
-    them stays as the model saw it then. Raises NotTheCase and Lost.
+    them stays as the model saw it then. Raises NotTheCase and Refused.
     """
     messages: list[Chat] = body["messages"]
     tools = body.get("tools") or ()
-    keys = list(held.keys(f"{session} {scenes[0].code}", messages))
+    keys = list(keys_of(f"{session} {scenes[0].code}", messages))
     begin = 0
     past: list[Chat] = []
     before: list[str] = []

@@ -13,11 +13,8 @@ from aiohttp import web
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, dumps
 
-from . import session as sessions
-from .plan import Plan
-from .session import Refused, Session
-from .sse import MOST
-from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
+from .plan import HEADER, Plan, Refused, Session, of_path, parse
+from .upstream import MOST, Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 AT_ONCE = 2**20
 """Bytes of a reply up to which it is sent in one piece."""
@@ -56,7 +53,7 @@ class Relay:
             if not _ORIGIN.fullmatch(request.headers.get("Origin", "http://localhost")):
                 raise Refused("requests of web pages are refused", 403)
             name, path = self._route(request)
-            name = name if name is not None else request.headers.get(sessions.HEADER)
+            name = name if name is not None else request.headers.get(HEADER)
             query = request.rel_url.raw_query_string
             path += f"?{query}" if query else ""
             return await self.exchange(request, name, path, await request.read())
@@ -70,7 +67,7 @@ class Relay:
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         """The session that a request's path names, and the path behind `/v1`."""
         raw = request.rel_url.raw_path
-        name, path = sessions.of_path(raw)
+        name, path = of_path(raw)
         twice = path == "/v1/v1" or path.startswith("/v1/v1/")
         if _UP.search(raw) or twice or not (path == "/v1" or path.startswith("/v1/")):
             what = "has /v1 twice" if twice else "is not below /v1"
@@ -86,7 +83,7 @@ class Relay:
     ) -> web.StreamResponse:
         """One request and its reply. A plan's door does more here."""
         if name is not None:
-            sessions.parse(name)
+            parse(name)
         return await self.passed_on(request, path, body)
 
     async def passed_on(
@@ -130,11 +127,9 @@ def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -
     """The session that a request names, `-.0` where it names none. Raises Refused, also where the
     plan depends on it; `place`: where else than in the header it can stand."""
     if name is not None:
-        return sessions.parse(name)
+        return parse(name)
     if plan.at_run_time and request.method == "POST":
-        raise Refused(
-            f"this plan needs to know the session: use the {place}, or the header {sessions.HEADER}"
-        )
+        raise Refused(f"this plan needs to know the session: use the {place}, or the header {HEADER}")
     return Session("-", 0)
 
 

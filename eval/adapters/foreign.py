@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Prediction, Verdict
 
-from .bench import KEY, Origin
+from .rows import KEY, Origin
 
 MOST = 1_000_000
 """Samples in one log."""
@@ -52,6 +52,12 @@ def keys_of(given: Sequence[str]) -> Keys:
             raise UserError(f"--log-key {safe(word, keep='')!r}: write clean_id=KEY, type=KEY or score=NAME")
         found[name] = value
     return Keys(**found)
+
+
+class Ours(msgspec.Struct):
+    """What our task wrote into the metadata of a log."""
+
+    origin: Origin | None = msgspec.field(default=None, name=KEY)
 
 
 class LogSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,16 +144,6 @@ def decoded(data: bytes, kind: type[T], where: str, writer: str) -> T:
         return msgspec.convert(json.loads(data), kind)
     except (ValueError, RecursionError, OverflowError) as error:
         raise UserError(f"{where} cannot be read: {text(error)}") from None
-
-
-def origin_in(metadata: object, path: object) -> Origin | None:
-    """What our task wrote into the metadata of a log. Raises UserError where it cannot be read."""
-    if not isinstance(metadata, dict) or KEY not in metadata:
-        return None
-    try:
-        return msgspec.convert(metadata[KEY], Origin)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{path}: what it says of its dataset cannot be read: {text(error)}") from None
 
 
 def _own(sample: LogSample, model: str, origin: Origin) -> Scored:

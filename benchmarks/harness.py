@@ -107,7 +107,7 @@ async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
 def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
     """Seconds for a session on a new run folder, its files included."""
     dataset = inputs.Dataset(name="bench", rows=tuple(rows))
-    hashes = dataset.hashes()
+    dataset.hashes()
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model="tiny",
@@ -124,7 +124,7 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
         opened = session.endpoint(
             Endpoint("tiny", url), RequestSettings(decoding=DECODING), concurrency=concurrency
         )
-        state = session.run(run, rows, hashes, opened, concurrency=concurrency)
+        state = session.run(run, dataset, rows, opened, concurrency=concurrency)
         seconds = time.perf_counter() - started
     assert (state.done, state.request_errors) == (len(rows), 0)
     return seconds

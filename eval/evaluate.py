@@ -15,7 +15,8 @@ from robustbench_tc.schema import Sample
 from . import agents, growth, inputs, probe, reasons, record, reuse as reusing, session, verdicts
 from .inputs import Dataset, Selection
 from .record import RunFolder
-from .run import Backend, Progress
+from .run import Progress
+from .speakers import Backend
 from .who import Effort, Who
 
 
@@ -121,20 +122,19 @@ class Evaluation:
             self.asked = state
             progress(state)
 
-        folder, hashes, there = self.folder, self.data.hashes(), self._there
+        folder, there = self.folder, self._there
         every = growth.rows(self.data, folder.record.selections)
         asks_server = probe and not (self.who.agent or self.who.own) and folder.record.probed is None
         try:
             with self.who.opened(self.data, effort) as (backend, at_once):
                 self.asked = session.run(
                     folder,
+                    self.data,
                     self.rows,
-                    hashes,
                     backend,
                     concurrency=at_once,
                     every=every,
                     selection=self.selection,
-                    results=self.data.results,
                     words=self.who.words,
                     first=self.who.asked,
                     before=partial(self._probe, say=say) if asks_server else None,
@@ -142,7 +142,7 @@ class Evaluation:
                 )
         except BaseException:
             if folder.before is not None and self._there <= there:
-                session.take_back(folder, growth.rows(self.data, folder.before.selections), hashes)
+                session.take_back(folder, growth.rows(self.data, folder.before.selections), self.data)
             raise
 
     async def _probe(self, backend: Backend, say: Callable[[str], None]) -> None:

@@ -11,10 +11,11 @@ from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, asked_hash
 
 from . import growth
-from .passes import most
-from .predictions import answer, as_answer, passes
+from .journal import answer, as_answer
+from .predictions import kept
 from .prompts import wording
 from .record import Answer, RunFolder, Settings, open_run
+from .scripted import most_replies
 
 
 def check(runs: Sequence[Path], settings: Settings, out: Path) -> None:
@@ -42,7 +43,7 @@ def take(folder: RunFolder, rows: Sequence[Sample], runs: Sequence[Path]) -> Non
     keys = [
         (
             row,
-            [settings.key(asked_hash(row), repeat, n + 1, wording(row)) for n in range(most(row))],
+            [settings.key(asked_hash(row), repeat, n + 1, wording(row)) for n in range(most_replies(row))],
         )
         for row in rows
         for repeat in range(settings.repeat)
@@ -66,7 +67,7 @@ def take(folder: RunFolder, rows: Sequence[Sample], runs: Sequence[Path]) -> Non
 
 def _answered(journal: Store, row: Sample, settings: Settings) -> bool:
     """Whether all repeats of a row have every pass."""
-    found = [passes(journal, row, settings, repeat) for repeat in range(settings.repeat)]
+    found = [kept(journal, row, settings, repeat) for repeat in range(settings.repeat)]
     return all(answers and _kept(answers[-1]) is not None for answers in found)
 
 

@@ -12,15 +12,15 @@ from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
-from . import agent_server, agents, defend as defences, models, record, request_settings, session
+from . import agents, defend as defences, models, record, request_settings, session
 from .callables.agent import Function, OwnAgent, own_agent
-from .defend.again import is_strict, strict
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
-from .inputs import Dataset, Names, Selection, names_of
+from .inputs import Dataset, Names, Selection, anchors, names_of
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .request_settings import RequestOptions, RequestSettings
+from .speakers import ReferenceAgent
 
 Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
 """Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
@@ -76,8 +76,8 @@ class Who:
         )
 
     @contextmanager
-    def opened(self, data: Dataset, effort: Effort) -> Iterator[tuple[session.OpenBackend, int]]:
-        """How the backend is opened, and how many requests are under way at all its addresses."""
+    def opened(self, data: Dataset, effort: Effort) -> Iterator[tuple[session.OpenSpeaker, int]]:
+        """How whoever answers is opened, and how many requests are under way at all its addresses."""
         if self.own is not None:
             at_once = effort.concurrency if self.own.in_parallel else 1
             yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
@@ -91,19 +91,17 @@ class Who:
                 batch * engines,
             )
         elif self.agent is not None:
-            # It knows the requests that defences make of the rows.
+            # It knows the rows as defences show them.
             rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
-            sent = strict if is_strict(self.chain) else list
-            with agent_server.serving(self.agent, rows, self.words, sent=sent) as url:
-                served = Endpoint(self.name, url, api_key="none", reasoning=False)
-                yield at_addresses([served], self.settings, effort)
+            speaker = ReferenceAgent(self.agent, anchors(rows), self.words)
+            yield session.in_process(speaker), effort.concurrency
         else:
             yield at_addresses(self.endpoints, self.settings, effort)
 
 
 def at_addresses(
     endpoints: Sequence[Endpoint], asked: RequestSettings, effort: Effort
-) -> tuple[session.OpenBackend, int]:
+) -> tuple[session.OpenSpeaker, int]:
     """A model at its addresses, and how many requests are under way at all of them."""
     at_once = effort.concurrency * len(endpoints)
     opened = session.endpoint(

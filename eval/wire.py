@@ -30,7 +30,15 @@ class Ask(msgspec.Struct, frozen=True):
     row: Sample | None = None
     """What is asked about, for agents in this process; nothing of it beside the request goes anywhere."""
     number: int = 1
-    """The pass, from 1."""
+    """Of the reply that is asked for, from 1."""
+    draw: int = 0
+    """Which of several samples of the same request, from 0."""
+
+
+def has_duplicates(ask: Ask) -> bool:
+    """Whether tools of the request have the same name, which some servers refuse."""
+    names = [tool["function"]["name"] for tool in ask.tools or ()]
+    return len(set(names)) < len(names)
 
 
 class WireNames:

@@ -14,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report import SHOWN, Check, Failure, check
-from .postponed import postponed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,8 +94,8 @@ class Validated(NamedTuple):
     suite: str
     table: "pd.DataFrame"
     expectations: tuple[Expectation, ...]
-    result: Any
-    """What Great Expectations said."""
+    checks: list[Check]
+    """What Great Expectations said, one for each expectation."""
 
 
 _collected: ContextVar[list[Validated] | None] = ContextVar("collected", default=None)
@@ -120,10 +119,11 @@ def run(suite: str, data: "pd.DataFrame", wanted: Sequence[Expectation], index: 
     """
     table = _table(data, wanted, index)
     result = _validated(suite, table, wanted, index)
-    if (keep := _collected.get()) is not None:
-        keep.append(Validated(suite, table, tuple(wanted), result))
     found = {one.expectation_config.meta["check"]: one for one in result.results}
-    return [_check(expectation, found.get(expectation.id), len(data), index) for expectation in wanted]
+    checks = [_check(expectation, found.get(expectation.id), len(data), index) for expectation in wanted]
+    if (keep := _collected.get()) is not None:
+        keep.append(Validated(suite, table, tuple(wanted), checks))
+    return checks
 
 
 def _validated(suite: str, table: "pd.DataFrame", wanted: Sequence[Expectation], index: str) -> Any:
@@ -259,8 +259,7 @@ def _failure(entry: dict[str, Any], index: str) -> Failure:
 def quiet() -> Any:
     """The package, without telemetry, progress bars and log lines; whoever imports it comes here first."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    with postponed("scipy.stats", "altair"):
-        import great_expectations as gx
+    import great_expectations as gx
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     return gx

@@ -13,11 +13,11 @@ from inspect_ai.dataset import MemoryDataset, Sample as InspectSample
 from inspect_ai.model import GenerateConfig, get_model, messages_from_openai
 from inspect_ai.scorer import Metric, SampleScore, Score as InspectScore, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from robustbench_tc.eval.speakers import ModelSpeaker
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.models import DEFAULT_DECODING
+from robustbench_tc.eval.speakers import ModelSpeaker
 from robustbench_tc.eval.stats.live import lines
 from robustbench_tc.schema import LiveRow, Sample, dataset_label, dumps
 

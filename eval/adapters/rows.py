@@ -8,21 +8,21 @@ score = await playing.score()
 """
 
 import msgspec
-from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.live.stage import Stage
-from robustbench_tc.eval.live.world_env import World
-from robustbench_tc.eval.scripted import Scripted
-from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
+from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.inputs import Names, Selection, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
 from robustbench_tc.eval.live.inputs import LiveData, world_types
 from robustbench_tc.eval.live.score import score_episodes
+from robustbench_tc.eval.live.stage import Stage
+from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, Mode, Settings, mode_of
 from robustbench_tc.eval.score import judge
+from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.session import begin
+from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
 from robustbench_tc.schema import Json, LiveRow, Prediction, Sample
 from robustbench_tc.worlds.host import Worlds
 

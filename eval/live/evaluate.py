@@ -16,7 +16,7 @@ from .agents import AGENTS
 from .inputs import LiveData
 
 if TYPE_CHECKING:
-    from ..stats.live_summary import LiveScores
+    from ..stats.screen import Screen
 
 OWN_AGENT = "agent-"
 """In front of an agent's name where a model's would stand."""
@@ -29,7 +29,7 @@ class Played:
     folder: RunFolder
     data: LiveData
     asked: Progress
-    scores: "LiveScores | None" = None
+    scores: "Screen | None" = None
 
     @property
     def ended(self) -> int:
@@ -44,8 +44,8 @@ class Played:
 
     def json(self) -> dict[str, object]:
         """Where it is, how the episodes ended, and the figures once it is scored."""
-        figures = {} if self.scores is None else self.scores.json()
-        return {"run": str(self.folder.path), "totals": self.folder.record.totals, **figures}
+        summary = None if self.scores is None else self.scores.json()
+        return {"run": str(self.folder.path), "totals": self.folder.record.totals, "summary": summary}
 
     def shown(self) -> Iterator[Part]:
         """How far it got, then the scores."""

@@ -145,6 +145,11 @@ class Report(msgspec.Struct, frozen=True):
         yield from (f"{one.what}: {detail}" for one in checks for detail in one.detail)
 
     @property
+    def live(self) -> bool:
+        """Whether it is of live runs: their lines are families of faults, and nothing of the paper's."""
+        return any(model.faults for model in self.models)
+
+    @property
     def own_tools(self) -> bool:
         """Whether it is of somebody's own tools: nothing of the paper stands beside it."""
         return self.dataset_version == OWN_TOOLS
@@ -207,7 +212,7 @@ def build(
         allow_missing=allow_missing,
         baseline=None if base is None else labels[base],
         models=tuple(models),
-        paper=() if own else papers(),
+        paper=() if own or runs[0].live else papers(),
         gaps=tuple(f"{m.label}: {line}" for m in models for line in m.summary.gaps),
         marts=dict(marts or {}),
         needs_no_reading=next(

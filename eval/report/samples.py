@@ -22,7 +22,9 @@ from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.schema import Call, Json, Sample, Verdict, dumps
 
+from ..live.show import Shown
 from .cases import Case, lost
+from .episodes import MOST_EPISODES, replayed
 from .pool import Pool, cut
 
 BUDGET = 4_000_000
@@ -47,6 +49,25 @@ class Embedded(msgspec.Struct, frozen=True):
     """Characters kept of a reply."""
     cases: dict[str, tuple[Case, ...]] = {}
     """Label of a run that lost something → of each component one lost sample."""
+    episodes: dict[str, tuple[Shown, ...]] = {}
+    """Label of a live run → its episodes, step by step."""
+
+
+def embed_live(
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    dataset: str | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+) -> Embedded:
+    """The episodes of live runs. Raises UserError for a dataset or a world that is not at hand."""
+    most, notes, drawn = MOST_EPISODES // len(runs), [], {}
+    for run, label in zip(runs, labels, strict=True):
+        shown, left_out = replayed(run, most, dataset, worlds, world_python)
+        drawn[label] = tuple(shown)
+        if left_out:
+            notes.append(f"{left_out} episodes of {label} are not drawn: wrong and faulted ones come first.")
+    return Embedded(notes=tuple(notes), episodes=drawn)
 
 
 def embed(runs: Sequence[Run], labels: Sequence[str], dataset: str | Path | None = None) -> Embedded:

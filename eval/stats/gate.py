@@ -26,6 +26,7 @@ from .evidence import keeps
 from .intervals import Interval
 from .sides import RIGHT, Sides, drops
 from .significance import holm
+from .values import LIVE_HEADS
 
 LEVEL = 0.025
 """Of a one-sided test."""
@@ -216,7 +217,7 @@ def limits(there: Sequence[str], asked: Mapping[str, float | None], max_drop: fl
     for name, value in (("max-drop", max_drop), *asked.items()):
         if value is not None and not 0 <= value < 1:
             raise UserError(f"{name} {value:g}: a drop is a share of the cases: give 0 or more, less than 1")
-    known = (taxonomy.CLEAN, *taxonomy.COMPONENTS)
+    known = (taxonomy.CLEAN, *taxonomy.COMPONENTS, *LIVE_HEADS[2:])
     for name in asked:
         if name not in known:
             raise unknown("component", name, known)

@@ -19,7 +19,7 @@ from .gate import Verdict
 from .runs import Outcomes, Run, Subset, align
 from .sides import Sides, other_run, own_clean
 from .unreviewed import unreviewed
-from .values import codes_of
+from .values import codes_of, heads_of
 
 UNDELIVERED = 0.01
 """Share of the calls meant that a server may fail to deliver."""
@@ -109,7 +109,7 @@ def _judge(
         kept = [code for code in codes if code not in inexpressible]
         return own_clean(new, kept) if against is None else other_run(found[0], new, kept)
 
-    heads = (*((taxonomy.CLEAN,) if against else ()), *taxonomy.COMPONENTS)
+    heads = (*((taxonomy.CLEAN,) if against else ()), *heads_of(new.types)[2:])
     sides = {name: one for name in heads if (one := held(*codes_of(name))) is not None}
     if not sides:
         raise UserError(
@@ -182,7 +182,7 @@ def _notes(pairs: list[tuple[Run, Outcomes]]) -> tuple[str, ...]:
     ]
     run, outcomes = pairs[-1]
     notes += caveats(run, outcomes)[1]
-    core = set(taxonomy.codes()) | {taxonomy.CLEAN}
+    core = {code for head in heads_of(outcomes.types) for code in codes_of(head)}
     if others := [code for code in outcomes.types if code not in core]:
         notes.append(f"not gated, beyond the core types: {', '.join(others)}")
     return tuple(notes)

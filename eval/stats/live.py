@@ -1,4 +1,4 @@
-"""Tables of live scores: what each kind of fault costs, with intervals over tasks.
+"""What faults cost in live episodes, with intervals over tasks (`packs.live` has the tables).
 
 Δ is the success of the clean rows minus that of the same tasks with the fault: a kind that fits few tasks, or
 that few episodes met, is compared with those only. Tasks are the units of every interval and test.
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from robustbench_tc.live_types import registry_types, type_code
-from robustbench_tc.schema import EXPLICIT, KINDS
+from robustbench_tc.io import numbers
+from robustbench_tc.live_types import FAMILIES, registry_types, type_code
+from robustbench_tc.schema import KINDS
 
 from .confidence import difference, shares
 from .intervals import Interval, of_estimate, per_unit, share_of
@@ -62,6 +63,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     extra_tokens: float | None
     """The same of tokens, as the endpoint counted them."""
 
+    @property
+    def claimed(self) -> str:
+        """False success: `3`, or `3 to 5` where some texts are unclear."""
+        low, high = self.false_success
+        return str(low) if low == high else f"{low} to {high}"
+
 
 def lines(scores: Iterable["LiveScore"]) -> list[Line]:
     """One line for each kind that was played, then explicit, implicit and all, then each registry type. Of
@@ -81,13 +88,8 @@ def lines(scores: Iterable["LiveScore"]) -> list[Line]:
 
 def groups() -> dict[str, tuple[str, ...]]:
     """The name of each line → its kinds of faults; a registry type has no fault and is in no sum."""
-    implicit = tuple(kind for kind in KINDS if kind not in EXPLICIT)
-    sums = {"explicit": EXPLICIT, "implicit": implicit, "all": KINDS}
-    return {
-        **{kind: (kind,) for kind in KINDS},
-        **sums,
-        **{name: (name,) for name in registry_types()},
-    }
+    registry = {name: (name,) for name in registry_types()}
+    return {**{kind: (kind,) for kind in KINDS}, **FAMILIES, **registry}
 
 
 def _line(
@@ -144,6 +146,16 @@ def clean_success(scores: Iterable["LiveScore"]) -> Interval | None:
     """Success of the clean episodes; null where none has a verdict."""
     rows = [one for one in scores if one.type_code == "clean" and one.success is not None]
     return share_of(sorted((row.clean_id, bool(row.success)) for row in rows))
+
+
+def right_of(found: Interval) -> str:
+    """`30 / 40`"""
+    return f"{round(found.value * found.n)} / {found.n}"
+
+
+def beyond(mean: float | None) -> str:
+    """`+1.4`; nothing where it is not known."""
+    return "" if mean is None else numbers.typeset(f"{mean:+.1f}")
 
 
 class SameSuccess(NamedTuple):

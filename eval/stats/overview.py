@@ -10,6 +10,7 @@ from .blind import BlindLine
 from .breakdown import Breakdown, breakdown
 from .evidence import Answer, answer
 from .levels import LevelLine, levels
+from .live import Line as Fault, lines
 from .packs import Given, Table, tables as pack_tables
 from .repeats import Repeated, repeated
 from .runs import Outcomes, Run, Subset, align, unstated
@@ -33,11 +34,13 @@ class Counted(Breakdown, frozen=True, kw_only=True):
     repeated: Repeated | None = None
     """With repeats: pass@k, pass^k, and the variance within samples."""
     packs: tuple[Table, ...] = ()
-    """What the packs beyond the core measure."""
+    """What the packs beyond the core, or faults in live episodes, measure."""
     levels: tuple[LevelLine, ...] = ()
     """Every level's rows: of the core, of each pack, and of all."""
     stages: Stages | None = None
     """Where wrong answers fail."""
+    faults: tuple[Fault, ...] = ()
+    """Of a live run: each kind of fault, and of several."""
     unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
     """Golden answers of logs that nobody looked at; left out where there are none."""
 
@@ -55,6 +58,7 @@ def counted(
         "packs": pack_tables(Given(run, outcomes, summary, allow_missing)),
         "levels": levels(outcomes, allow_missing=allow_missing),
         "stages": stages(run, outcomes, subset, allow_missing=allow_missing),
+        "faults": tuple(lines(run.live)),
         "unreviewed": unreviewed(run, outcomes) or msgspec.UNSET,
     }
 
@@ -85,9 +89,9 @@ def overview(
 
     Raises UserError where one of the `expected` answers is missing, unless that is allowed.
     """
-    missing = expected - int((run.rows["correct"] >= 0).sum())
+    failed = int((run.rows["status"] == "request_error").sum())
+    missing = expected - len(run.rows["status"]) + failed
     if missing > 0 and not allow_missing:
-        failed = int((run.rows["status"] == "request_error").sum())
         raise UserError(
             f"{missing} of {expected} rows have no answer ({failed} request_error, {missing - failed} not "
             "asked): run the same rbtc eval again, or take --allow-missing for numbers without them"

@@ -82,5 +82,6 @@ def _outcomes(
         kept=nothing,
         lost=nothing,
         gained=nothing,
+        unmet=nothing,
         repeats=repeats,
     )

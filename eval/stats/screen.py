@@ -86,7 +86,8 @@ def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
         name += f" {record.dataset_version}"
     name += f" ({settings.fingerprint[:8]})"
     who = (_cut(settings.model, LONG), settings.mode, *settings.defend, name)
-    size = [counted(made.samples, "sample"), counted(made.rows, "row")]
+    words = ("task", "episode") if made.faults else ("sample", "row")
+    size = [counted(made.samples, words[0]), counted(made.rows, words[1])]
     if settings.repeat > 1:
         size.append(f"{settings.repeat} repeats")
     size.append(f"{made.missing:,} missing" if made.missing > 0 else "all answered")
@@ -99,7 +100,9 @@ def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
     yield ""
     yield f"{'accuracy':>22}   drop, 95 % interval     keeps"
     accuracies = {name: one.accuracy for name in HEADS if (one := made.summary.lines[name]).n}
-    if not accuracies.keys() & set(taxonomy.COMPONENTS):
+    if made.faults:
+        accuracies |= {name: one.after for name, one in answer.lines.items()}
+    elif not accuracies.keys() & set(taxonomy.COMPONENTS):
         ranked = sorted(answer.types.values(), key=lambda one: (one.word != "loses", -one.drop.value))
         accuracies |= {one.name: one.after for one in ranked[:TYPES]}
     for name, accuracy in accuracies.items():
@@ -175,6 +178,9 @@ def _keeps(found: Evidence) -> str:
 
 def _tables(made: Overview) -> Iterator[Table]:
     answer, among, of_types = made.answer, made.summary.values, made.summary.types
+    if made.faults:
+        yield from made.packs
+        return
     yield Table(
         name="lines",
         title=f"rows: {made.subset}; below each value its 95 % interval",

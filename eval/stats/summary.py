@@ -30,7 +30,18 @@ from .lattice import Floats, Ints
 from .power import Power, power
 from .runs import Outcomes
 from .significance import holm_by, paired_p
-from .values import METRICS, RETENTIONS, Counts, Line, Values, beyond_core, codes_of, leading, pack_of
+from .values import (
+    METRICS,
+    RETENTIONS,
+    Counts,
+    Line,
+    Values,
+    beyond_core,
+    codes_of,
+    heads_of,
+    leading,
+    pack_of,
+)
 
 Convention = Literal["cluster", "paper"]
 
@@ -252,7 +263,8 @@ def gaps(outcomes: Outcomes) -> tuple[str, ...]:
     """What a run lacks, one line each."""
     lines, absent = [], []
     counts = outcomes.counts()
-    for code in dict.fromkeys((taxonomy.CLEAN, *codes_of("perturbed"), *outcomes.types)):
+    heads = (code for head in heads_of(outcomes.types)[:2] for code in codes_of(head))
+    for code in dict.fromkeys((*heads, *outcomes.types)):
         found = counts.get(code, Counts())
         control = taxonomy.get(code).control if taxonomy.known(code) else ""
         if control and control not in outcomes.types and found.missing:

@@ -9,12 +9,16 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.live_types import FAMILIES, type_code, type_codes
 
 STATIC = taxonomy.COMPONENTS[:3]
 """The components that retention averages over: transition is not one of them."""
 
 HEADS = (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS)
 """The lines above those of single types."""
+
+LIVE_HEADS = (taxonomy.CLEAN, "all", "explicit", "implicit")
+"""The same of a live run, whose types are kinds of faults."""
 
 RETENTIONS = {"retention": STATIC, "retention_with_transition": taxonomy.COMPONENTS}
 """The paper's retention and the one that counts transition too, each by the components that it averages
@@ -98,9 +102,17 @@ class Values(msgspec.Struct, frozen=True):
 
 @functools.lru_cache(maxsize=256)  # asked for with every figure of every entry
 def codes_of(name: str) -> tuple[str, ...]:
-    """The core types of a component, of a level, or of all for `perturbed`; of anything else itself."""
+    """The core types of a component, of a level, or of all for `perturbed`; of a family of faults its kinds;
+    of anything else itself."""
+    if name in FAMILIES:
+        return tuple(map(type_code, FAMILIES[name]))
     found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component, t.level))
     return found or (name,)
+
+
+def heads_of(codes: Iterable[str]) -> tuple[str, ...]:
+    """The lines above those of these types: clean, all perturbed rows, then what they are made of."""
+    return HEADS if set(type_codes()).isdisjoint(codes) else LIVE_HEADS
 
 
 def leading(codes: Iterable[str]) -> tuple[str, ...]:
@@ -116,8 +128,8 @@ def beyond_core(codes: Iterable[str]) -> bool:
 
 
 def pack_of(code: str) -> str:
-    """The types that a type's tests are corrected with: its pack."""
-    return taxonomy.get(code).pack
+    """The types that a type's tests are corrected with: its pack, or `live`."""
+    return "live" if code in type_codes() else taxonomy.get(code).pack
 
 
 def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial: bool = False) -> Values:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,7 @@ def test_samples_and_limit_are_two_ways(release: Path) -> None:
 def test_answers_of_an_equal_run_are_taken(
     tmp_path: Path, evaluate: Evaluate, server: LoopbackServer
 ) -> None:
+    evaluate = partial(evaluate, temperature=0.5)
     first = evaluate(tmp_path / "first", samples=2)
     taken, count = answered(first), server.count
     journal = first.journal_path.read_bytes()

@@ -11,12 +11,12 @@ from typing import Any
 import datasets
 import msgspec
 from lm_eval.api.task import ConfigurableTask
-from robustbench_tc.eval.scripted import most_replies
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.adapters.rows import KEY, Rows
 from robustbench_tc.eval.models import DEFAULT_DECODING
+from robustbench_tc.eval.scripted import most_replies
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.schema import Sample, dumps
 

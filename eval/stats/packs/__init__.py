@@ -19,6 +19,9 @@ from robustbench_tc.io import numbers
 from ..intervals import Interval
 from ..runs import Outcomes, Run
 from ..summary import Summary
+from ..values import pack_of
+
+PACKS = (*get_args(taxonomy.Pack), "live")
 
 Cell: TypeAlias = str | int | float | Interval | None
 """A text, a count, a share or difference, one with its 95 % interval; None: it cannot be said."""
@@ -69,7 +72,7 @@ class Given(msgspec.Struct, frozen=True):
     def codes(self, pack: str) -> tuple[str, ...]:
         """The pack's types that the run holds rows of, in order; those with missing rows only if allowed."""
         usable = self.outcomes.usable(self.allow_missing)
-        return tuple(code for code in usable if code != taxonomy.CLEAN and taxonomy.get(code).pack == pack)
+        return tuple(code for code in usable if code != taxonomy.CLEAN and pack_of(code) == pack)
 
 
 Tables: TypeAlias = Callable[[Given], Iterable[Table]]
@@ -82,10 +85,10 @@ def makers() -> dict[str, Tables]:
     for module in iter_modules(__path__):
         made = import_module(f"{__name__}.{module.name}")
         for pack in made.PACKS:
-            if pack not in get_args(taxonomy.Pack):
+            if pack not in PACKS:
                 raise ValueError(f"{made.__name__}: {pack!r} means no pack")
             found[pack] = _both(found[pack], made.tables) if pack in found else made.tables
-    return {pack: found[pack] for pack in get_args(taxonomy.Pack) if pack in found}
+    return {pack: found[pack] for pack in PACKS if pack in found}
 
 
 def _both(first: Tables, second: Tables) -> Tables:

@@ -12,7 +12,7 @@ from . import options
 if TYPE_CHECKING:
     from ..eval.live.evaluate import Played
     from ..eval.run import Progress as State
-    from ..eval.stats.live_summary import LiveScores
+    from ..eval.stats.screen import Screen
     from ..schema import Json
 
 
@@ -72,15 +72,15 @@ def run_live(
     """
     given = locals()
     from .. import taxonomy
-    from ..eval import growth, models, record, request_settings
+    from ..eval import growth, models, record, request_settings, session
     from ..eval.defend import names as defence_names
     from ..eval.inputs import Selection, names_of
-    from ..eval.live import after, defended, inputs, prompts, run
+    from ..eval.live import after, defended, inputs, prompts
     from ..eval.live.evaluate import Played, actor
-    from ..eval.live.speakers import ScriptedSpeaker
     from ..eval.record import Settings, default_place, mode_of
     from ..eval.run import Progress as State
-    from ..eval.stats.live_summary import LiveScores
+    from ..eval.speakers import ScriptedAgent
+    from ..eval.stats.screen import screen
     from ..eval.who import Effort, at_addresses
 
     check(run_live, given)
@@ -116,21 +116,22 @@ def run_live(
         ask, at_once = at_addresses(
             addresses, asked, Effort(concurrency=concurrency, timeout_s=timeout_s, max_retries=max_retries)
         )
-        cast = run.model(ask, at_once)
     else:
-        cast, at_once = run.scripted(ScriptedSpeaker(agent, data.clean())), concurrency
-    played.asked = run.run(
+        ask, at_once = session.in_process(ScriptedAgent(agent, data.clean())), concurrency
+    played.asked = session.run(
         played.folder,
+        data,
         rows,
-        cast,
-        kinds,
+        ask,
+        worlds=kinds,
         concurrency=at_once,
         every=growth.rows(data, played.folder.record.selections),
         selection=selection,
         progress=progress,
     )
     if score:
-        played.scores = LiveScores(after.score(played.folder, data, kinds))
+        after.score(played.folder, data, kinds)
+        played.scores = screen(played.folder, allow_missing=True)
     return played
 
 
@@ -140,7 +141,7 @@ def score_live(
     dataset: Annotated["str | None", options.DATASET] = None,
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
-) -> "LiveScores":
+) -> "Screen":
     """Replay every episode without the model, and write and print the scores.
 
     Example: rbtc live score runs/live/qwen3-8b-fc
@@ -148,13 +149,14 @@ def score_live(
     Raises UserError.
     """
     from ..eval.live import after, inputs
-    from ..eval.stats.live_summary import LiveScores
+    from ..eval.stats.screen import screen
 
     folder, data = after.opened(run, dataset)
-    return LiveScores(after.score(folder, data, inputs.world_types(data.rows, worlds, world_python)))
+    after.score(folder, data, inputs.world_types(data.rows, worlds, world_python))
+    return screen(folder, allow_missing=True)
 
 
-def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
+def summary_live(run: Annotated["str | Path", options.RUN]) -> "Screen":
     """Per kind of fault: how often the world ended as it should, and what the user was told.
 
     Example: rbtc live summary runs/live/qwen3-8b-fc --json
@@ -162,10 +164,9 @@ def summary_live(run: Annotated["str | Path", options.RUN]) -> "LiveScores":
     Raises UserError for a run that is not scored.
     """
     from ..eval import record
-    from ..eval.live.score import read_scores
-    from ..eval.stats.live_summary import LiveScores
+    from ..eval.stats.screen import screen
 
-    return LiveScores(read_scores(record.open_run(Path(run)).path))
+    return screen(record.open_run(Path(run)), allow_missing=True)
 
 
 def report_live(
@@ -187,16 +188,15 @@ def report_live(
     Raises UserError for a run that is not scored, a dataset or a world that is not at hand, and a folder that
     holds anything else.
     """
-    from ..eval.live import after
-    from ..eval.report import live
+    from ..eval.report import assemble
 
-    folder, data = after.opened(run, dataset)
-    return live.report(
-        folder,
-        data,
+    assemble.report(
+        [str(run)],
         Path(out),
+        dataset=dataset,
         worlds=worlds,
         world_python=world_python,
         discard_changes=discard_changes,
         progress=progress,
     )
+    return Path(out) / "report.html"

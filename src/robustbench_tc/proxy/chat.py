@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from . import head, held
-from .decide import decide, may_replace
+from . import held, rewrite
 from .held import Held, Kept
 from .journal import Replaced
-from .offer import NotTheCase, Offer, offer
-from .plan import Plan
-from .scene import Scene, of_turn
+from .plan import Fault, Plan
+from .rewrite import NotTheCase, Offer, offer
+from .scenes import Scene, of_turn
 from .session import Session
 
 Chat = dict[str, Json]
@@ -49,48 +48,39 @@ class Conversation:
     def called(self) -> list[str]:
         """The tools of all its calls, by the agent's names where it has one."""
         calls = (call for message in self.messages[self.start :] for call in calls_of(message))
-        meant = ((call.name, self.offer.meant(call.name, call.arguments).own) for call in calls)
-        return [*self.before, *(own or name for name, own in meant)]
+        return [*self.before, *(self._own(call) or call.name for call in calls)]
+
+    def _own(self, call: Call) -> str | None:
+        return self.offer.meant(call.name, call.arguments).own
 
     def faulted(self, plan: Plan, session: Session) -> tuple[list[Chat], list[Replaced], list[Replaced]]:
         """The messages with faults in place of results; which results of the last calls were replaced, and
         which were spared because their tool may write."""
-        batches: list[list[Call]] = []
-        asked: dict[int, tuple[int, Call]] = {}
-        """By the place of a result: the batch and the call."""
-        for place in range(self.start, len(self.messages)):
-            message = self.messages[place]
-            if calls := calls_of(message):
-                batches.append(calls)
-            elif message.get("role") == "tool" and batches:
-                for call in batches[-1]:
-                    if call.id == message.get("tool_call_id"):
-                        asked[place] = len(batches), call
-                        break
-        flat = [call for calls in batches for call in calls]
-        owns = [self.offer.meant(call.name, call.arguments).own for call in flat]
-        order = {id(call): at for at, call in enumerate(flat)}
-        drawn = decide(plan, session, self.called)[len(self.before) :]
-        scene = self.scene
-        out = list(self.messages)
+        out, turn = list(self.messages), self.turn
         replaced: list[Replaced] = []
         spared: list[Replaced] = []
-        for place, (batch, call) in asked.items():
-            own = owns[order[id(call)]]
-            text, kind = scene.text, scene.code
-            if batch > scene.answered:
-                fault = drawn[order[id(call)]]
-                text = None if fault is None else fault.answer
-                kind = "" if fault is None else fault.kind
-            if text is None:
+        number, batch = len(self.before), 0
+        waiting: dict[str, tuple[Call, str | None, Fault | None]] = {}
+        """Of the last calls: the agent's name of the tool, and what the result meets."""
+        for place, message in enumerate(out[self.start :], self.start):
+            if calls := calls_of(message):
+                batch, waiting = batch + 1, {}
+            for call in calls:
+                own, number = self._own(call), number + 1
+                fault = self.scene.met(plan, session, batch, number, own or call.name)
+                waiting.setdefault(call.id, (call, own, fault))
+            if message.get("role") != "tool" or str(message.get("tool_call_id")) not in waiting:
                 continue
-            label = "no_effect" if own is None else "after_effect"
-            one = Replaced(call=call.id, tool=own or call.name, kind=kind, label=label)
-            if own is not None and not may_replace(plan, own):
-                spared += [one] if batch == len(batches) else []
+            call, own, fault = waiting[str(message["tool_call_id"])]
+            if fault is None:
                 continue
-            out[place] = {**out[place], "content": text}
-            replaced += [one] if batch == len(batches) else []
+            spares = own is not None and not plan.may_replace(own)
+            if not spares:
+                out[place] = {**message, "content": fault.answer}
+            if batch == turn:
+                label = "no_effect" if own is None else "after_effect"
+                met = Replaced(call=call.id, tool=own or call.name, kind=fault.kind, label=label)
+                (spared if spares else replaced).append(met)
         return out, replaced, spared
 
 
@@ -137,10 +127,10 @@ def conversation(
             offered = offer(tools, scene.clean, scene.row, flat=flat)
         words = (scene.clean, scene.row) if number == 0 else (of_turn(scene.clean), of_turn(scene.row))
         words = (words[0], words[0]) if scene.clean is scene.row else words
-        begun, taken = head.as_in_row(messages[begin:], *words)
+        begun, taken = rewrite.as_in_row(messages[begin:], *words)
         start, end = begin + taken, None
         if number + 1 < len(scenes):
-            end = head.next_turn(messages, start, of_turn(scenes[number + 1].clean))
+            end = rewrite.next_turn(messages, start, of_turn(scenes[number + 1].clean))
         rest = _followed(messages[start:end], keys[start:], offered, remembered)
         found = Conversation([*past, *begun, *rest], len(past) + len(begun), keys[-1], scene, offered, before)
         if end is None:

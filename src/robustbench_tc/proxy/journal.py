@@ -9,12 +9,13 @@ import fcntl
 import hashlib
 import mmap
 import os
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import msgspec
 
@@ -24,7 +25,51 @@ from robustbench_tc.schema import Json
 
 from .held import Held, Kept
 from .plan import Plan
-from .secrets import Secrets
+from .session import Session
+
+KEY_LIKE = re.compile(r"key|token|secret|passw|auth|credential|cookie|session-?id", re.IGNORECASE)
+"""Names whose values are keys."""
+
+SHORTEST = 6
+"""Characters: what is shorter (`none`, `EMPTY`) is not a key, and may be a word of the conversation."""
+
+
+class Secrets(NamedTuple):
+    """Of one exchange, or of several."""
+
+    keys: frozenset[str] = frozenset()
+    """Stand nowhere in a line."""
+    quoted: frozenset[str] = frozenset()
+    """Stand in no text of a server's error: of other headers; they may be words of the conversation."""
+
+    @staticmethod
+    def of(keys: Iterable[str], quoted: Iterable[str] = ()) -> "Secrets":
+        """Of values as they came: those that are too short are none."""
+        long = (frozenset(one for one in words if len(one) >= SHORTEST) for words in (keys, quoted))
+        return Secrets(*long)
+
+    def __or__(self, other: "Secrets") -> "Secrets":
+        return Secrets(self.keys | other.keys, self.quoted | other.quoted)
+
+    def blanked(self, text: str) -> str:
+        """An error's text without them, the longest first."""
+        for secret in sorted(self.keys | self.quoted, key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+NONE = Secrets()
+
+
+def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secrets:
+    """Keys that a server's process is given: `--api-key X`, `--api-key=X`, `API_KEY=X`."""
+    keys = [value for name, value in environment.items() if KEY_LIKE.search(name)]
+    for flag, following in zip(command, [*command[1:], ""], strict=True):
+        name, _, value = flag.partition("=")
+        if name.startswith("-") and KEY_LIKE.search(name):
+            keys.append(value or following)
+    return Secrets.of(keys)
+
 
 VERSION = 2
 LLM, MCP = "llm", "mcp"
@@ -142,6 +187,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`kept` was left out: a text in it is longer than a journal's may be."""
     status: int = 200
     error: str | None = None
+
+    @classmethod
+    def of(cls, session: Session, number: int, **said: Any) -> "Exchange":
+        """A line of a session."""
+        return cls(session=str(session), case=session.case, repeat=session.repeat, number=number, **said)
 
 
 class Journal:

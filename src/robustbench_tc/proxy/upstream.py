@@ -15,7 +15,7 @@ from yarl import URL
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
 
-from .secrets import KEY_LIKE, Secrets
+from .journal import KEY_LIKE, Secrets
 from .session import HEADER, Refused
 
 HOP_BY_HOP = frozenset(

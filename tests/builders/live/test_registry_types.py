@@ -11,7 +11,6 @@ from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
 from robustbench_tc.builders.live.dataset import RobustBenchTCLive
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
 from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
 from robustbench_tc.worlds import find
@@ -21,6 +20,7 @@ from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
 from ...conftest import ROOT
+from ...eval.live import purses
 from ...refusals import refuses
 
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
@@ -132,13 +132,13 @@ class Loose(World):
 
     name = "loose"
 
-    @write
+    @write()
     def note(self, text: str = "nothing") -> str:
         """Keeps a note."""
         self.data["notes"].append(text)
         return "kept"
 
-    @write
+    @write()
     def clear(self, sure: bool) -> str:
         """Throws the notes away."""
         self.data["notes"] = []
@@ -174,16 +174,16 @@ def test_a_namesake_of_a_tool_that_comes_later_comes_with_it(made: Prepared) -> 
     ]
     assert isinstance(row, LiveRow)
     assert [sum(tool.name == late for tool in row.offered(turn)) for turn in (0, 1)] == [0, 2]
-    request = Conversation(row, "fc").request()
+    request = purses.opening(row, "fc")
     assert late not in [one["function"]["name"] for one in request.tools or ()]
 
 
 def test_both_of_one_name_stand_in_a_request(rows: list[LiveRow]) -> None:
     row = next(row for row in rows if row.type_code == "live_same_name_D")
     name = _new(row)[0].name
-    tools = [one["function"]["name"] for one in Conversation(row, "fc").request().tools or ()]
+    tools = [one["function"]["name"] for one in purses.opening(row, "fc").tools or ()]
     assert tools.count(name) == 2
-    system = Conversation(row, "prompt").request().messages[0]["content"]
+    system = purses.opening(row, "prompt").messages[0]["content"]
     assert system.count(f'{{"name":"{name}"') == 2
 
 

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from robustbench_tc.eval.adapters.live_rows import LiveRows
 
-from robustbench_tc.eval import agent_server
 from robustbench_tc.eval.adapters import zipped
-from robustbench_tc.eval.defend.base import Request
+from robustbench_tc.eval.adapters.rows import Rows
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.live.episode import Place, play
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.record import Answer
+from robustbench_tc.eval.wire import Ask
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, LiveRow, dumps
 from robustbench_tc.worlds.host import Worlds
+from tests import agent_server
 from tests.conftest import ROOT
 
+from ..live.playing import acted
 from .episodes import Played, completion
 from .harnesses import inspect, program
 
@@ -42,7 +42,7 @@ class Said:
     def __init__(self, played: Played) -> None:
         self._played = played
 
-    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
+    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
         one = self._played.reply(base.number - 1)
         calls = [
             {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}
@@ -55,18 +55,17 @@ def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """As `rbtc live run` plays and scores them."""
     data = inputs.load(str(dataset))
     rows = {row.id: row for row in data.rows}
-    settings = LiveRows(str(dataset))._settings
+    settings = Rows(str(dataset)).settings
     types = inputs.world_types(data.rows)
 
     async def run() -> list[Record]:
-        found, one_at_a_time = [], asyncio.Semaphore(1)
+        found = []
         async with Worlds() as worlds:
             with Store(place / "journal.jsonl") as journal:
                 for repeat, one in enumerate(played):
                     row = rows[one.row]
-                    at, world = Place.of(row, settings, repeat), types[row.world]
-                    episode, _ = await play(at, journal, Said(one), worlds, world, one_at_a_time)
-                    found.append(episode)
+                    speaker, world = Said(one), types[row.world]
+                    found.append(await acted(row, speaker, settings, journal, world, worlds, repeat))
             return msgspec.to_builtins(await score_episodes(found, rows, worlds))  # type: ignore[no-any-return]
 
     return asyncio.run(run())

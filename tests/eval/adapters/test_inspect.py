@@ -12,13 +12,14 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
-from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval import inputs
 from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
+from tests import agent_server
 from tests.conftest import ROOT, Done
 
 from . import episodes, played

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from robustbench_tc import api, schema, taxonomy
-from robustbench_tc.eval import agent_server, inputs, wire
+from robustbench_tc.eval import inputs, wire
 from robustbench_tc.eval.adapters.logs import opened
+from tests import agent_server
 from tests.conftest import ROOT, Done
 from tests.eval import small
 

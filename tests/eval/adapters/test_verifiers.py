@@ -13,8 +13,9 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
-from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval import inputs
 from robustbench_tc.eval.live import inputs as live_inputs
+from tests import agent_server
 from tests.conftest import ROOT
 
 from . import played

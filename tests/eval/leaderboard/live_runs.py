@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import api, schema
+from robustbench_tc.eval import session
 from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
-from robustbench_tc.eval.live import inputs, prompts, run
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.live import inputs, prompts
 from robustbench_tc.eval.record import Settings, start
+from robustbench_tc.eval.speakers import ScriptedAgent
 
 from ..live import purses
 
@@ -48,8 +49,9 @@ def played(
         defend=defend,
     )
     made = start(folder, asked, settings, len(asked.rows) * repeat)
-    cast = run.scripted(ScriptedSpeaker(agent, asked.clean()))
-    run.run(made, asked.rows, cast, inputs.world_types(asked.rows), concurrency=4)
+    speaker = session.in_process(ScriptedAgent(agent, asked.clean()))
+    worlds = inputs.world_types(asked.rows)
+    session.run(made, asked, asked.rows, speaker, worlds=worlds, concurrency=4)
     return folder
 
 

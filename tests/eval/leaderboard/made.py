@@ -10,7 +10,6 @@ import numpy as np
 
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.eval import predictions, prompts, record, wire
-from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
@@ -21,6 +20,7 @@ from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.summary import Flips, TypeRow, from_counts
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
+from tests.agent_server import Index, reply
 
 DAY = "20261120"
 

@@ -48,19 +48,30 @@ TASK: dict[str, tuple[dict[str, Any], str]] = {
     ),
 }
 
-FAULTS: dict[str, tuple[dict[str, Any], str]] = {
-    "no such tool": ({"fault": Fault(At(tool="nope"), "silent_no_op")}, "stands at a tool"),
-    "another kind": ({"fault": Fault(At(write=1), "stale_read")}, "not of type live_silent_no_op"),
-    "never": ({"fault": Fault(At(write=1), "silent_no_op", repeat=-5)}, "repeats -5 times"),
-    "names no tool": ({"fault": Fault(At(write=1), "silent_no_op", tool="nope")}, "names a tool"),
-    "another registry": ({"tools": ()}, "differs from its clean row"),
-    "another id": ({"id": "../../x"}, "its id is not"),
-}
-
 
 def _pair() -> tuple[LiveRow, LiveRow]:
     clean = next(row for row in purses.rows() if row.clean)
     return clean, purses.faulted(clean, Fault(At(write=1), "silent_no_op"))
+
+
+def lacking(kind: Any, repeat: Any = "once") -> dict[str, Any]:
+    """A fault that lacks what its kind needs, in a row of its own kind."""
+    fault = Fault(At(write=1), kind, repeat)
+    return {"fault": fault, "type_code": f"live_{kind}", "id": f"{_pair()[0].clean_id}::live_{kind}"}
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no such tool": ({"fault": Fault(At(tool="nope"), "silent_no_op")}, "stands at a tool"),
+    "another kind": ({"fault": Fault(At(write=1), "stale_read")}, "not of type live_silent_no_op"),
+    "never": ({"fault": Fault(At(write=1), "silent_no_op", repeat=-5)}, "repeats -5 times"),
+    "no leaf": (lacking("fabricated_leaf"), "needs 'path'"),
+    "no tool": (lacking("prerequisite"), "needs 'tool'"),
+    "no text": (lacking("injected_instruction"), "needs 'text'"),
+    "old for ever": (lacking("stale_read", "always"), "shows an old state for ever"),
+    "names no tool": ({"fault": Fault(At(write=1), "silent_no_op", tool="nope")}, "names a tool"),
+    "another registry": ({"tools": ()}, "differs from its clean row"),
+    "another id": ({"id": "../../x"}, "its id is not"),
+}
 
 
 def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from robustbench_tc.eval.live.page import LivePage, Table
 
 from robustbench_tc import schema
 from robustbench_tc.api import report_live, run_live, score_live, show_episode
 from robustbench_tc.eval.live import page
-from robustbench_tc.eval.live.page import LivePage, Table
 from robustbench_tc.eval.live.show import Shown
 from robustbench_tc.schema import Episode
 

@@ -10,12 +10,13 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import run_live, score_live, show_episode
+from robustbench_tc.eval import session
 from robustbench_tc.eval.inputs import Selection
-from robustbench_tc.eval.live import inputs, run
+from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.live.show import differences
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import start
+from robustbench_tc.eval.speakers import ScriptedAgent
 
 from ...conftest import Done
 from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
@@ -95,12 +96,13 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
     of the journal. (Processes that are really killed: test_run_killed.py.)"""
     data = inputs.load(str(dataset))
-    agent = ScriptedSpeaker("repairs-duplicate", data.clean())
+    agent = ScriptedAgent("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:
         folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        state = run.run(folder, data.rows, run.scripted(agent), types, concurrency=3)
+        speaker = session.in_process(agent)
+        state = session.run(folder, data, data.rows, speaker, worlds=types, concurrency=3)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 
@@ -232,7 +234,7 @@ def test_a_dead_endpoint_is_one_line_and_the_run_goes_on_later(
 
 def test_a_limit_of_cost_holds_over_sessions(dataset: Path, tmp_path: Path) -> None:
     words: dict[str, Any] = {"model": "tiny", "mode": "fc", "worlds": [WORLD], "out": tmp_path / "run"}
-    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1}  # 15 a reply
+    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1, "temperature": 0.5}  # 15 a reply
     with LoopbackServer(lambda body: reply("Done.")) as server:
         for _ in range(2):
             refuses("the limit is 100", run_live, dataset, base_url=server.url, **words)

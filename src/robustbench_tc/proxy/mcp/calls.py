@@ -16,20 +16,71 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from robustbench_tc.schema import Json
+from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
-from ..decide import decide_one, may_replace
-from ..journal import MCP, Exchange, Journal, Opened, Replaced, digest
-from ..plan import EFFECTS, Fault, Plan, check_for_tools
-from ..planned import planned
-from ..scenes import Scenes, clean_ids
-from ..secrets import NONE
+from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
+from ..plan import EFFECTS, Fault, Plan, check_for_tools, planned
+from ..scenes import Scenes, clean_ids, inside
 from ..session import Session
 from . import jsonrpc
-from .jsonrpc import Message, inside
+from .jsonrpc import Message
 from .listing import Listing, listed
-from .memory import Memory
+
+MOST = 1_000
+"""Results that are kept."""
+
+OK = '{"status": "ok"}'
+"""The answer of a tool of which nothing is known."""
+
+
+class Memory:
+    """Results of one session that were not errors."""
+
+    def __init__(self, results: Mapping[str, Sequence[Json]]) -> None:
+        """`results`: what tools of the session's case answer, in turn."""
+        self._results = results
+        self._writes = 0
+        self._last: dict[str, dict[str, Json]] = {}
+        self._reads: dict[str, tuple[dict[str, Json] | None, int]] = {}
+        """Tool and arguments → the last result, and how many writes stood before it; the oldest first."""
+
+    def keep(self, tool: str, arguments: Json, result: Json, *, reads: bool) -> None:
+        """A result that the server gave."""
+        if not reads:
+            self._writes += 1
+        if not isinstance(inside(result, "content"), list) or result.get("isError"):
+            return
+        kept = {name: value for name, value in result.items() if name not in ("_meta", "resultType")}
+        self._last[tool] = kept
+        if reads:
+            key = _key(tool, arguments)
+            self._reads.pop(key, None)
+            self._reads[key] = kept, self._writes
+            if len(self._reads) > MOST:
+                del self._reads[next(iter(self._reads))]
+
+    def stale(self, tool: str, arguments: Json) -> dict[str, Json] | None:
+        """What a read showed before the last write; None where it was not made then, or again since."""
+        shown, writes = self._reads.get(_key(tool, arguments), (None, 0))
+        return shown if writes < self._writes else None
+
+    def done(self, tool: str, text: str | None, *, structured: bool) -> dict[str, Json] | None:
+        """What a call that is not carried out is answered with: `text`, else the tool's last result, else the
+        case's, else OK. None where the tool's answers have a schema that none of these is known to fit."""
+        if text is None and tool in self._last:
+            return self._last[tool]
+        if structured:
+            return None
+        if text is None:
+            known = [OK, *self._results.get(tool, ())][-1]
+            text = known if isinstance(known, str) else dumps(known)
+        return jsonrpc.text_result(text)
+
+
+def _key(tool: str, arguments: Json) -> str:
+    return json.dumps([tool, arguments or {}], sort_keys=True)
+
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
 """Puts a question of the door's own to the server. {} is an answer that cannot be had."""
@@ -251,7 +302,7 @@ class Calls:
             if own != {"name": name, "arguments": arguments}:
                 pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
             fault, arguments = (
-                decide_one(self._plan, self._session, self._number, meant.own),
+                self._plan.met(self._session, self._number, meant.own),
                 own["arguments"],
             )
         if fault is not None:
@@ -284,7 +335,7 @@ class Calls:
         # Of a call that was carried out and looks as if it were not: the client may repeat it.
         repeatable = (
             reads
-            or may_replace(self._plan, tool)
+            or self._plan.may_replace(tool)
             or inside(self._tools, tool, "annotations", "idempotentHint") is True
         )
         harmless = fault.kind == "injected_instruction" or (
@@ -320,17 +371,8 @@ class Calls:
     # The journal
 
     def _line(self, **more: Any) -> Exchange:
-        case, repeat = self._session
-        return Exchange(
-            door=MCP,
-            session=str(self._session),
-            case=case,
-            repeat=repeat,
-            number=self._number,
-            began=time.time(),
-            opening=self._opening,
-            **more,
-        )
+        began, opening = time.time(), self._opening
+        return Exchange.of(self._session, self._number, door=MCP, began=began, opening=opening, **more)
 
     def _write(self, line: Exchange, ended: float) -> None:
         if line.replies:

@@ -15,7 +15,7 @@ from pathlib import Path
 from robustbench_tc.errors import UserError
 
 from .. import sse
-from ..secrets import of_process
+from ..journal import of_process
 from ..session import NoSession, parse
 from . import jsonrpc
 from .calls import Calls, Door, Pending

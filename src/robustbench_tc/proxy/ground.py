@@ -1,21 +1,165 @@
-"""Faults of logs with their rates and words, and the plan that has them."""
+"""From logs to a plan: which faults tools really had, how often, and in which words."""
 
+import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import sqrt
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.stats.confidence import Z
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.own.logs.types import Conversation
 from robustbench_tc.safe_text import safe
+from robustbench_tc.schema import Json
 from robustbench_tc.shown import Part, Table
 
-from ..plan import MOST_TEXT
-from .kinds import KINDS, UNSEEN, Kind, kind_of
-from .rates import rate
+from .plan import MOST_TEXT
+from .scenes import loaded
+
+
+def rate(clusters: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """The interval of (met, calls) of each conversation, at least one call in all."""
+    met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
+    share = met / calls
+    n, m = float(calls), len(clusters)
+    if m > 1 and 0 < met < calls:
+        # The variance of the share over conversations, by that of as many calls drawn alone.
+        squares = sum((x - share * n) ** 2 for x, n in clusters)
+        n /= max(1.0, m / (m - 1) * squares / (calls * share * (1 - share)))
+    spread = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    middle, whole = share + Z * Z / (2 * n), 1 + Z * Z / n
+    low = (middle - spread) / whole if met else 0.0
+    high = (middle + spread) / whole if met < calls else 1.0
+    return low, high
+
+
+LONGEST = 4_000
+"""Characters of an answer that are looked at; an error is short."""
+
+
+class Kind(NamedTuple):
+    """A fault as a log shows it."""
+
+    name: str
+    plan: str | None
+    """The plan's kind that it becomes; None: a door has none."""
+    same: tuple[str, ...]
+    """Other kinds of the plan that a log cannot tell from it."""
+    words: re.Pattern[str]
+
+
+def _kind(name: str, plan: str | None, words: str, *same: str) -> Kind:
+    return Kind(name, plan, same, re.compile(words, re.IGNORECASE))
+
+
+KINDS = (
+    _kind(
+        "rate limit",
+        "transient_rate_limit",
+        r"\b429\b|rate.?limit|too many requests|quota (?:exceeded|exhausted)|throttl",
+    ),
+    _kind(
+        "credentials refused",
+        "transient_auth_error",
+        r"\b40[13]\b|unauthori[sz]ed|forbidden|(?:access|permission) denied|not authenticated"
+        r"|(?:invalid|expired|missing|wrong) (?:api.?key|credentials?|(?:access )?token)"
+        r"|credentials are (?:invalid|expired)",
+    ),
+    _kind(
+        "time-out",
+        "transient_timeout",
+        r"\b(?:408|504)\b|time[ds]?[ -]?out|deadline exceeded|took too long",
+        "timeout_after_effect",
+    ),
+    _kind(
+        "server error",
+        "transient_server_error",
+        r"\b50[0-35-9]\b|internal (?:server )?error|bad gateway|service (?:is )?unavailable|overloaded"
+        r"|temporarily unavailable",
+    ),
+    _kind(
+        "no connection",
+        "transient_server_error",
+        r"connection (?:was )?(?:refused|reset|aborted|closed|error|failed)|network (?:is )?error"
+        r"|unreachable|econn\w+|broken pipe|name resolution|could not connect",
+    ),
+    _kind(
+        "schema changed",
+        "transient_schema_drift",
+        r"schema validation|(?:does|did) not match (?:the |its )?(?:\w+ ){0,4}schema"
+        r"|(?:extra|unexpected) fields?",
+    ),
+    _kind(
+        "answer broken",
+        "transient_malformed_response",
+        r"malformed|(?:could|can) ?not be parsed|invalid json|not valid json|unexpected (?:token|end of)"
+        r"|json ?decode|truncated",
+    ),
+    _kind("not found", None, r"\b404\b|not found|no such|does(?: not|n't) exist|unknown (?:tool|function)"),
+    _kind(
+        "arguments refused",
+        None,
+        r"\b4(?:00|22)\b|validation error|is required|required (?:property|field|parameter|argument)"
+        r"|(?:invalid|missing|unexpected|bad) (?:\w+ )?(?:arguments?|parameters?|values?|inputs?|request)",
+    ),
+    _kind("other error", None, r""),
+)
+"""The first whose words are there; the last three are no fault of the tools, or none that a plan has."""
+
+UNSEEN = ("silent_no_op", "stale_read", "injected_instruction")
+"""Kinds of the plan that no log shows: the answer looks right."""
+
+_STARTS = re.compile(
+    r"\s*(?:\W{0,3}\s*)(?:tool |an? |the )?(?:error|exception|traceback|fail(?:ed|ure)|http[ /]|[45]\d\d\b"
+    r"|tool execution|malformed|schema validation|time[ds]?[ -]?out|request (?:failed|timed)|connection "
+    r"|rate.?limit|too many|unauthori|forbidden|access denied|permission denied|internal (?:server )?error"
+    r"|service unavailable|bad gateway|gateway time|(?:openai|httpx|requests|urllib|aiohttp|asyncio|json)\."
+    r"|\w{2,40}(?:error|exception|timeout)\b)",
+    re.IGNORECASE,
+)
+_NAMES = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_CODES = ("status", "status_code", "statusCode", "code", "http_status")
+
+
+def kind_of(text: str) -> Kind | None:
+    """The kind of an answer; None for one that is no error."""
+    said = error_of(text)
+    if said is None:
+        return None
+    return next(kind for kind in KINDS if kind.words.search(said))
+
+
+def error_of(text: str) -> str | None:
+    """The error that an answer is; None for one that is none, whatever it speaks of."""
+    short = text[:LONGEST]
+    if short.lstrip()[:1] in ("{", "["):
+        found = loaded(short) if len(text) <= LONGEST else None
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        if isinstance(found, dict):
+            return json.dumps(found, ensure_ascii=False)[:LONGEST] if _failed(found) else None
+    return short if _STARTS.match(short) else None
+
+
+def _failed(found: dict[str, Json]) -> bool:
+    """Whether one of an object's own keys says that it is an error."""
+    codes = [found.get(name) for name in _CODES]
+    return (
+        any(found.get(name) for name in _NAMES)
+        or found.get("isError") is True
+        or found.get("is_error") is True
+        or found.get("success") is False
+        or found.get("ok") is False
+        or any(isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 for code in codes)
+        or any(isinstance(code, str) and code.lower() in ("error", "failed", "failure") for code in codes)
+    )
+
 
 TEXTS = 3
 """Words of a kind that are shown."""

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.proxy.decide import decide_one
-from robustbench_tc.proxy.ground.kinds import KINDS, kind_of
-from robustbench_tc.proxy.ground.rates import rate
+from robustbench_tc.proxy.ground import KINDS, kind_of, rate
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
 from robustbench_tc.proxy.session import Session
 
-from ...refusals import refuses
+from ..refusals import refuses
 
 
 def conversation(number: int, *answers: str | None) -> dict[str, Any]:
@@ -86,7 +84,7 @@ def test_the_interval_holds_the_rate_of_known_plans() -> None:
         clusters = []
         for number in range(60):
             session, size = Session(f"{log}-{number}", 0), rng.randint(1, 9)
-            met = [decide_one(plan, session, call, "get") for call in range(1, size + 1)]
+            met = [plan.met(session, call, "get") for call in range(1, size + 1)]
             clusters.append((sum(one is not None for one in met), size))
         low, high = rate(clusters)
         held += low <= 0.1 <= high
@@ -142,7 +140,7 @@ def test_a_plan_of_a_log_of_a_plan_is_the_plan(tmp_path: Path, share: float) -> 
     plan = Plan(seed=1, faults=(Fault(kind="transient_timeout", rate=share),))
     lines = []
     for number in range(300):
-        met = [decide_one(plan, Session(f"s{number}", 0), call, "get") for call in range(1, 4)]
+        met = [plan.met(Session(f"s{number}", 0), call, "get") for call in range(1, 4)]
         lines.append(conversation(number, *("ok" if one is None else one.answer for one in met)))
     found = api.ground([written(tmp_path / "l.jsonl", *lines)])
     (fault,) = found.faults

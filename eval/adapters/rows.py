@@ -7,20 +7,23 @@ while (ask := playing.dialogue.ask()) is not None:
 score = await playing.score()
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.inputs import Names, Selection, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
-from robustbench_tc.eval.live.inputs import LiveData, world_types
+from robustbench_tc.eval.live.inputs import LiveData, codes, world_types
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, Mode, Settings, mode_of
 from robustbench_tc.eval.score import judge
-from robustbench_tc.eval.scripted import Scripted
+from robustbench_tc.eval.scripted import Results, Scripted
 from robustbench_tc.eval.session import begin
 from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
 from robustbench_tc.schema import Json, LiveRow, Prediction, Sample
@@ -74,7 +77,11 @@ class Rows:
         """Raises UserError as `rbtc eval` does: for a folder that is no dataset, an unknown name, no row."""
         self.data = inputs.load(dataset, revision=revision)
         self.live = isinstance(self.data, LiveData)
-        chosen = selection_of(types, sources, names_of(ids), limit, samples, live=self.live)
+        chosen = selection_of((), sources, names_of(ids), limit, samples)
+        if self.live:
+            chosen = msgspec.structs.replace(chosen, types=codes(taxonomy.split(types)))
+        else:
+            chosen = selection_of(types, sources, names_of(ids), limit, samples)
         self.rows: dict[str, Sample | LiveRow] = {row.id: row for row in self.data.select(chosen)}
         self.settings = Settings(
             fingerprint=self.data.fingerprint(),
@@ -88,9 +95,10 @@ class Rows:
         )
         self.worlds = Worlds()
         self.oracle: Speaker
+        self.results: Mapping[str, Results] = {}
         if isinstance(self.data, LiveData):
             self.world_types = world_types(self.data.rows, names_of(worlds), world_python)
-            self.oracle, self.results = ScriptedAgent("oracle", self.data.clean()), {}
+            self.oracle = ScriptedAgent("oracle", self.data.clean())
         else:
             self.anchors, self.results = self.data.anchors(), self.data.results
             self.oracle = ReferenceAgent("oracle", self.anchors)

@@ -71,7 +71,7 @@ class Zip(zipfile.ZipFile):
         del stored.CRC  # that of what is unpacked
         with (
             self.open(stored) as packed,
-            pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd") as stream,
+            pa.CompressedInputStream(pa.BufferReader(packed.read()), "zstd") as stream,
         ):
             data: bytes = stream.read(found.file_size + 1)
         if zlib.crc32(data) != found.CRC:

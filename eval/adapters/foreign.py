@@ -174,13 +174,14 @@ def _foreign(sample: LogSample, model: str, keys: Keys) -> Scored:
     """A sample of another task, paired by its metadata or its id."""
     clean_id = text(sample.metadata.get(keys.clean_id, sample.id))
     code = text(sample.metadata.get(keys.type, taxonomy.CLEAN))
-    names = list(sample.scores) if keys.score is None else [keys.score]
-    if len(names) > 1:
-        listed = ", ".join(text(name, 40) for name in names[:10])
+    scores = sample.scores
+    wanted = keys.score or next(iter(scores), "")
+    if scores and (wanted not in scores or (len(scores) > 1 and keys.score is None)):
+        listed = ", ".join(text(name, 40) for name in list(scores)[:10])
         raise UserError(
-            f"{sample.where} has {len(names)} scores ({listed}): choose one with --log-key score=NAME"
+            f"{sample.where} has {len(scores)} scores ({listed}): choose one with --log-key score=NAME"
         )
-    said = next((sample.scores[name] for name in names if name in sample.scores), None)
+    said = scores.get(wanted)
     failure = sample.failure
     if failure is None and (said is None or said != said):  # NaN is inspect_ai's word for "not scored"
         failure = "no score"

@@ -100,10 +100,11 @@ def _samples(path: Path, date: str, tasks: list[str], keys: Keys) -> Iterator[Lo
             one = decoded(data, _Sample, where, "lm-eval")
             whole = decoded(data, dict[str, Any], where, "lm-eval")
             if wanted in ("", one.filter):
+                own = "prediction" in one.doc  # then it has the row's id
                 number = f"{task}:{one.doc_id}" if len(tasks) > 1 else one.doc_id
                 yield LogSample(
                     where=where,
-                    id=str(one.doc.get("id", number) if "prediction" in one.doc else number),
+                    id=str(one.doc.get("id") if own else number),
                     metadata=one.doc,
                     scores={f"{name},{wanted}" if wanted else name: whole.get(name) for name in one.metrics},
                     question_hash=text(one.doc_hash, 64),

@@ -4,7 +4,7 @@ An own agent is tried on one row before the others are asked. A model is stopped
 without a call to rows whose gold is a call: the server has no tool parser, or the model calls otherwise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from robustbench_tc.errors import UserError
@@ -38,19 +38,18 @@ class FirstReplies:
     """Looks at replies until one shows that the run works. A run whose journal holds such a one goes on."""
 
     def __init__(
-        self, asked: Asked, settings: Settings, journal: Store, rows: Sequence[Sample | LiveRow]
+        self, asked: Asked, settings: Settings, journal: Store, rows: Mapping[str, Sample | LiveRow]
     ) -> None:
-        """`rows`: all of the run's, whose answers the journal may hold."""
+        """`rows`: of the dataset, by id; the journal may hold answers to them."""
         self._asked = asked
         self._settings = settings
         self._silent = 0
-        by_id = {row.id: row for row in rows if isinstance(row, Sample)}
-        lines = filter(None, map(journal.get, journal.keys()))
+        lines = (line for key in list(journal.keys()) if "status" in (line := journal.get(key) or {}))
         there = (as_answer(journal.path, line) for line in lines)
         self._works = any(
-            self._shows(one, lambda one: parsed(by_id[one.id], settings, one).calls)
+            self._shows(one, lambda one: parsed(row, settings, one).calls)
             for one in there
-            if one.id in by_id
+            if isinstance(row := rows.get(one.id), Sample)
         )
 
     @property

@@ -180,10 +180,15 @@ def selection_of(
     ids: str | Sequence[str] = (),
     limit: int | None = None,
     samples: int | None = None,
+    *,
+    live: bool = False,
 ) -> Selection:
-    """Which rows these words mean; components stand for their types. `select` checks names."""
-    codes: list[str] = []
-    for word in taxonomy.split(types):
+    """Which rows these words mean; components stand for their types, and of `live` rows kinds of faults for
+    theirs. `select` checks names."""
+    if live and sources:
+        raise UserError("--sources: live rows are of no source; select them by --types, --ids or --samples")
+    codes = [*live_inputs.codes(taxonomy.split(types))] if live else []
+    for word in () if live else taxonomy.split(types):
         codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
     return Selection(
         types=tuple(dict.fromkeys(codes)),

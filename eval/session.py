@@ -17,9 +17,7 @@ from robustbench_tc.schema import LiveRow, Sample
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from . import predictions
-from .backends.endpoint import EndpointBackend
-from .backends.vllm import VLLMTransport, check_takes
+from . import growth, predictions
 from .dialogue import Dialogue, Speaker
 from .first_replies import Asked, FirstReplies
 from .inputs import Dataset, Selection
@@ -34,7 +32,8 @@ from .record import RunFolder, Session, Settings
 from .request_settings import RequestSettings
 from .run import Progress, Runner, Sharing
 from .scripted import Results, Scripted
-from .speakers import Backend, ModelSpeaker
+from .speakers import Backend, EndpointBackend, ModelSpeaker
+from .vllm import VLLMTransport, check_takes
 
 
 class Opened(NamedTuple):
@@ -170,11 +169,9 @@ def spent(journal: Store, price: tuple[float, float] | None) -> float:
 def run(
     folder: RunFolder,
     data: Dataset | LiveData,
-    rows: Sequence[Sample | LiveRow],
     open_speaker: OpenSpeaker,
     *,
     concurrency: int,
-    every: Sequence[Sample | LiveRow] | None = None,
     selection: Selection | None = None,
     words: Prompts = OURS,
     worlds: Mapping[str, WorldType] = MappingProxyType({}),
@@ -185,22 +182,23 @@ def run(
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet, or episodes.parquet,
     say how far it got.
 
-    `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
-    asked for, for the record. `words`: of prompt mode; `worlds`: by the name that live rows have; `first`:
-    whose first replies may stop the session (`first_replies`); `before`: what is asked before any row.
+    `selection`: what is asked of the run's rows, by default the first that it was begun with. `words`: of
+    prompt mode; `worlds`: by the name that live rows have; `first`: whose first replies may stop the session
+    (`first_replies`); `before`: what is asked before any row.
     Raises UserError where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()
+    selection = selection or settings.selection
+    rows: Sequence[Sample | LiveRow] = data.select(selection)
     made = Session(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         endpoint="",
         package_version=__version__,
         concurrency=concurrency,
-        selection=selection or settings.selection,
+        selection=selection,
         repeat=settings.repeat,
     )
-    every = rows if every is None else every
     results = data.results if isinstance(data, Dataset) else {}
     is_live = isinstance(data, LiveData)
     dialogues = (
@@ -229,7 +227,7 @@ def run(
                 unwritten=concurrency if is_live else None,
                 stage=partial(_stage, hosted, worlds) if is_live else None,
                 sharing=Sharing(journal, stats) if shares and opened.backend is not None else None,
-                first=first and FirstReplies(first, settings, journal, every),
+                first=first and FirstReplies(first, settings, journal, data.by_id),
                 progress=tell,
             )
             try:
@@ -255,7 +253,7 @@ def run(
             return loop.run(ask())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
-            _leave(folder, journal, every, data)
+            _leave(folder, journal, data)
 
 
 def begin(
@@ -284,17 +282,17 @@ def _stage(hosted: Worlds, worlds: Mapping[str, WorldType], dialogue: Dialogue) 
     return Stage(dialogue.env.row, hosted, worlds[dialogue.env.row.world])
 
 
-def take_back(folder: RunFolder, rows: Sequence[Sample], data: Dataset) -> None:
-    """Makes a run that was to grow what it was before, with `rows`: for a session that got no answer."""
+def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
+    """Makes a run that was to grow what it was before: for a session that got no answer."""
     record, before = folder.record, folder.before
     if before is not None:
         record.settings, record.also, record.expected = before.settings, before.also, before.expected
         with folder.journal() as journal:
-            _leave(folder, journal, rows, data)
+            _leave(folder, journal, data)
 
 
-def _leave(folder: RunFolder, journal: Store, rows: Sequence[Any], data: Dataset | LiveData) -> None:
-    settings = folder.record.settings
+def _leave(folder: RunFolder, journal: Store, data: Dataset | LiveData) -> None:
+    settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
         leave(folder, episodes.of(journal, rows, settings))
         return

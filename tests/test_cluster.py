@@ -268,7 +268,7 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
     opened = session.vllm(
         None, "tiny", RequestSettings(decoding=decoding), batch=16, workers=RAY, engines=2, gpus=0
     )
-    session.run(run, data, data.rows, opened, concurrency=32)
+    session.run(run, data, opened, concurrency=32)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]
     assert {row["raw_output"] for row in found} == {f"Well.\n{CALL}"}

@@ -54,7 +54,7 @@ def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
         raise Refused(
             "journal",
             f"{row.id}, repeat {one.repeat}: the episode is not what its own replies and results make of it; "
-            "add episodes.parquet as `rbtc live run` wrote it",
+            "add episodes.parquet as `rbtc eval` wrote it",
         )
     lost = [step for reply in one.replies for step in reply.steps if step.problem in ("timeout", "died")]
     if lost:  # it had no effect, says the run, and nobody can look: a run could leave out what harms it
@@ -106,7 +106,7 @@ def figures(scores: Sequence[LiveScore]) -> LiveFigures:
 
 
 def scripted(episodes: Sequence[Episode], data: LiveRows) -> tuple[Flag, ...]:
-    """Whether all but a few episodes have the calls of a scripted agent of `rbtc live run --agent`, whatever
+    """Whether all but a few episodes have the calls of a scripted agent of `rbtc eval --agent`, whatever
     the run is called. What such an agent calls follows from what it was shown, so nothing is played."""
     clean = data.clean()
     for name in agents.AGENTS:

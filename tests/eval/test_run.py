@@ -66,7 +66,7 @@ def evaluate(
         max_retries=max_retries,
         backoff_s=0.01,
     )
-    state = session.run(run, dataset, rows, opened, concurrency=8)
+    state = session.run(run, dataset, opened, concurrency=8)
     return run, predictions.read(run.predictions_path), state
 
 

@@ -106,7 +106,7 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
     opened = session.endpoint(
         served, RequestSettings(decoding=settings.decoding), concurrency=4, timeout_s=120, max_retries=1
     )
-    session.run(run, dataset, rows, opened, concurrency=4)
+    session.run(run, dataset, opened, concurrency=4)
     found = predictions.read(run.predictions_path)
     assert [one.id for one in found] == [row.id for row in rows]
     assert [one.error for one in found if one.status != "ok"] == []

@@ -55,6 +55,8 @@ def report(
     dataset: Annotated["str | Path | None", options.DATASET] = None,
     browser: Annotated[bool, Option(help="Rows and replies, to be read in the page itself.")] = True,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     check_paper: Annotated[
         bool, Option(help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
@@ -65,7 +67,7 @@ def report(
     """Write one self-contained page with the paper's tables and figures for your runs.
 
     --out gets report.html, .md, .csv and .json; without it only the answers are printed. A --dataset also
-    names the rows that a run lacks.
+    names the rows that a run lacks. Of a live run the page shows what faults cost, and episodes step by step.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
     Example: rbtc report logs/*.eval --out report
@@ -89,6 +91,8 @@ def report(
         subset=subset,
         allow_missing=allow_missing,
         dataset=None if dataset is None else str(dataset),
+        worlds=worlds,
+        world_python=world_python,
         log_keys=log_keys,
         browser=browser,
         discard_changes=discard_changes,

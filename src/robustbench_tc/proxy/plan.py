@@ -201,7 +201,7 @@ def planned(path: Path, *, allow_writes: bool) -> Planned:
     """The plan of a file. Raises UserError."""
     plan = read_plan(path)
     plan = replace(plan, allow_writes=plan.allow_writes or allow_writes)
-    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load(plan.bench))
+    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load_samples(plan.bench))
 
 
 def of_dataset(plan: Plan, data: Dataset) -> Planned:

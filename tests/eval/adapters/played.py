@@ -52,7 +52,7 @@ class Said:
 
 
 def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
-    """As `rbtc live run` plays and scores them."""
+    """As `rbtc eval` plays and scores them."""
     data = inputs.load(str(dataset))
     rows = {row.id: row for row in data.rows}
     settings = Rows(str(dataset)).settings

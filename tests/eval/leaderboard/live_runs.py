@@ -51,7 +51,7 @@ def played(
     made = start(folder, asked, settings, len(asked.rows) * repeat)
     speaker = session.in_process(ScriptedAgent(agent, asked.clean()))
     worlds = inputs.world_types(asked.rows)
-    session.run(made, asked, asked.rows, speaker, worlds=worlds, concurrency=4)
+    session.run(made, asked, speaker, worlds=worlds, concurrency=4)
     return folder
 
 

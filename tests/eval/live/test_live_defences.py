@@ -276,7 +276,7 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path, words: str, mode: s
     data = purses.write(tmp_path / "data", [ONE])
     refuses(
         why,
-        api.run_live,
+        api.evaluate,
         data,
         agent="oracle",
         mode=mode,
@@ -297,7 +297,7 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     task = _row(rows, "place_order").clean_id
     chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
     data = str(purses.write(tmp_path / "data", chosen))
-    common = ("live", "run", data, "--agent", "blind-retrier")
+    common = ("eval", data, "--agent", "blind-retrier")
     assert rbtc(*common, "--out", "plain").code == 0
     assert rbtc(*common, "--defend", "retry,schema", "--out", "defended").code == 0
     whole = Path("defended/episodes.parquet").read_bytes()
@@ -320,8 +320,8 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
         "is itself defended (retry, schema): name the plain run"
         in rbtc("compare", "defended", "plain").refusal
     )
-    assert rbtc("live", "summary", "defended").code == 0
-    assert rbtc("live", "report", "defended", "--out", "page").code == 0
+    assert rbtc("summary", "defended").code == 0
+    assert rbtc("report", "defended", "--out", "page").code == 0
     assert Path("page/live.html").is_file()
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import report_live, run_live, score_live
+from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.builders.live.build import LiveSpec, prepared
 from robustbench_tc.builders.live.registry import registered
 from robustbench_tc.eval.inputs import Selection
@@ -45,8 +45,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The agent that fills in the first tool of a name, on the purse's rows."""
     root = tmp_path_factory.mktemp("more")
     purses.write(root / "purses", _purses())
-    run_live(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
-    score_live(root / "run", worlds=[str(purses.FILE)])
+    evaluate(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
+    score(root / "run", worlds=[str(purses.FILE)])
     return root / "run"
 
 
@@ -91,12 +91,13 @@ def test_types_have_lines_of_their_own_and_are_in_no_sum(run: Path, rbtc: Callab
         assert found[name].success.value == sum(bool(one.success) for one in own) / len(own)
     only = [one for one in scores if one.type_code in ("clean", "live_same_name_A")]
     assert [line.name for line in lines(only)] == ["same_name_A"]
-    printed = rbtc("live", "summary", run)
+    printed = rbtc("summary", run)
     assert printed.code == 0 and "same_name_D" in printed.out
 
 
 def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    page = report_live(run, tmp_path / "out", worlds=[str(purses.FILE)])
+    report([run], tmp_path / "out", worlds=[str(purses.FILE)])
+    page = tmp_path / "out" / "live.html"
     made = loads((page.parent / "live.json").read_bytes())
     assert "With more tools in the registry" in made["finding"]
     assert "silent no op" in made["finding"]  # the dearest of the kinds of faults

@@ -21,7 +21,7 @@ from . import rewrite
 from .journal import Kept, Replaced, kept_lines
 from .plan import Fault, Plan, Refused, Session
 from .rewrite import NotTheCase, Offer, offer
-from .scenes import Scene, of_turn
+from .scenes import Scene, inside, of_turn
 
 MOST = 20_000
 """Replies that are remembered; the oldest are forgotten."""
@@ -152,15 +152,12 @@ class Conversation:
 
 def calls_of(message: Mapping[str, Json]) -> list[Call]:
     """The calls of an assistant's message that can be read."""
-    if message.get("role") != "assistant":
-        return []
-    found = []
-    calls = message.get("tool_calls")
-    for raw in calls if isinstance(calls, list) else ():
-        function = raw.get("function") if isinstance(raw, Mapping) else None
-        if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-            found.append(Call(str(raw.get("id")), function["name"], str(function.get("arguments") or "")))
-    return found
+    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
+    return [
+        Call(str(raw.get("id")), name, str(raw["function"].get("arguments") or ""))
+        for raw in (calls if isinstance(calls, list) else ())
+        if isinstance(name := inside(raw, "function", "name"), str)
+    ]
 
 
 def conversation(
@@ -232,14 +229,12 @@ def _named(message: Chat, offered: Offer) -> Chat:
     calls = message.get("tool_calls")
     if message.get("role") != "assistant" or not isinstance(calls, list):
         return dict(message)
-    return {**message, "tool_calls": [_renamed(raw, offered) for raw in calls]}
-
-
-def _renamed(raw: Json, offered: Offer) -> Json:
-    function = raw.get("function") if isinstance(raw, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        return raw
-    return {**raw, "function": {**function, "name": offered.forward(function["name"])}}
+    named = []
+    for raw in calls:
+        if isinstance(name := inside(raw, "function", "name"), str):
+            raw = {**raw, "function": {**raw["function"], "name": offered.forward(name)}}
+        named.append(raw)
+    return {**message, "tool_calls": named}
 
 
 class Split(NamedTuple):
@@ -266,43 +261,35 @@ def split(message: Chat, offered: Offer) -> Split:
     """What of a reply goes out, in the agent's names."""
     out, answers, kept, sent = [], [], [], []
     for raw in message.get("tool_calls") or ():
-        function = raw.get("function") if isinstance(raw, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        if not isinstance(name := inside(raw, "function", "name"), str):
             out.append(raw)
             continue
-        name, arguments = function["name"], function.get("arguments")
+        arguments, call_id = raw["function"].get("arguments"), raw.get("id")
         meant = offered.meant(name, arguments if isinstance(arguments, str) else "")
-        call_id = raw.get("id")
         if meant.own is None:
             answers.append({"role": "tool", "tool_call_id": call_id, "content": meant.answer})
             kept.append({"id": call_id, "name": name, "answer": meant.answer})
             continue
         sent.append(str(call_id))
-        new = {**function, "name": meant.own}
-        if isinstance(arguments, str):
-            new["arguments"] = meant.arguments
-        out.append({**raw, "function": new})
+        new = {"arguments": meant.arguments} if isinstance(arguments, str) else {}
+        out.append({**raw, "function": {**raw["function"], "name": meant.own, **new}})
     said = {"role": "assistant", "content": message.get("content") or None}
-    if message.get("tool_calls"):
-        said["tool_calls"] = list(message["tool_calls"])
     said |= {name: value for name, value in message.items() if name.startswith("_")}  # a dialect's items
     shown = {name: value for name, value in message.items() if name != "tool_calls"}
+    if message.get("tool_calls"):
+        said["tool_calls"] = list(message["tool_calls"])
     if out or (message.get("tool_calls") is not None and not kept):
         shown["tool_calls"] = out
     return Split(shown, said, answers, kept, tuple(sent))
 
 
-def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
+def keep(held: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
     """Remembers what the agent does not see of a reply, or that there is no such thing any more; returned is
     what a journal has to hold of it. `began`: messages when the agent's request came."""
     before = tuple(asked.messages[began:])
-    if before or last.changed:
-        kept = Kept(
-            before=before,
-            reply=last.reply if last.changed else None,
-            calls=last.sent,
-            answers=tuple(last.answers),
-        )
-        remembered.put(asked.key, kept)
-        return asked.key, kept
-    return (asked.key, None) if remembered.forget(asked.key) else None
+    if not before and not last.changed:
+        return (asked.key, None) if held.forget(asked.key) else None
+    reply = last.reply if last.changed else None
+    kept = Kept(before=before, reply=reply, calls=last.sent, answers=tuple(last.answers))
+    held.put(asked.key, kept)
+    return asked.key, kept

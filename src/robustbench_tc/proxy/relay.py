@@ -4,8 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import aiohttp
 from aiohttp import web
@@ -145,42 +144,41 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
 
     Raises UserError where the port is taken.
     """
-    ended = asyncio.Event()
-    started = Future[tuple[asyncio.AbstractEventLoop, int]]()
-
-    async def serve() -> None:
-        app = web.Application(client_max_size=MOST)
-        app.router.add_route("*", "/{rest:.*}", relay.handle)
-        runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
-        )
-        try:
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", port).start()
-            started.set_result((asyncio.get_running_loop(), runner.addresses[0][1]))
-            await ended.wait()
-        except (OSError, OverflowError) as error:
-            started.set_exception(error)
-        finally:
-            await runner.cleanup()
-            await relay.close()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="door", daemon=True)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
     thread.start()
     try:
-        loop, at = started.result()
-    except (OSError, OverflowError) as error:
-        thread.join()
-        raise UserError(
-            f"--port {port}: the door cannot listen on 127.0.0.1 there ("
-            f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
-        ) from None
-    try:
-        yield f"http://127.0.0.1:{at}/v1"
+        try:
+            runner = asyncio.run_coroutine_threadsafe(_started(relay, port), loop).result()
+        except (OSError, OverflowError) as error:
+            raise UserError(
+                f"--port {port}: the door cannot listen on 127.0.0.1 there ("
+                f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+            ) from None
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        finally:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
     finally:
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
+        asyncio.run_coroutine_threadsafe(relay.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
+
+
+async def _started(relay: Relay, port: int) -> web.AppRunner:
+    app = web.Application(client_max_size=MOST)
+    app.router.add_route("*", "/{rest:.*}", relay.handle)
+    runner = web.AppRunner(
+        app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return runner
 
 
 def error_of(body: Json) -> str:

@@ -30,7 +30,7 @@ LOST: Component = "reward"
 
 def counted(dataset: inputs.Dataset, samples: int) -> tuple[int, int]:
     """Rows of so many samples, and requests where each fault is retried once."""
-    rows = inputs.select(dataset, inputs.Selection(samples=samples))
+    rows = dataset.select(inputs.Selection(samples=samples))
     return len(rows), len(rows) + sum(row.component == "transition" for row in rows)
 
 

@@ -268,7 +268,7 @@ def _selection(data: Dataset, begun: Sequence[Sample]) -> Selection:
     wanted = {row.id for row in begun}
     types = tuple(dict.fromkeys(row.type_code for row in begun))
     for one in (Selection(), Selection(types=types)):
-        if {row.id for row in inputs.select(data, one)} == wanted:
+        if {row.id for row in data.select(one)} == wanted:
             return one
     return Selection(ids=tuple(row.id for row in begun))
 

@@ -15,6 +15,7 @@ import msgspec
 from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.dialogue import Dialogue
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.record import Answer
@@ -53,7 +54,7 @@ class Said:
 
 def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """As `rbtc eval` plays and scores them."""
-    data = inputs.load(str(dataset))
+    data = load_live(str(dataset))
     rows = {row.id: row for row in data.rows}
     settings = Rows(str(dataset)).settings
     types = inputs.world_types(data.rows)
@@ -113,7 +114,7 @@ def rounds(played: Sequence[Played]) -> Iterator[list[Played]]:
 
 def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """Through the task `live` of inspect_ai, one sample at a time."""
-    rows, found = inputs.load(str(dataset)).rows, []
+    rows, found = load_live(str(dataset)).rows, []
     for number, piece in enumerate(rounds(played)):
         folder = place / f"inspect-{number}"
         folder.mkdir(parents=True)
@@ -156,7 +157,7 @@ EVAL = ("--env.agent.runtime.type", "subprocess", "--no-push", "--no-rich", "--c
 
 def by_verifiers(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """Through the taskset of verifiers, one rollout at a time."""
-    rows, found = inputs.load(str(dataset)).rows, []
+    rows, found = load_live(str(dataset)).rows, []
     for number, piece in enumerate(rounds(played)):
         folder = place / f"verifiers-{number}"
         folder.mkdir(parents=True)

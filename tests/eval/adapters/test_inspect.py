@@ -16,7 +16,7 @@ from robustbench_tc.eval import inputs
 from robustbench_tc.eval.adapters import zipped
 from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.eval.adapters.rows import Rows
-from robustbench_tc.eval.live import inputs as live_inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
 from tests import agent_server
@@ -152,7 +152,7 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
     build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
     (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
     wanted = list(Rows(str(live), types="silent_no_op").rows)[:2]
-    all_rows = live_inputs.load(str(live)).rows
+    all_rows = load_live(str(live)).rows
     due = {one.row: one for one in episodes.drawn(all_rows, len(all_rows))}
     words = evaluate.removeprefix("inspect ").split()
     with played.serving(all_rows, [due[name] for name in wanted]) as url:

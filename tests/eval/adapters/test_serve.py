@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.adapters.serve import REQUEST, application
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 from tests.eval import small
 
 from .episodes import Reply, completion, drawn
@@ -70,7 +70,7 @@ def test_gold_earns_one_and_an_episode_goes_on_until_it_ends(dataset: Path) -> N
 
 def test_an_episode_that_is_cut_off_at_once_earns_nothing(dataset: Path) -> None:
     """Every task of the world changes it, so a world in which nothing was done is wrong."""
-    rows = [row.id for row in inputs.load(str(dataset)).rows]
+    rows = [row.id for row in load_live(str(dataset)).rows]
     requests = [
         one
         for number, row in enumerate(rows, 1)
@@ -106,7 +106,7 @@ def test_what_is_wrong_with_a_request_is_one_line(dataset: Path, name: str, give
 
 
 def test_random_episodes_are_drawn_from_the_seed_alone(dataset: Path) -> None:
-    rows = inputs.load(str(dataset)).rows
+    rows = load_live(str(dataset)).rows
     one, again, other = drawn(rows, 70), drawn(rows, 70), drawn(rows, 70, seed=1)
     assert one == again != other and len(one) == 70
     assert [played.row for played in one[: len(rows)]] == [row.id for row in rows]

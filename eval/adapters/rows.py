@@ -11,13 +11,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.inputs import Names, Selection, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
-from robustbench_tc.eval.live.inputs import LiveData, codes, world_types
+from robustbench_tc.eval.live.inputs import LiveData, world_types
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
@@ -77,11 +76,7 @@ class Rows:
         """Raises UserError as `rbtc eval` does: for a folder that is no dataset, an unknown name, no row."""
         self.data = inputs.load(dataset, revision=revision)
         self.live = isinstance(self.data, LiveData)
-        chosen = selection_of((), sources, names_of(ids), limit, samples)
-        if self.live:
-            chosen = msgspec.structs.replace(chosen, types=codes(taxonomy.split(types)))
-        else:
-            chosen = selection_of(types, sources, names_of(ids), limit, samples)
+        chosen = selection_of(types, sources, names_of(ids), limit, samples, live=self.live)
         self.rows: dict[str, Sample | LiveRow] = {row.id: row for row in self.data.select(chosen)}
         self.settings = Settings(
             fingerprint=self.data.fingerprint(),

@@ -15,6 +15,8 @@ from .instructions import LONGEST
 from .units import lacks_unit
 from .words import words_of
 
+ROOT = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
+
 COMPARED = 1_000
 """Tools that are compared with each other, the first of a registry."""
 
@@ -36,7 +38,7 @@ def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
     """All findings; those about what is said of parameters last."""
     return (
         *_names(tools),
-        *_roots(tools),
+        *(_error("refused-root", ROOT, one) for one in tools if one.tool.parameters.get("type") != "object"),
         *_instructions(tools),
         *_alike(tools),
         *_descriptions(tools),
@@ -84,13 +86,6 @@ def _names(tools: Sequence[OwnTool]) -> list[Finding]:
             said = f"{len(by_name)} names become {sent!r} as clients send them; rename all but one"
             found.append(_error("name-collision", said, *by_name.values()))
     return found
-
-
-def _roots(tools: Sequence[OwnTool]) -> list[Finding]:
-    said = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
-    return [
-        _error("refused-root", said, tool) for tool in tools if tool.tool.parameters.get("type") != "object"
-    ]
 
 
 def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:

@@ -27,7 +27,7 @@ from robustbench_tc.eval import wire
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.models import DEFAULT_DECODING
 from robustbench_tc.eval.run import received
-from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import loads
 
 from .dialogue import Dialogue

@@ -19,7 +19,7 @@ from robustbench_tc.eval.live.conversation import Conversation
 from robustbench_tc.eval.live.episode import Journal, Place, Replied, Results, kept
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.record import Answer, RunRecord, Settings
-from robustbench_tc.eval.stats.live import clean_success, lines
+from robustbench_tc.eval.stats.packs.live import clean_success, lines
 from robustbench_tc.schema import Call, Episode, LiveRow, row_hash
 from robustbench_tc.worlds.host import Worlds
 

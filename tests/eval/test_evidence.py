@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.leaderboard import pages
 from robustbench_tc.eval.leaderboard.boards import Row
-from robustbench_tc.eval.stats import compare, runs
+from robustbench_tc.eval.stats import compare, gate, runs
 from robustbench_tc.eval.stats.evidence import WIDE, Answer, answer
 from robustbench_tc.eval.stats.values import codes_of
 

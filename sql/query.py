@@ -266,20 +266,20 @@ def _refuse(connection: "duckdb.DuckDBPyConnection", run: str, release: str | No
         "select id, repeat, count(*) from read_parquet(?) "
         "group by id, repeat having count(*) > 1 order by id limit 1",
         [scores],
-    ).fetchone()
-    if doubled:
+    ).fetchall()
+    for row, repeat, times in doubled:
         raise UserError(
-            f"{run} holds predictions more than once, the first {doubled[0]!r} repeat {doubled[1]} "
-            f"{doubled[2]} times: score the run again or remove the copies"
+            f"{run} holds predictions more than once, the first {row!r} repeat {repeat} "
+            f"{times} times: score the run again or remove the copies"
         )
     if release is None:
         return
-    asked = connection.execute(
+    counts = connection.execute(
         "select count(*), count(*) filter (where clean_id in (select clean_id from read_parquet(?))) "
         "from read_parquet(?)",
         [f"{release}/clean/test-*.parquet", scores],
-    ).fetchone()
-    if asked and asked[0] and not asked[1]:
+    ).fetchall()
+    if counts[0][0] and not counts[0][1]:
         raise UserError(f"{release} has no sample of {run}: name the release that the run was asked")
 
 

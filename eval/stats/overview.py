@@ -11,8 +11,8 @@ from .breakdown import Breakdown, breakdown
 from .caveats import Beside, Unreviewed, beside, unreviewed
 from .evidence import Answer, answer
 from .levels import LevelLine, levels
-from .live import Line as Fault, lines
 from .packs import Given, Table, tables as pack_tables
+from .packs.live import Line as Fault, lines
 from .repeats import Repeated, repeated
 from .runs import Outcomes, Run, Subset, align, unstated, within
 from .stages import Stages, stages

@@ -81,8 +81,7 @@ class Evaluation:
         if place.fresh and os.path.lexists(path):
             record.discard(path, discard_changes=place.discard_changes)
         folder = record.start(path, data, settings, len(rows) * repeat)
-        if isinstance(data, Dataset):
-            reusing.take(folder, data.select(selection), place.others)
+        reusing.take(folder, data, selection, place.others)
         folder.notes += who.notes
         asked = Progress(len(rows) * folder.record.settings.repeat)
         return cls(

@@ -59,7 +59,7 @@ def place_of(folder: RunFolder, name: str | None = None) -> Path:
     """Where the dataset of a run lies. Raises UserError."""
     asked, revision = folder.record.dataset, folder.record.dataset_revision
     try:
-        return resolve_dataset(name or asked, None if name else revision, patterns=live_inputs.NEEDED)
+        return resolve_dataset(name or asked, None if name else revision, patterns=inputs.NEEDED)
     except UserError as error:
         if name is not None:  # --dataset names it
             raise

@@ -92,7 +92,7 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
     """Every row has its prediction, nothing failed, and replies are as long as was asked for."""
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
     selection = inputs.Selection(limit=20)
-    rows = inputs.select(dataset, selection)
+    rows = dataset.select(selection)
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model=served.model,

@@ -5,7 +5,7 @@ from typing import Any
 
 from robustbench_tc import api, schema
 from robustbench_tc.eval import session
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
 from robustbench_tc.eval.opening import in_process
@@ -22,7 +22,7 @@ def dataset(folder: Path) -> Path:
     """Six of the orders' tasks, each with four kinds of faults where it has them."""
     whole = folder / "whole"
     api.build_live(whole, worlds=("orders",), kinds=KINDS)
-    rows = inputs.load(str(whole)).rows
+    rows = load_live(str(whole)).rows
     tasks = list(dict.fromkeys(row.clean_id for row in rows))[:TASKS]
     return purses.write(folder / "robustbench-tc-live", [row for row in rows if row.clean_id in tasks])
 

@@ -53,7 +53,7 @@ class Rehearsal:
     def __init__(self, row: LiveRow) -> None:
         self.calls = [call for turn in row.golden_calls for call in turn]
         self._start: Start = msgspec.convert(row.initial_state, Start)
-        self._tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
+        self.tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
         self._offered = [
             {tool.name for tool in row.offered(turn)}
             for turn, calls in enumerate(row.golden_calls)
@@ -76,10 +76,6 @@ class Rehearsal:
     def _open(self) -> World:
         assert self._world_class is not None
         return self._world_class(self._start.state, self._start.seed)
-
-    def tool(self, name: str) -> LiveTool | None:
-        """The world's tool of that name."""
-        return self._tools.get(name)
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
@@ -129,7 +125,7 @@ class Rehearsal:
         may be the same where no read tells them apart. One that shows an id for each is preferred."""
         if self._world_class is None:
             return None
-        tool = self._tools[self.calls[number].name]
+        tool = self.tools[self.calls[number].name]
         worlds = [self._after(number, times) for times in (0, 1, 2)]
         best: Shown | None = None
         for read in self.reads(number):
@@ -156,7 +152,7 @@ class Rehearsal:
         seen = [(str(path[0]), value) for path, value in given]
         seen += [(next((at for at in reversed(path) if isinstance(at, str)), ""), v) for path, v in shown]
         seen = [(name, v) for name, v in seen if isinstance(v, str | int | float) and not isinstance(v, bool)]
-        reads = [one for one in self._tools.values() if not one.writes and one.name in self._offered[number]]
+        reads = [one for one in self.tools.values() if not one.writes and one.name in self._offered[number]]
         names = {tool.name for tool in reads}
         yield from (call for call in self.calls if call.name in names)
         for tool in reads:

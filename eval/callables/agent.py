@@ -19,11 +19,12 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Completion, LLMError, Stats
 from robustbench_tc.schema import Json, Sample
 
-from .. import passes, wire
-from ..passes import Results
+from .. import wire
 from ..record import Mode
 from ..request_settings import RequestOptions, RequestSettings
-from ..session import OpenBackend, Opened
+from ..scripted import Results, most_replies
+from ..session import Opened, OpenSpeaker
+from ..speakers import ModelSpeaker
 from . import command as commands, function as functions
 from .invocation import Invocation
 from .task import Failed, Task, reply_of
@@ -51,14 +52,14 @@ class OwnAgent:
 
     def opened(
         self, results: Mapping[str, Results], mode: Mode, at_once: int, timeout_s: float
-    ) -> OpenBackend:
+    ) -> OpenSpeaker:
         """The backend. `results`: by clean id what the tools answer; `mode` prompt: the tools stand in the
         messages, and the agent's text is read for calls."""
 
         @asynccontextmanager
         async def backend() -> AsyncIterator[Opened]:
             asked = AgentBackend(self, results, mode=mode, at_once=at_once, timeout_s=timeout_s)
-            yield Opened(asked, f"{self.backend} {self.name}", asked.stats, self.settings)
+            yield Opened(ModelSpeaker(asked), f"{self.backend} {self.name}", asked.stats, self.settings)
 
         return backend
 
@@ -117,7 +118,7 @@ class AgentBackend:
         except BaseException:
             del self._sessions[row.id, repeat]
             raise
-        if ask.number >= passes.most(row) or not found.tool_calls:
+        if ask.number >= most_replies(row) or not found.tool_calls:
             del self._sessions[row.id, repeat]
         return found
 

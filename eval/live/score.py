@@ -196,4 +196,4 @@ def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
 
 def read_scores(folder: Path) -> list[LiveScore]:
     """The scores of a run folder. Raises UserError where it has none that can be read."""
-    return read_table(folder / SCORES, LiveScore, f"run `rbtc live score {folder}` first")
+    return read_table(folder / SCORES, LiveScore, f"run `rbtc score {folder}` first")

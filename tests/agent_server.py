@@ -17,14 +17,13 @@ import msgspec
 
 from robustbench_tc import schema
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import agents, wire
+from robustbench_tc.eval.agents import AgentContext, agent
+from robustbench_tc.eval.defend.again import INVALID
+from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.prompts import OURS, Prompts
+from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.schema import Json, Sample
-
-from . import agents, wire
-from .agents import AgentContext, agent
-from .defend.again import INVALID
-from .inputs import Dataset
-from .prompts import OURS, Prompts
-from .prompts.calls import render_calls
 
 Tools: TypeAlias = Sequence[dict[str, Json]]
 

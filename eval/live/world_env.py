@@ -1,78 +1,74 @@
-"""How far an episode is: from the row and its replies alone follows what is asked next, and when it ends.
-
-So an episode can be taken up again from its journal, and requests can be compared without a model.
+"""A live row as a dialogue has it: from the row, its replies and the results of their calls follows what is
+asked next, and when it ends. The world itself is played by a `stage.Stage`, or known from a journal.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.schema import MAX_STEPS, Call, Ended, Json, LiveRow, LiveTool, Reply, Step
-from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.schema import (
+    MAX_STEPS,
+    Call,
+    Ended,
+    Episode,
+    Json,
+    LiveRow,
+    LiveTool,
+    Reply,
+    Step,
+    row_hash,
+)
 from robustbench_tc.worlds.told import asks
 
-from ..defend import base
-from ..defend.again import is_strict, strict
+from ..defend.again import Retry, is_strict, strict
+from ..defend.base import Request, Said, Scene
 from ..read_reply import read
-from ..record import Answer, Mode
+from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
 from . import defended, prompts
+from .carrying_out import MAX_ARGUMENTS, TOO_LONG, TOO_MANY, CarryingOut, Seen, Wanted, carried_out
 from .defended import plain_call
 from .prompts import MAX_CALLS, READ_AS
 
 MAX_TEXT = 200_000
 """Characters of a reply's text that are kept, sent back and read."""
 
-MAX_ARGUMENTS = 100_000
-"""Characters of the arguments of a native call, as text; one with more is answered with an error."""
-
-TOO_LONG = f"Error: the arguments have more than {MAX_ARGUMENTS} characters"
-TOO_MANY = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
-REFUSALS = (TOO_LONG, TOO_MANY)
-"""What a call is answered that never reaches the world, nor the fault before it."""
+MAX_NAME = 256
+"""Characters that are kept of the name and the id of a call."""
 
 
-class Wanted(NamedTuple):
-    """One call that a reply asks for."""
-
-    name: str
-    """Of the registry, whatever the agent was shown."""
-    arguments: Json
-    refusal: str | None = None
-    """Why it is not carried out at all."""
-    tool: int | None = None
-    """As `Step.tool`."""
-
-
-class Conversation:
-    """One episode with an agent, up to now. `defend`: the defences before the agent, as `Settings.defend`.
+class World:
+    """One episode with an agent, up to now; an `Env`.
 
     Everything that is sent is as the defences show it; calls, results and `history` are the registry's.
     """
 
-    def __init__(self, row: LiveRow, mode: Mode, model: str = "", defend: tuple[str, ...] = ()) -> None:
-        self.row = row
-        self.mode = mode
-        self.chain = defended.parse(defend, mode)
+    def __init__(self, row: LiveRow, settings: Settings) -> None:
+        self.row, self.mode = row, settings.mode
+        self.chain = defended.parse(settings.defend, self.mode)
+        self.asks, self.wording = row_hash(row), prompts.version()
         self.registry = defended.Registry(row, self.chain)
         self.replies: list[Reply] = []
         self.turn = 0
         self.asked = False
         """Whether the agent has asked in this turn, and was answered."""
         self.ended: Ended | None = None if row.turns else "done"
-        self._model = model
+        self.error: str | None = None
+        """Of the request that ended it without an answer."""
+        self._model = settings.model
         self._steps = 0
-        self.every_tool = self.registry.tools(len(row.turns) - 1) if row.turns else ()
+        self._replied: tuple[Answer, int] | None = None
+        """The reply whose calls wait for a world, and the requests that it took."""
+        self.tools = self.registry.tools(len(row.turns) - 1) if row.turns else ()
         """The registry as it is shown when every tool is offered."""
-        self._names = WireNames(self.every_tool)
+        self._names = WireNames(self.tools)
         self._messages = (
-            prompts.opening(self.registry.tools(0), self.registry.opening, mode) if row.turns else []
+            prompts.opening(self.registry.tools(0), self.registry.opening, self.mode) if row.turns else []
         )
 
     @property
-    def tools(self) -> tuple[LiveTool, ...]:
+    def offered(self) -> tuple[LiveTool, ...]:
         """The registry's tools that are offered in this turn."""
         return self.row.offered(self.turn)
 
@@ -90,10 +86,10 @@ class Conversation:
             for step in reply.own_steps
         )
 
-    def request(self, further: Sequence[base.Turn] = ()) -> Ask:
-        """The next request. `further`: replies of this very moment that a defence sent back, with why."""
+    def ask(self, request: Request) -> Ask:
+        """A request of this moment; its turns are replies that a defence sent back, with why."""
         messages = list(self._messages)
-        for turn in further:
+        for turn in request.turns:
             answer, results = turn.said.answer, turn.results or ()
             calls = answer.tool_calls[: len(results)] if answer.tool_calls else None
             reply = Reply(turn=self.turn, text=answer.text, tool_calls=calls)
@@ -105,10 +101,10 @@ class Conversation:
         tools = [function(tool, self._names) for tool in self.shown_tools]
         return Ask(messages, strict(tools) if is_strict(self.chain) else tools)
 
-    def scene(self) -> base.Scene:
-        """This moment, for defences."""
+    def scene(self) -> Scene:
+        """This moment, for defences: nothing was replied in it yet."""
         sample = self.registry.sample(self.turn)
-        return base.Scene(
+        return Scene(
             sample,
             sample,
             (),
@@ -166,8 +162,67 @@ class Conversation:
             return Wanted(name, {})
         return Wanted(parsed.calls[0].name, dict(parsed.raw_arguments).get(0, parsed.calls[0].parameters))
 
-    def add(self, answer: Answer, steps: Sequence[Step], requests: int = 1) -> None:
-        """Takes an answer and what came of its calls; the turn or the episode may be over with it."""
+    def noted(self, answer: Answer, request: Request) -> Answer:
+        """The answer bounded: what is too long is cut, half surrogate pairs are replaced.
+
+        A cut text says so; one call and one character too many stay, so that the agent is answered why.
+        """
+        most = {"id": MAX_NAME, "name": MAX_NAME, "arguments": MAX_ARGUMENTS + 1}
+        calls = [
+            {name: encodable(str(call.get(name) or ""))[:size] for name, size in most.items()}
+            for call in (answer.tool_calls or ())[: MAX_CALLS + 1]
+        ]
+        return msgspec.structs.replace(
+            answer,
+            text=_cut(answer.text),
+            reasoning=_cut(answer.reasoning),
+            tool_calls=calls or None,
+            logprobs=None,  # nothing here is made of them, and they are longer than all the rest
+        )
+
+    def take(self, said: Said, asked: Sequence[Answer]) -> CarryingOut | None:
+        """The reply counts in the model's own words, with the tokens and the time of all its requests."""
+        own = said
+        while own.inner is not None:
+            own = own.inner
+        answer = msgspec.structs.replace(
+            own.answer,
+            prompt_tokens=said.answer.prompt_tokens,
+            completion_tokens=said.answer.completion_tokens,
+            latency_s=said.answer.latency_s,
+        )
+        if answer.status != "ok":
+            self.ended, self.error = answer.status, answer.error
+            return None
+        self._replied = answer, len(asked)
+        if wanted := self.read(answer):
+            retry = any(isinstance(one, Retry) for one in self.chain)
+            seen = Seen(self.row.tools, self.offered, self.history) if retry else None
+            return carried_out(wanted, seen)
+        self.add(())
+        return None
+
+    def episode(self, repeat: int) -> Episode:
+        """What it came to; where it goes on still, it is cut off here."""
+        row = self.row
+        return Episode(
+            id=row.id,
+            clean_id=row.clean_id,
+            type_code=row.type_code,
+            world=row.world,
+            model=self._model,
+            mode=self.mode,
+            repeat=repeat,
+            row_hash=self.asks,
+            ended=self.ended or "too_many_steps",
+            replies=tuple(self.replies),
+            error=self.error,
+        )
+
+    def add(self, steps: Sequence[Step]) -> None:
+        """What came of the reply's calls; the turn or the episode may be over with it."""
+        assert self._replied is not None
+        answer, requests = self._replied
         own = [step for step in steps if step.defence is None]
         tool_calls = answer.tool_calls[: len(own)] if answer.tool_calls and own else answer.tool_calls
         reply = Reply(
@@ -210,25 +265,10 @@ class Conversation:
         self._messages += prompts.said(turn, self.registry.added(self.turn), self.mode)
 
 
-async def answered(world: FaultedWorld, step: Step) -> Step:
-    """The call of a step carried out, with texts as they are journaled: half surrogate pairs are replaced.
-
-    What the harness itself answered never reaches the world. Raises UserError for a tool that has no such
-    place in the registry.
-    """
-    if step.text in REFUSALS and not step.executed and not step.met:
-        return step
-    look = step.defence == "look"
-    made = await world.call(step.name, step.arguments, place=step.tool, aside=look)
-    true = None if made.true_text is None else encodable(made.true_text)
-    return msgspec.structs.replace(
-        made,
-        text=encodable(made.text),
-        true_text=true,
-        tool=step.tool,
-        defence=step.defence,
-        told=step.told,
-    )
+def _cut(text: str | None) -> str | None:
+    if text is not None and len(text) > MAX_TEXT:
+        text = f"{text[:MAX_TEXT]}\n[cut by the harness: {len(text)} characters]"
+    return None if text is None else encodable(text)
 
 
 def encodable(text: str) -> str:

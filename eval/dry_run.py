@@ -8,11 +8,11 @@ from robustbench_tc import schema
 from robustbench_tc.schema import MAX_STEPS, Json, LiveRow
 from robustbench_tc.shown import Part
 
-from .backends.endpoint import with_system
 from .defend import chain
 from .dialogue import Dialogue
 from .record import Settings
 from .scripted import most_replies
+from .speakers import with_system
 
 CHARACTERS = 4
 """Of a request, taken for one token."""

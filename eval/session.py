@@ -18,8 +18,6 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from . import growth, predictions
-from .backends.endpoint import EndpointBackend
-from .backends.vllm import VLLMTransport, check_takes
 from .dialogue import Dialogue, Speaker
 from .first_replies import Asked, FirstReplies
 from .inputs import Dataset, Selection
@@ -35,7 +33,8 @@ from .record import RunFolder, Session, Settings
 from .request_settings import RequestSettings
 from .run import Progress, Runner, Sharing
 from .scripted import Results, Scripted
-from .speakers import Backend, ModelSpeaker
+from .speakers import Backend, EndpointBackend, ModelSpeaker
+from .vllm import VLLMTransport, check_takes
 
 
 class Opened(NamedTuple):
@@ -293,7 +292,7 @@ def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
 
 
 def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
-    """Writes what the journal has all answers of: `predictions.parquet`, or `episodes.parquet`, and totals."""
+    """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
         leave_episodes(folder, episodes.of(journal, rows, settings))

@@ -6,8 +6,8 @@ from typing import Protocol
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.llm import Completion, LLMError
-from robustbench_tc.schema import Call, LiveRow, Sample, Status, Tool, dumps
+from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError
+from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool, dumps
 
 from . import agents, wire
 from .dialogue import Dialogue
@@ -27,6 +27,36 @@ class Backend(Protocol):
     async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
         """The completion of one request; `repeat` counts from 0."""
         ...
+
+
+class EndpointBackend:
+    """Asks over HTTP. With `seed` in the decoding, repeat n is asked with seed + n.
+
+    `system` stands in front of every request's system message, or is one.
+    """
+
+    def __init__(self, client: Client, decoding: dict[str, Json], system: str | None = None) -> None:
+        self._client = client
+        self._decoding = decoding
+        self._system = system
+
+    async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
+        """As `Backend.ask`; a repeat has a seed and a place in the store of its own."""
+        params = dict(self._decoding)
+        if params.get("seed") is not None:
+            params["seed"] += repeat
+        messages = with_system(ask.messages, self._system)
+        return await self._client.complete(ChatRequest(messages, ask.tools, params, repeat))
+
+
+def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dict[str, Json]]:
+    """The messages with the user's own system text in front."""
+    if system is None:
+        return messages
+    first, *rest = messages or [{}]
+    if first.get("role") != "system":
+        return [{"role": "system", "content": system}, *messages]
+    return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
 
 
 class ModelSpeaker:
@@ -64,10 +94,17 @@ def answer_of(done: Completion, base: Answer, tools: tuple[Tool, ...]) -> Answer
         completion_tokens=done.completion_tokens,
         latency_s=round(done.latency_s, 6),
         retries=done.retries,
-        logprobs=done.logprobs,
+        logprobs=chosen(done.logprobs),
         reasoning=done.reasoning,
         served_model=done.model,
     )
+
+
+def chosen(logprobs: Json) -> list[float] | None:
+    """The log probability of each token of a reply; what else a server says of them is many times longer."""
+    entries = logprobs.get("content") if isinstance(logprobs, dict) else logprobs
+    values = [one.get("logprob") for one in entries or () if isinstance(one, dict)]
+    return [float(value) for value in values if isinstance(value, int | float)] or None
 
 
 def status_of(error: LLMError, ask: wire.Ask) -> Status:

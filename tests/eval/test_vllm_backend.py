@@ -9,9 +9,9 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
-from robustbench_tc.eval.backends.vllm import VLLMTransport, cut_calls
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
+from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
 
 from ..refusals import refuses
 from . import small

@@ -37,9 +37,9 @@ def live_dataset(out: Path) -> Path:
 
 def of_gold(release: Path, out: Path) -> Iterator[str]:
     for name, dataset, more in (
-        ("rbtc-live", live_dataset(out), ()),
-        ("rbtc-static", release, ()),
-        ("rbtc-static", release, ("--taskset.mode", "fc")),
+        ("rbtc-rows", live_dataset(out), ()),
+        ("rbtc-rows", release, ()),
+        ("rbtc-rows", release, ("--taskset.mode", "fc")),
     ):
         yield validated(name, dataset, *more)
 

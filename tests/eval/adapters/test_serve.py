@@ -11,7 +11,8 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from robustbench_tc.api.building import build_live
-from robustbench_tc.eval.adapters.serve import KINDS, REQUEST, application
+from robustbench_tc.eval.adapters.rows import Rows
+from robustbench_tc.eval.adapters.serve import REQUEST, application
 from robustbench_tc.eval.inputs import load_live
 from tests.eval import small
 
@@ -31,11 +32,11 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def asked(dataset: Path, *requests: tuple[str, Any], kind: str = "live", **settings: Any) -> list[Any]:
+def asked(dataset: Path, *requests: tuple[str, Any], **settings: Any) -> list[Any]:
     """The answers of one service to these requests, one after the other: JSON, or what is wrong."""
 
     async def run() -> list[Any]:
-        rows = KINDS[kind](str(dataset), **settings)
+        rows = Rows(str(dataset), **settings)
         async with TestClient(TestServer(application(rows))) as client:
             found = []
             for name, given in requests:
@@ -84,7 +85,7 @@ def test_every_static_row_has_gold_that_earns_one(tmp_path: Path) -> None:
     release = small.write(tmp_path / "release", small.rows())
     gold = [("gold", {"row": row.id}) for row in small.rows()]
     for mode in ("prompt", "fc"):
-        found = asked(release, *gold, kind="static", mode=mode)
+        found = asked(release, *gold, mode=mode)
         assert {one["score"]["reward"] for one in found} == {1.0}
 
 
@@ -130,15 +131,16 @@ def test_what_is_wrong_ends_the_harness_with_one_line(
 ) -> None:
     """As verifiers meets it: the side of the socket that imports nothing of ours."""
     with pytest.raises(SystemExit) as ended:
-        rbtc_process.Core.of(python, "live", {"dataset": str(dataset), **settings})
+        rbtc_process.core(python, json.dumps({"dataset": str(dataset), **settings}))
     assert said in str(ended.value) and "\n" not in str(ended.value)
     own = capfd.readouterr().err
     assert printed in own and "Traceback" not in own
 
 
 def test_the_process_ends_with_its_input(dataset: Path) -> None:
-    core = rbtc_process.Core.of(sys.executable, "live", {"dataset": str(dataset), "ids": "orders_1"})
-    assert core is rbtc_process.Core.of(sys.executable, "live", {"ids": "orders_1", "dataset": str(dataset)})
+    settings = json.dumps({"dataset": str(dataset), "ids": "orders_1"})
+    core = rbtc_process.core(sys.executable, settings)
+    assert core is rbtc_process.core(sys.executable, settings)
     with pytest.raises(RuntimeError, match="'nothing' is not among the rows"):
         asyncio.run(core.ask("begin", row="nothing"))
     begun = asyncio.run(core.ask("begin", row="orders_1::clean"))

@@ -42,7 +42,7 @@ def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, t
     agent = "retries-with-a-changed-argument"
     with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         done = played.verifiers(
-            *("vf-eval", "rbtc-static", *played.EVAL, "--client.base-url", url, "-m", agent, "-o", "out"),
+            *("vf-eval", "rbtc-rows", *played.EVAL, "--client.base-url", url, "-m", agent, "-o", "out"),
             *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", release),
             *("--env.taskset.mode", mode),
             place=tmp_path,
@@ -105,7 +105,7 @@ def test_the_commands_of_the_page(dataset: Path, tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
     """Of a program of verifiers too; what can be wrong is in test_serve."""
-    words = ("rbtc-live", "--runtime.type", "subprocess", "--rich", "False", "--taskset.dataset", "nowhere")
+    words = ("rbtc-rows", "--runtime.type", "subprocess", "--rich", "False", "--taskset.dataset", "nowhere")
     done = played.verifiers("vf-validate", *words, place=tmp_path)
     assert done.returncode != 0 and "nowhere" in done.stderr, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -115,7 +115,7 @@ def test_a_server_that_fails_gives_no_reward(dataset: Path, tmp_path: Path) -> N
     rows = load_live(str(dataset)).rows
     with played.serving(rows, drawn(rows[1:2], 1)) as url:  # another row is due: the request is refused
         done = played.verifiers(
-            *("vf-eval", "rbtc-live", *played.EVAL, "--client.base-url", url, "-m", "m", "-n", 1),
+            *("vf-eval", "rbtc-rows", *played.EVAL, "--client.base-url", url, "-m", "m", "-n", 1),
             *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", dataset, "-o", "out"),
             place=tmp_path,
         )

@@ -61,7 +61,7 @@ def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Predic
         first = ask(row, wire.first(row, asked.mode), 1)
         second = None
         if row.injected_error is not None and first.has_call:
-            second = ask(row, wire.second(row, asked.mode, first.text, first.tool_calls), 2)
+            second = ask(row, wire.following(row, asked.mode, [(first.text, first.tool_calls)]), 2)
         one = predictions.combine(row, hashes[row.id], asked, first, second)
         out += [msgspec.structs.replace(one, repeat=repeat) for repeat in range(asked.repeat)]
     return out

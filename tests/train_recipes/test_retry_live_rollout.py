@@ -102,7 +102,8 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
     )  # fmt: skip
 
     async def run() -> str | None:
-        calls = [{"name": "nothing", "parameters": given} for given in ({}, [], None)] * 9
+        given: tuple[Any, ...] = ({}, [], None)
+        calls = [{"name": "nothing", "parameters": one} for one in given] * 9
         return await Rollout(row, Worlds()).answer("\n".join(["<tool_call>", *map(dumps, calls)]))
 
     said = asyncio.run(run()) or ""

@@ -52,12 +52,17 @@ class Opened(NamedTuple):
 OpenSpeaker = Callable[[], AbstractAsyncContextManager[Opened]]
 
 
-def in_process(speaker: Speaker) -> OpenSpeaker:
+def in_process(
+    speaker: Speaker,
+    address: str = "",
+    stats: Stats | None = None,
+    requests: RequestSettings = RequestSettings(decoding={}),
+) -> OpenSpeaker:
     """An agent in this process: nothing is opened."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        yield Opened(speaker, stats=Stats())
+        yield Opened(speaker, address, stats or Stats(), requests)
 
     return opened
 

@@ -13,7 +13,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
 from . import agents, defend as defences, models, record, request_settings, session
-from .callables.agent import Function, OwnAgent, own_agent
+from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
@@ -81,9 +81,11 @@ class Who:
     @contextmanager
     def opened(self, data: Dataset | LiveData, effort: Effort) -> Iterator[tuple[session.OpenSpeaker, int]]:
         """How whoever answers is opened, and how many requests are under way at all its addresses."""
-        if self.own is not None and isinstance(data, Dataset):
+        if self.own is not None:
             at_once = effort.concurrency if self.own.in_parallel else 1
-            yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
+            asked = AgentSpeaker(self.own, at_once, effort.timeout_s)
+            address = f"{self.backend} {self.own.name}"
+            yield session.in_process(asked, address, asked.stats, self.settings), at_once
         elif self.backend == "vllm":
             engines = effort.gpus if effort.workers.engine == "ray" else 1
             entry, batch = models.find(self.name), effort.concurrency

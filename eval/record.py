@@ -329,7 +329,11 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> Run
             differences = growth.identity(there, settings)
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
-            grown = None if same or settings.backend == "import" else growth.grown(folder, data, settings)
+            grown = (
+                None
+                if same or settings.backend in ("import", "door")
+                else growth.grown(folder, data, settings)
+            )
             folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name
             if grown is not None:

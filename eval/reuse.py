@@ -33,7 +33,7 @@ def take(folder: RunFolder, data: Dataset | LiveData, selection: Selection, runs
 
     An answer is taken under its key: equal model, mode, decoding, prompts and what the row asks, in whatever
     version of the dataset and whatever is right there; with the calls of a live row goes what came of them.
-    Recorded failures are not answers. What was taken, and how many rows are left to ask, is counted in the run
+    Recorded failures are not answers. What was taken, and how many rows are left to ask, is counted in the
     record and in the folder's notes.
     """
     if not runs:

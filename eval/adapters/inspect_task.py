@@ -18,7 +18,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.models import DEFAULT_DECODING
 from robustbench_tc.eval.speakers import ModelSpeaker
-from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import LiveRow, Sample, dataset_label, dumps
 
 from .figures import figures

@@ -23,9 +23,9 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from robustbench_tc.eval.speakers import answer_of
 
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.speakers import answer_of
 from robustbench_tc.llm import LLMError
 from robustbench_tc.llm.messages import completion as read_completion
 from robustbench_tc.schema import Json

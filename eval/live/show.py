@@ -126,20 +126,24 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
     def verdict(self) -> Iterator[Line]:
         """How the episode ended, and whether the world is as it should be."""
-        scores = self.scores
-        verdict = {True: "right", False: "not right", None: "no verdict"}[scores.success]
-        world = {True: "is as it should be", False: "is wrong", None: "cannot be judged"}[scores.state]
-        parts = [f"{verdict}; ended: {scores.ended}; the world {world}"]
-        parts.append(f"the user was told: {scores.told or 'nothing'}")
-        parts += ["what the user asked was not answered"] * (scores.answered is False)
-        parts += ["what is right was said to have failed"] * bool(scores.false_failure)
-        parts += ["what no call did was said to be done"] * bool(scores.false_claim)
-        if scores.met:
-            parts.append("recovered" if scores.recovered else "not recovered")
-        style = {True: "green", False: "red", None: "yellow"}[scores.success]
-        yield Line("; ".join(parts), style)
+        right = self.scores.success
+        word = {True: "right", False: "not right", None: "no verdict"}[right]
+        style = {True: "green", False: "red", None: "yellow"}[right]
+        yield Line("; ".join((f"{word}; ended: {self.ended}", *outcome(self.scores))), style)
         if self.error:
             yield Line(f"no answer: {self.error}", "red")
+
+
+def outcome(scores: LiveScore) -> list[str]:
+    """What became of the world in an episode, and what the user was told."""
+    world = {True: "is as it should be", False: "is wrong", None: "cannot be judged"}[scores.state]
+    parts = [f"the world {world}", f"the user was told: {scores.told or 'nothing'}"]
+    parts += ["what the user asked was not answered"] * (scores.answered is False)
+    parts += ["what is right was said to have failed"] * bool(scores.false_failure)
+    parts += ["what no call did was said to be done"] * bool(scores.false_claim)
+    if scores.met:
+        parts.append("recovered" if scores.recovered else "not recovered")
+    return parts
 
 
 def shown(replay: Replay) -> Shown:

@@ -11,14 +11,13 @@ from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.record import Session
-from robustbench_tc.eval.stats import blind, losses, paired
+from robustbench_tc.eval.stats import blind, paired, stages
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.overview import Counted, counted
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, labels as labels_of
-from robustbench_tc.eval.stats.significance import Trend, holm_by, log_linear, stars
+from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.io.numbers import NONE, counts, number
@@ -187,7 +186,7 @@ def build(
             marks, closures = _marks(*sides, summaries[base], summaries[at], convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], convention)
         of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
-        fields = counted(run, outcomes, summary, subset=subset, allow_missing=allow_missing)
+        fields = counted(run, outcomes, summary, allow_missing=allow_missing)
         model = Model(
             **fields,  # type: ignore[arg-type]
             label=labels[at],
@@ -195,7 +194,7 @@ def build(
             mode=run.mode,
             run=run.path,
             params_b=params_of(run.model),
-            source_losses=losses.by_source(outcomes, of_sample, allow_missing=allow_missing),
+            source_losses=stages.by_source(outcomes, of_sample, allow_missing=allow_missing),
             marks=marks,
             closures=closures,
             type_marks=type_marks,

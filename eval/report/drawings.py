@@ -11,9 +11,9 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Shift, Stack
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.losses import LEVEL, Loss
 from robustbench_tc.eval.stats.packs.severity import DOSES
 from robustbench_tc.eval.stats.ranks import rank_correlation
+from robustbench_tc.eval.stats.significance import LEVEL, Loss
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
@@ -52,8 +52,10 @@ def heatmap(models: tuple[Model, ...]) -> Markup:
 
 
 def bars(models: tuple[Model, ...], name: str) -> Markup:
+    """Accuracy of models on one line with its interval."""
     metric = name if name == taxonomy.CLEAN else f"accuracy_{name}"
-    return figures.bars([(m.label, m.summary.values[metric]) for m in models], f"accuracy, {name}")
+    effects = [Effect(m.label, found, True) for m in models if (found := m.summary.values[metric])]
+    return figures.forest(effects, Axis(0, 1, {0: "0", 0.5: "50", 1: "100"}), f"accuracy, {name}, in percent")
 
 
 def sized(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:

@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeVar
 
 from markupsafe import Markup, escape
 
-from robustbench_tc.eval.report.labels import beside
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 
@@ -234,26 +233,6 @@ def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
     return element("svg", bar, whisker, base, width="100%", height="100%", aria_hidden="true")
 
 
-def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:
-    """A bar per name, from 0 to 1, with its interval."""
-    longest = max((len(name) for name, _ in values), default=0)
-    left, width, height = 12 + 6.7 * min(max(longest, 8), NAME), 180, ROW * len(values)
-    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
-    for at, (name, found) in enumerate(values):
-        y = at * ROW
-        parts.append(_text(left - 6, y + 15, _shorten(name, NAME), "name", "end"))
-        if found is None:
-            parts.append(_text(left + 4, y + 15, "gap", "axis"))
-            continue
-        bar = _rect(left, y + 4, width * found.value, ROW - 8, "bar")
-        ends, middle = (left + width * found.low, left + width * found.high), y + ROW / 2
-        parts.append(_with_tip(f"{name}: {_said(found)}", bar))
-        parts.append(_line(ends[0], middle, ends[1], middle, "whisker"))
-        parts.append(_text(left + width + 6, y + 15, numbers.number(found.value), "number"))
-    parts.append(_line(left, 0, left, height, "base"))
-    return _svg(left + width + 44, height + 1, parts, label)
-
-
 class Stack(NamedTuple):
     """Counts of a whole, drawn one after another."""
 
@@ -281,13 +260,6 @@ def stacks(rows: Sequence[Stack], label: str) -> Markup:
         parts.append(_text(x + 6, y + 15, row.note, "number"))
     parts.append(_line(left, 0, left, height, "base"))
     return _svg(left + width + 90, height + 1, parts, label)
-
-
-def share(part: int, whole: int) -> Markup:
-    """A part of a whole as one bar, beside a number in a table."""
-    size, left = (80 * count / (whole or 1) for count in (part, whole - part))
-    bar = _rect(0, 0, max(size - 1, 0.5), 10, "part bar")
-    return _svg(80, 10, [bar, _rect(size, 0, max(left - 1, 0.5), 10, "part rest")], kind="shares")
 
 
 # --- two axes -----------------------------------------------------------------------------------------
@@ -381,6 +353,50 @@ def chart(
         if spot is not None:
             parts.append(_text(spot.x, spot.y, name, "name beside", spot.anchor))
     return _svg(width, height, parts, label, kind)
+
+
+class Spot(NamedTuple):
+    """Where a text stands: its base line, and which of its ends is at x."""
+
+    x: float
+    y: float
+    anchor: str
+
+
+HEIGHT = 13.0
+"""Of a line of text in pixels."""
+
+SIDES = (
+    (7.0, 4.0, "start", 0.0),
+    (-7.0, 4.0, "end", 1.0),
+    (0.0, -7.0, "middle", 0.5),
+    (0.0, 16.0, "middle", 0.5),
+)
+"""Where a name may stand beside its dot: across, down, which of its ends is there, the share left of it."""
+
+
+def beside(
+    dots: Sequence[tuple[float, float]], widths: Sequence[float], inside: tuple[float, float, float, float]
+) -> list[Spot | None]:
+    """A place for each dot's name, in their order; None where every side of it is taken. `inside`: left, top,
+    right, bottom."""
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in dots]
+    found: list[Spot | None] = []
+    for number, ((x, y), width) in enumerate(zip(dots, widths, strict=True)):
+        found.append(None)
+        others = [box for at, box in enumerate(taken) if at != number]
+        for across, down, anchor, share in SIDES:
+            left, top = x + across - share * width, y + down - HEIGHT + 3
+            box = left, top, left + width, top + HEIGHT
+            free = all(
+                box[2] <= one[0] or one[2] <= left or box[3] <= one[1] or one[3] <= top for one in others
+            )
+            within = left >= inside[0] and top >= inside[1] and box[2] <= inside[2] and box[3] <= inside[3]
+            if free and within:
+                taken.append(box)
+                found[-1] = Spot(x + across, y + down, anchor)
+                break
+    return found
 
 
 def ticks(low: float, high: float) -> dict[float, str]:

@@ -18,7 +18,7 @@ from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval.stats import blind, levels, packs, stages
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.losses import LEVEL
+from robustbench_tc.eval.stats.significance import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import templates
 from robustbench_tc.io.folders import atomic_dir
@@ -159,7 +159,6 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             levels_table=levels.table,
             stages_table=stages.table,
             stages=STAGES,
-            share=figures.share,
             of_run=lambda mart, model: [
                 row for row in report.marts.get(mart, []) if row["run"] == model.run.rstrip("/")
             ],

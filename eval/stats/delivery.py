@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from robustbench_tc.eval.delivered import MEANING
 from robustbench_tc.eval.parse import FORMATS
 
-from .runs import Outcomes, Run
+from .runs import Run
 
 SERVERS = frozenset({"openai", "anthropic", "gemini"})
 """Backends with a server between the model and its calls."""
@@ -61,22 +61,19 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
         return f"server delivered {100 * self.delivered:.1f} of {100 * self.meant:.1f} meant"
 
 
-def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
-    """Of the rows of `outcomes`; None in prompt mode and for agents that no server stands before."""
+def delivery(run: Run) -> Delivery | None:
+    """None in prompt mode and for agents that no server stands before."""
     if run.mode != "fc" or run.record.settings.backend not in SERVERS or run.model.startswith(AGENT):
         return None
-    inside = set(outcomes.clean_ids), set(outcomes.types)
-    names = ("clean_id", "type_code", "correct", "delivered", "undelivered", "variant", "calls")
-    rows = [
-        row
-        for row in zip(*(run.rows[name].tolist() for name in names), strict=True)
-        if row[2] >= 0 and row[0] in inside[0] and row[1] in inside[1]
-    ]
-    if not rows or all(row[3] is None for row in rows):
+    columns = (
+        run.rows[name].tolist() for name in ("correct", "delivered", "undelivered", "variant", "calls")
+    )
+    rows = [row for row in zip(*columns, strict=True) if row[0] >= 0]
+    if all(row[1] is None for row in rows):
         return None
     reasons: Counter[str] = Counter()
     unmarked = called = undelivered = 0
-    for _, _, _, got, reason, variant, calls in rows:
+    for _, got, reason, variant, calls in rows:
         called += calls
         if reason is None or got:
             continue
@@ -85,8 +82,8 @@ def delivery(run: Run, outcomes: Outcomes) -> Delivery | None:
         unmarked += reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
     return Delivery(
         rows=len(rows),
-        meant=sum(row[2] for row in rows) / len(rows),
-        delivered=sum(bool(row[3]) for row in rows) / len(rows),
+        meant=sum(row[0] for row in rows) / len(rows),
+        delivered=sum(bool(row[1]) for row in rows) / len(rows),
         called=called,
         undelivered=undelivered,
         reasons=dict(reasons.most_common()),

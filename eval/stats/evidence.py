@@ -14,9 +14,9 @@ from robustbench_tc import taxonomy
 from .caveats import caveats
 from .delivery import Delivery, delivery
 from .intervals import Interval
-from .runs import Outcomes, Run
+from .runs import Outcomes, Run, within
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
-from .significance import holm, holm_by
+from .significance import LEVEL, holm, holm_by
 from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
@@ -24,7 +24,6 @@ Word = Literal["holds", "loses", "cannot tell"]
 WHOLE = {HEADS[1]: "perturbed rows", LIVE_HEADS[1]: "faulted rows"}
 """The line over every perturbed row → how a sentence names these rows."""
 
-LEVEL = 0.05
 HOLDS = 0.15
 """Share of the clean accuracy that the upper end of a drop may reach where a component `holds`."""
 MISSING = 0.01
@@ -107,6 +106,7 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     of_types = {name: one for name, one in made.items() if name not in heads}
     losing = [code for code in leading(of_types) if of_types[code].word == "loses"]
     worst = tuple(sorted(losing, key=lambda code: -of_types[code].drop.value))
+    run = within(run, outcomes)
     alarms, warnings = caveats(run, outcomes)
     return Answer(
         sentence=_headline(lines, of_types, worst, alarms),
@@ -114,7 +114,7 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
         types=of_types,
         worst=worst,
         warnings=warnings,
-        delivery=delivery(run, outcomes),
+        delivery=delivery(run),
     )
 
 

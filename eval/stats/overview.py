@@ -8,16 +8,15 @@ from robustbench_tc.schema import Json
 from . import blind
 from .blind import BlindLine
 from .breakdown import Breakdown, breakdown
+from .caveats import Beside, Unreviewed, beside, unreviewed
 from .evidence import Answer, answer
 from .levels import LevelLine, levels
-from .live import Line as Fault, lines
 from .packs import Given, Table, tables as pack_tables
+from .packs.live import Line as Fault, lines
 from .repeats import Repeated, repeated
-from .runs import Outcomes, Run, Subset, align, unstated
+from .runs import Outcomes, Run, Subset, align, unstated, within
 from .stages import Stages, stages
 from .summary import Summary, summarise
-from .unreviewed import Unreviewed, unreviewed
-from .verified import Beside, beside
 
 
 class Counted(Breakdown, frozen=True, kw_only=True):
@@ -45,19 +44,18 @@ class Counted(Breakdown, frozen=True, kw_only=True):
     """Golden answers of logs that nobody looked at; left out where there are none."""
 
 
-def counted(
-    run: Run, outcomes: Outcomes, summary: Summary, *, subset: Subset, allow_missing: bool
-) -> dict[str, object]:
+def counted(run: Run, outcomes: Outcomes, summary: Summary, *, allow_missing: bool) -> dict[str, object]:
     """The fields of `Counted`."""
+    run = within(run, outcomes)
     return {
-        **msgspec.structs.asdict(breakdown(run, subset, allow_missing=allow_missing)),
+        **msgspec.structs.asdict(breakdown(run, allow_missing=allow_missing)),
         "summary": summary,
         "answer": answer(run, outcomes),
         "verified": {} if run.own_tools else beside(outcomes, unstated(run), summary.lines),
         "repeated": repeated(outcomes),
         "packs": pack_tables(Given(run, outcomes, summary, allow_missing)),
         "levels": levels(outcomes, allow_missing=allow_missing),
-        "stages": stages(run, outcomes, subset, allow_missing=allow_missing),
+        "stages": stages(run, outcomes, allow_missing=allow_missing),
         "faults": tuple(lines(run.live)),
         "unreviewed": unreviewed(run, outcomes) or msgspec.UNSET,
     }
@@ -99,7 +97,7 @@ def overview(
     [outcomes] = align([run], subset=subset)
     made = summarise(outcomes, allow_missing=True)
     return Overview(
-        **counted(run, outcomes, made, subset=subset, allow_missing=True),  # type: ignore[arg-type]
+        **counted(run, outcomes, made, allow_missing=True),  # type: ignore[arg-type]
         subset=subset,
         expected=expected,
         missing=missing,

@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lattice import Floats, Ints
-from .significance import fisher_p, holm_below, paired_p, paired_p_at_most
-
-LEVEL = 0.05
-"""Below it, after Holm's correction over all pairs, two models are told apart."""
+from .significance import LEVEL, fisher_p, holm_below, paired_p, paired_p_at_most
 
 EXACT = 30
 """Up to so many models every pair is tested exactly."""

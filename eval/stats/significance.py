@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from robustbench_tc import seeding
 
+from .confidence import t_upper
 from .lattice import Floats, Ints, sign_flips
-from .quantiles import t_upper
 
 
 def paired_p(differences: Ints) -> float:
@@ -139,6 +140,40 @@ def holm_by(family: Callable[[str], str], p_values: Mapping[str, float]) -> dict
     families = {family(key) for key in p_values}
     parts = [holm({key: p for key, p in p_values.items() if family(key) == one}) for one in families]
     return {key: next(part[key] for part in parts if key in part) for key in p_values}
+
+
+LEVEL = 0.05
+"""A corrected p below it is called significant."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """Anchored pairs of some rows together."""
+
+    pairs: int
+    lost: int
+    gained: int
+    delta_matched: float
+    """(lost − gained) / pairs: positive is a loss."""
+    p: float
+    """Exact paired test of "as many lost as gained"."""
+    p_holm: float
+    """The same, corrected for every other cell of the table (types beyond the core: of their pack in it)."""
+
+    @property
+    def significant(self) -> bool:
+        """A loss or a gain that the corrected test tells from none."""
+        return self.p_holm < LEVEL
+
+
+def corrected(
+    found: Mapping[str, tuple[int, int, int, float]], family: Callable[[str], str] = lambda name: ""
+) -> dict[str, Loss]:
+    """Cells of a table, (pairs, lost, gained, p) by name, with p corrected by Holm within each family."""
+    p_holm = holm_by(family, {name: p for name, (*_, p) in found.items()})
+    return {
+        name: Loss(pairs, lost, gained, (lost - gained) / pairs, p, p_holm[name])
+        for name, (pairs, lost, gained, p) in found.items()
+    }
 
 
 def stars(p: float | None) -> int:

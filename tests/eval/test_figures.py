@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from robustbench_tc.eval.report import figures, labels
+from robustbench_tc.eval.report import figures
 from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Shift, Stack
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
@@ -24,10 +24,6 @@ def heatmap(name: str) -> Markup:
         ("other", {"clean": Interval(0.9, 0.8, 1.0, 10)}),
     ]
     return figures.heatmap(rows, {"": {"clean": "clean"}, name: {"CD": name}}, name)
-
-
-def bars(name: str) -> Markup:
-    return figures.bars([(name, HALF), ("gap", None)], name)
 
 
 def stacks(name: str) -> Markup:
@@ -45,10 +41,6 @@ def chart(name: str) -> Markup:
     )
 
 
-def shares(name: str) -> Markup:
-    return figures.share(3, 4)
-
-
 def shifts(name: str) -> Markup:
     cells = {"a": Shift(0.4, True, name), "b": Shift(-0.1, False, name), "c": None}
     return figures.shifts([(name, cells)], {name: {"a": name, "b": "b", "c": "c"}}, name, 0.4)
@@ -60,7 +52,7 @@ def forest(name: str) -> Markup:
 
 
 FIGURES: dict[str, Callable[[str], Markup]] = {
-    make.__name__: make for make in (heatmap, bars, stacks, chart, shares, shifts, forest)
+    make.__name__: make for make in (heatmap, stacks, chart, shifts, forest)
 }
 
 
@@ -140,10 +132,6 @@ def test_a_figure_of_its_own_brings_its_style() -> None:
     assert style is not None and "prefers-color-scheme: dark" in (style.text or "")
 
 
-def test_nothing_to_show_is_no_figure() -> None:
-    assert parsed(figures.share(0, 0)).findall("rect") != []
-
-
 def test_what_is_significant_is_seen_without_colour() -> None:
     cells = {"a": Shift(0.2, True, ""), "b": Shift(0.2, False, ""), "c": Shift(-0.2, True, "")}
     root = parsed(figures.shifts([("m", cells)], {"": {one: one for one in cells}}, "x", 0.4))
@@ -181,12 +169,12 @@ SPOTS = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), max_size=12)
 def test_names_cover_no_other_name_no_named_dot_and_no_edge(
     dots: list[tuple[float, float]], width: float
 ) -> None:
-    found = labels.beside(dots, [width] * len(dots), (0, 0, 300, 200))
+    found = figures.beside(dots, [width] * len(dots), (0, 0, 300, 200))
     boxes = []
     for spot in found:
         if spot is not None:
             left = spot.x - {"start": 0, "middle": width / 2, "end": width}[spot.anchor]
-            boxes.append((left, spot.y - labels.HEIGHT + 3, left + width, spot.y + 3))
+            boxes.append((left, spot.y - figures.HEIGHT + 3, left + width, spot.y + 3))
     for number, (left, top, right, bottom) in enumerate(boxes):
         assert left >= -1e-6 and top >= -1e-6 and right <= 300 + 1e-6 and bottom <= 200 + 1e-6
         for other in boxes[:number]:

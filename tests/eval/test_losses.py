@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import losses, ranks
+from robustbench_tc.eval.stats import ranks, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
-from robustbench_tc.eval.stats.losses import Loss
 from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
 from robustbench_tc.eval.stats.significance import (
+    Loss,
     holm,
     holm_below,
     holm_of,
@@ -48,7 +48,7 @@ def test_cells_are_counted_and_tested_as_by_hand(tmp_path: Path) -> None:
         return not (code == "TD" and clean_id.endswith(("_1", "_2")))
 
     run, outcomes = made(tmp_path / "a", verdict)
-    found = losses.by_source(outcomes, of_sample(run))
+    found = stages.by_source(outcomes, of_sample(run))
     assert set(found) == set(SIZES)
     cells = sum(len(row) for row in found.values())
     assert cells == 2 * len(taxonomy.codes())
@@ -61,7 +61,7 @@ def test_cells_are_counted_and_tested_as_by_hand(tmp_path: Path) -> None:
 
 def test_the_cells_of_a_type_add_up_to_the_type(tmp_path: Path) -> None:
     run, outcomes = made(tmp_path / "a", coin(4))
-    table, summary = losses.by_source(outcomes, of_sample(run)), summarise(outcomes)
+    table, summary = stages.by_source(outcomes, of_sample(run)), summarise(outcomes)
     for code, row in summary.types.items():
         assert row.flips is not None
         cells = [found[code] for found in table.values()]
@@ -76,8 +76,8 @@ def test_the_cells_of_a_type_add_up_to_the_type(tmp_path: Path) -> None:
 def test_a_cell_with_a_missing_row_is_left_out_unless_that_is_allowed(tmp_path: Path) -> None:
     hole = ("bfcl_v3__level1_3", "TD")
     run, outcomes = made(tmp_path / "a", lambda c, t: None if (c, t) == hole else True)
-    strict, partial = (losses.by_source(outcomes, of_sample(run), allow_missing=on) for on in (False, True))
-    assert strict == losses.by_source(outcomes, of_sample(run)), "nothing missing is allowed unasked"
+    strict, partial = (stages.by_source(outcomes, of_sample(run), allow_missing=on) for on in (False, True))
+    assert strict == stages.by_source(outcomes, of_sample(run)), "nothing missing is allowed unasked"
     assert "TD" not in strict["bfcl_v3"] and strict["toolalpaca"]["TD"].pairs == 9
     assert partial["bfcl_v3"]["TD"].pairs == 11
     assert answer(run, outcomes).lines["reward"].drop.n == 6 * 21 - 1
@@ -87,7 +87,7 @@ def test_samples_that_no_run_answered_belong_to_the_source_of_their_id(tmp_path:
     run = read(write_run(tmp_path / "a", lambda c, t: True, pairs(clean_ids(SIZES))))
     named = [*zip(run.rows["clean_id"], run.rows["type_code"], strict=True), ("rotbench__x_1", "clean")]
     [outcomes] = align([run], expected=named)
-    assert set(losses.by_source(outcomes, of_sample(run))) == set(SIZES)
+    assert set(stages.by_source(outcomes, of_sample(run))) == set(SIZES)
 
 
 # --- the sentence ---------------------------------------------------------------------------------------

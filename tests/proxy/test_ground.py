@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.proxy.ground import KINDS, kind_of, rate
-from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
-from robustbench_tc.proxy.session import Session
+from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, Session, parse_plan, read_plan
 
 from ..refusals import refuses
 

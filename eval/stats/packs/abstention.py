@@ -69,24 +69,16 @@ def tables(given: Given) -> Iterable[Table]:
 
 def decided(given: Given, code: str) -> Decided:
     """What was decided in the type's rows, over the rows of the subset that have a verdict."""
-    run, outcomes = given.run.rows, given.outcomes
-    due = taxonomy.get(code).no_call == "wrong"
-    column = outcomes.types.index(code)
-    places = {
-        clean_id: place
-        for place, clean_id in enumerate(outcomes.clean_ids)
-        if outcomes.n[place, column] + outcomes.missing[place, column] > 0
-    }
-    rows, right = np.zeros((2, len(outcomes.clean_ids)), np.int64)
+    outcomes, due = given.outcomes, taxonomy.get(code).no_call == "wrong"
+    places = {clean_id: place for place, clean_id in enumerate(outcomes.clean_ids)}
+    rows, right = np.zeros((2, len(places)), np.int64)
     counts = dict.fromkeys(DECISIONS, 0)
-    for index in np.flatnonzero((run["type_code"] == code) & (run["correct"] >= 0)).tolist():
-        place = places.get(run["clean_id"][index])
-        decision = next((flag for flag in run["flags"][index].split(",") if flag in counts), None)
-        if place is None or decision is None:
-            continue
-        counts[decision] += 1
-        rows[place] += 1
-        right[place] += decision == "called" if due else decision in DECLINES
+    for one in given.answers(code):
+        decision = next((name for name in DECISIONS if name in one.flags), None)
+        if decision is not None:
+            counts[decision] += 1
+            rows[places[one.clean_id]] += 1
+            right[places[one.clean_id]] += decision == "called" if due else decision in DECLINES
     return Decided(outcomes.by_unit(rows), outcomes.by_unit(right), counts)
 
 

@@ -10,7 +10,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.report.content import Report
-    from ..eval.stats.failures import Failures
+    from ..eval.stats.failures import Failures, WrongEpisodes
     from ..eval.stats.screen import Screen
 
 
@@ -53,10 +53,12 @@ def report(
     ] = "cluster",
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     dataset: Annotated["str | Path | None", options.DATASET] = None,
-    browser: Annotated[bool, Option(help="Rows and replies, to be read in the page itself.")] = True,
-    allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
+    browser: Annotated[
+        bool, Option(help="Rows and replies, or episodes step by step, to be read in the page itself.")
+    ] = True,
+    allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     check_paper: Annotated[
         bool, Option(help="Check our arithmetic against the paper's figures. No run.")
     ] = False,
@@ -67,7 +69,8 @@ def report(
     """Write one self-contained page with the paper's tables and figures for your runs.
 
     --out gets report.html, .md, .csv and .json; without it only the answers are printed. A --dataset also
-    names the rows that a run lacks. Of a live run the page shows what faults cost, and episodes step by step.
+    names the rows that a run lacks. Of live runs the page shows what faults cost, and episodes step by step:
+    they are replayed without the model.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
     Example: rbtc report logs/*.eval --out report
@@ -116,7 +119,7 @@ def failures(
         str | None, Option(help="Replies whose verdict has this flag (quoted_call, …), right ones too.")
     ] = None,
     limit: Annotated[int, options.LIMIT] = 50,
-) -> "Failures":
+) -> "Failures | WrongEpisodes":
     """List a run's wrong answers: gold call and answer side by side, and why it is wrong.
 
     Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --error-mode omitted

@@ -11,7 +11,7 @@ from . import options
 if TYPE_CHECKING:
     from ..eval.live.show import Shown
     from ..eval.row_view import RowView
-    from ..eval.stats.replies import Replies
+    from ..eval.stats.failures import Replies
 
 
 def show(
@@ -60,7 +60,7 @@ def show(
             folder, row, repeat=repeat_number, dataset=dataset, worlds=worlds, world_python=world_python
         )
     if (folder / "run.json").is_file() or (folder / "scores.parquet").is_file():
-        from ..eval.stats.replies import replies
+        from ..eval.stats.failures import replies
 
         return replies(folder, row, dataset=dataset)
     from ..eval import row_view

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from . import sse
 from .chat import Chat, Split
+from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
-from .session import Refused
+from .upstream import DONE, event_of
 
 MOST_CALLS = 1_000
 MOST_REST = 10
@@ -34,7 +34,7 @@ class ChatCompletions:
     """Whether a tool's function stands in its entry itself."""
     usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
     """Counts that are added up over replies that the door answers."""
-    done: bytes = sse.DONE
+    done: bytes = DONE
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
@@ -73,7 +73,7 @@ class ChatCompletions:
 
     def written(self, chunk: Chat) -> bytes:
         """A piece of a stream."""
-        return sse.written(chunk)
+        return event_of(chunk)
 
     def failure(self, said: str) -> Chat:
         """An error in the middle of a stream."""

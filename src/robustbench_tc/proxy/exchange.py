@@ -15,17 +15,16 @@ from aiohttp import ClientResponse, web
 
 from robustbench_tc.schema import Json
 
-from . import chat, sse
+from . import chat
 from .chat import Split
 from .dialect import ChatCompletions, ChatStream, Said
-from .held import Kept
-from .journal import Replaced
+from .journal import LEFT, Kept, Replaced
+from .plan import Refused, Session
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
 from .rewrite import NotTheCase, text_of
 from .scenes import Scene, loaded
-from .session import Refused, Session
-from .upstream import Budget, UpstreamError, reply_headers, request_headers
+from .upstream import END, MOST, Budget, Parts, UpstreamError, event_data, reply_headers, request_headers
 
 if TYPE_CHECKING:
     from .door import Door
@@ -67,7 +66,7 @@ class Handling:
         self.door, self.dialect, self.request, self.session = door, dialect, request, session
         self.path, self.raw, self.body = path, raw, dialect.read(body)
         self.number = door.journal.number(str(session))
-        self.budget = Budget(sse.MOST)
+        self.budget = Budget(MOST)
         self.replies: list[Json] = []
         self.held: list[Json] = []
         self.replaced: list[Replaced] = []
@@ -106,7 +105,7 @@ class Handling:
             self.door.say_once(said, f"a request failed: {said}")
             raise
         except asyncio.CancelledError:
-            status, said = 499, "the agent left before its reply was whole"
+            status, said = LEFT, "the agent left before its reply was whole"
             raise
         finally:
             self._note(status, said)
@@ -201,8 +200,8 @@ class Handling:
         said = self.dialect.said(loaded(bytes(kept)))
         if said is None:
             stream = self.dialect.stream(self.asked.offer)
-            for event in sse.END.split(kept):
-                list(stream.feed(loaded(sse.data(event))))
+            for event in END.split(kept):
+                list(stream.feed(loaded(event_data(event))))
             said = stream.said()
         if said is not None:
             self._taken(said, ASKED_AGAIN)
@@ -254,8 +253,8 @@ class Handling:
     ) -> None:
         """Passes on what of a reply goes out before its end; an event that is not changed as it came."""
         try:
-            async for event in sse.Parts(partial(self.door.upstream.piece, found, self.budget)):
-                said = sse.data(event)
+            async for event in Parts(partial(self.door.upstream.piece, found, self.budget)):
+                said = event_data(event)
                 value = loaded(said)
                 if not said:
                     await out.write(b": \n\n")

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from robustbench_tc.schema import Json
 
-from . import sse
 from .chat import Chat, Split, calls_of
 from .dialect import Said
+from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
-from .session import Refused
+from .upstream import event_of
 
 STATEFUL = ("previous_response_id", "conversation")
 RAW, ITEMS, INSTRUCTIONS = "_raw", "_items", "_instructions"
@@ -70,7 +70,7 @@ class Responses:
         return ResponsesStream(offered)
 
     def written(self, chunk: Chat) -> bytes:
-        return sse.written(chunk, str(chunk.get("type")))
+        return event_of(chunk, str(chunk.get("type")))
 
     def failure(self, said: str) -> Chat:
         return {"type": "error", "code": "rbtc_proxy_error", "message": said, "param": None}

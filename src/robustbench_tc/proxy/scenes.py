@@ -18,8 +18,7 @@ from robustbench_tc.builders.steps import Step, steps
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
-from .plan import Fault, Plan
-from .session import Session
+from .plan import Fault, Plan, Session
 
 
 class Scene(NamedTuple):

@@ -16,7 +16,7 @@ from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes
-from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import At, Fault, LiveRow, Message, loads
 from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.worlds.host import Worlds

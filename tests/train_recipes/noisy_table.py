@@ -1,6 +1,6 @@
 """What the advantages of a group are where only some rollouts meet the error, under three ways to normalise.
 
-    python -m robustbench_tc.train_recipes.noisy_table
+    python -m tests.train_recipes.noisy_table
 
 A simulated model calls rightly in 8 of 10 rollouts, else not at all. Where it calls and its world has the
 error, it tries again in 3 of 10, else gives up. Rewards are those of the retry recipe (README.md there).
@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .noisy import met
+from robustbench_tc.train_recipes.noisy import met
 
 CALLS, RETRIES = 0.8, 0.3
 """How often the model calls rightly, and tries again after the error."""

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Shift
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.severity import DOSES
@@ -164,34 +164,6 @@ def drop(found: Evidence, axis: Axis) -> Markup:
 def flips(model: Model) -> dict[str, Line]:
     """The types whose pairs are all there."""
     return {code: model.summary.lines[code] for code, row in model.summary.types.items() if row.flips}
-
-
-def flip_bars(model: Model) -> Markup:
-    """A bar per type: right on both, gained, lost, wrong on both."""
-    stacks = [
-        Stack(
-            code,
-            {
-                "both_right": line.kept,
-                "gained": line.gained,
-                "lost": line.lost,
-                "both_wrong": line.pairs - line.kept - line.gained - line.lost,
-            },
-            line.pairs,
-            f"−{line.lost} +{line.gained}",
-        )
-        for code, line in flips(model).items()
-    ]
-    return figures.stacks(stacks, f"flips of {model.label} between clean and perturbed")
-
-
-def error_bars(model: Model) -> Markup:
-    """Wrong answers by mode: a bar per component, its length the share of wrong answers."""
-    rows = []
-    for name in GROUPS:
-        found, n = model.error_modes.get(name, {}), model.summary.lines[name].n
-        rows.append(Stack(name, found, n, f"{sum(found.values())} of {n}" if n else ""))
-    return figures.stacks(rows, f"wrong answers of {model.label} by error mode")
 
 
 # --- doses --------------------------------------------------------------------------------------------

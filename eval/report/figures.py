@@ -233,35 +233,6 @@ def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
     return element("svg", bar, whisker, base, width="100%", height="100%", aria_hidden="true")
 
 
-class Stack(NamedTuple):
-    """Counts of a whole, drawn one after another."""
-
-    name: str
-    counts: Mapping[str, int]
-    """Class of a part → how many."""
-    total: int
-    note: str
-
-
-def stacks(rows: Sequence[Stack], label: str) -> Markup:
-    """A bar per name, whose full width is the row's total; the note stands at its end."""
-    longest = max((len(row.name) for row in rows), default=0)
-    left, width, height = 12 + 6.7 * min(longest, CODE), 300, ROW * len(rows)
-    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
-    for at, row in enumerate(rows):
-        y, x = at * ROW, float(left)
-        parts.append(_text(left - 6, y + 15, _shorten(row.name, CODE), "name", "end"))
-        for kind, count in row.counts.items():
-            if count:
-                size = width * count / row.total
-                tip = f"{row.name}, {kind.replace('_', ' ')}: {count} of {row.total}"
-                parts.append(_with_tip(tip, _rect(x, y + 4, size, ROW - 8, f"part {kind}")))
-                x += size
-        parts.append(_text(x + 6, y + 15, row.note, "number"))
-    parts.append(_line(left, 0, left, height, "base"))
-    return _svg(left + width + 90, height + 1, parts, label)
-
-
 # --- two axes -----------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from markupsafe import Markup
 
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Shift
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
 
@@ -24,12 +24,6 @@ def heatmap(name: str) -> Markup:
         ("other", {"clean": Interval(0.9, 0.8, 1.0, 10)}),
     ]
     return figures.heatmap(rows, {"": {"clean": "clean"}, name: {"CD": name}}, name)
-
-
-def stacks(name: str) -> Markup:
-    return figures.stacks(
-        [Stack(name, dict.fromkeys(ERROR_MODES, 1), 12, name), Stack("none", {}, 0, "")], name
-    )
 
 
 def chart(name: str) -> Markup:
@@ -52,7 +46,7 @@ def forest(name: str) -> Markup:
 
 
 FIGURES: dict[str, Callable[[str], Markup]] = {
-    make.__name__: make for make in (heatmap, stacks, chart, shifts, forest)
+    make.__name__: make for make in (heatmap, chart, shifts, forest)
 }
 
 
@@ -92,14 +86,6 @@ def test_every_colour_that_differs_in_the_dark_is_there_twice_and_every_one_used
     assert names[1] <= names[0]
     assert set(re.findall(r"var\((--[\w-]+)\)", sheet)) - {"--v"} <= names[0]
     assert {f"--{mode}" for mode in ERROR_MODES} <= names[0]
-
-
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6))
-def test_parts_are_to_scale(counts: list[int]) -> None:
-    total = sum(counts) + 7
-    root = parsed(figures.stacks([Stack("a", {f"p{i}": n for i, n in enumerate(counts)}, total, "")], "x"))
-    widths = [float(one.attrib["width"]) for one in root.iter("rect")]
-    assert widths == pytest.approx([300 * n / total for n in counts if n], abs=0.06)
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

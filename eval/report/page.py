@@ -34,7 +34,6 @@ SECTIONS = {
     "answer": "Answer",
     "losses": "Drops by type",
     "types": "Type by type",
-    "forest": "Forest plot",
     "cases": "Cases",
     "browser": "Rows and replies",
     "episodes": "Episodes, step by step",
@@ -144,8 +143,8 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             levels_of=_levels,
             episode=episodes,
             explicit=EXPLICIT,
-            axis=drawings.forest_axis(models),
-            drops=drawings.drop_axis(models),
+            drops=drawings.axis_of(drawings.answered(models)),
+            effects=drawings.axis_of(drawings.of_types(models)),
             heads=HEADS,
             solved=blind.solved(report.needs_no_reading),
             scatters={
@@ -206,7 +205,6 @@ def _there(report: Report, samples: Embedded, anchor: str) -> bool:
         return bool(report.marts.get(anchor))
     held = {
         "losses": (_losing(model) for model in report.models),
-        "forest": (_losing(model) for model in report.models),
         "cases": samples.cases,
         "episodes": samples.episodes,
         "paper": report.paper,

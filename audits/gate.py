@@ -129,7 +129,11 @@ def audit(
         files = {}  # an earlier audit's are held to them
     if files is not None and (passed or not green_only or earlier.is_there(build)):
         progress("writing data docs")
-        files |= {**_project(found.validated, build), **found.files}
+        from .expectations import project
+
+        what = "training data" if build.kind == "training" else f"profile {build.report.get('profile')}"
+        title = f"Audit of {what}, fingerprint {build.report.get('fingerprint')}"
+        files |= {**project.files(found.validated, title), **found.files}
     report = AuditReport(
         package_version=__version__,
         expectations_version=version("great_expectations"),
@@ -281,15 +285,6 @@ def write(
 
     under_audit = {audit_files.FOLDER + name: data for name, data in files.items()}
     return audit_files.replace(folder, report.json(), render(report).encode(), under_audit)
-
-
-def _project(validated: "Sequence[Validated]", build: Folder) -> dict[str, bytes]:
-    """The suites as a Great Expectations project with its data docs."""
-    from .expectations import project
-
-    profile, fingerprint = build.report.get("profile"), build.report.get("fingerprint")
-    what = "training data" if build.kind == "training" else f"profile {profile}"
-    return project.files(validated, f"Audit of {what}, fingerprint {fingerprint}")
 
 
 def _against_training(queries: Sequence[Query], training: Path | None) -> tuple[Check, list[Overlap]]:

@@ -12,9 +12,9 @@ plan: calls of a conversation fail together (a beta-binomial with correlation 0.
 import argparse
 
 import numpy as np
-
 from robustbench_tc.proxy.decide import decide_one
-from robustbench_tc.proxy.ground.rates import rate
+
+from robustbench_tc.proxy.ground import rate
 from robustbench_tc.proxy.plan import Fault, Plan
 from robustbench_tc.proxy.session import Session
 

@@ -107,7 +107,7 @@ async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
 def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
     """Seconds for a session on a new run folder, its files included."""
     dataset = inputs.Dataset(name="bench", rows=tuple(rows))
-    hashes = dataset.hashes()
+    dataset.hashes()
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model="tiny",
@@ -117,6 +117,7 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
         prompt_version=prompts.prompt_version(),
         selection=inputs.Selection(),
         repeat=1,
+        share=False,
     )
     with tempfile.TemporaryDirectory(dir=".") as folder:
         started = time.perf_counter()
@@ -124,7 +125,7 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
         opened = session.endpoint(
             Endpoint("tiny", url), RequestSettings(decoding=DECODING), concurrency=concurrency
         )
-        state = session.run(run, rows, hashes, opened, concurrency=concurrency)
+        state = session.run(run, dataset, opened, concurrency=concurrency)
         seconds = time.perf_counter() - started
     assert (state.done, state.request_errors) == (len(rows), 0)
     return seconds

@@ -67,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Names of the headers sent beside the client's own; a session has digests of their values."""
     defend: tuple[str, ...] = ()
     """Defences between the rows and the model (`defend.names`), the first in front."""
+    share: bool = True
+    """Whether equal requests are asked once at temperature 0."""
 
     def key(
         self, asked_hash: str, repeat: int, number: int, wording: str | None = None, further: int = 0
@@ -118,6 +120,8 @@ class Session(msgspec.Struct, kw_only=True):
     """Attempts that failed and were made again, by code."""
     left_out: list[str] = []
     """Decoding parameters that the endpoint does not take."""
+    shared: int = 0
+    """Requests that were not sent: an equal one had its answer."""
     headers: dict[str, str] = {}
     """A digest of each header's value (`RequestSettings.header_digests`)."""
     cost: float | None = None
@@ -208,6 +212,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     served_model: str | None = None
     reused: bool = False
     """Taken from another run (`--reuse`): asked and paid for there."""
+    request: str | None = None
+    """A digest of the request, where equal ones are asked once (`run.Sharing`)."""
+    shared: bool = False
+    """The answer to an equal request of this run, which was paid for there."""
 
 
 def mode_of(word: str) -> Mode:
@@ -321,7 +329,11 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> Run
             differences = growth.identity(there, settings)
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
-            grown = None if same or settings.backend == "import" else growth.grown(folder, data, settings)
+            grown = (
+                None
+                if same or settings.backend in ("import", "door")
+                else growth.grown(folder, data, settings)
+            )
             folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name
             if grown is not None:

@@ -9,18 +9,21 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.errors import UserError
+from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
-from . import agent_server, agents, defend as defences, models, record, request_settings, session
+from . import agents, defend as defences, models, record, request_settings, session
 from .callables.agent import Function, OwnAgent, own_agent
-from .defend.again import is_strict, strict
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
-from .inputs import Dataset, Names, Selection, names_of
+from .inputs import Dataset, Names, Selection, anchors, names_of
+from .live import defended, prompts as live_prompts
+from .live.agents import AGENTS as SCRIPTED
+from .live.inputs import LiveData
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .request_settings import RequestOptions, RequestSettings
+from .speakers import ReferenceAgent, ScriptedAgent
 
 Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
 """Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
@@ -51,7 +54,7 @@ class Who:
     endpoints: Sequence[Endpoint] = ()
     """The addresses of a model; none of an agent of the user's."""
     agent: str | None = None
-    """A reference agent."""
+    """A reference agent, or a scripted one where rows are live."""
     own: OwnAgent | None = None
     asked: Asked | None = None
     """Whose first replies may stop the run; None for a reference agent."""
@@ -61,14 +64,14 @@ class Who:
     """Of the run folder's usual name."""
     notes: Sequence[str] = ()
 
-    def identity(self, data: Dataset, selection: Selection, repeat: int) -> record.Settings:
+    def identity(self, data: Dataset | LiveData, selection: Selection, repeat: int) -> record.Settings:
         """What the answers of a run depend on."""
         return record.Settings(
             fingerprint=data.fingerprint(),
             model=self.name,
             mode=self.mode,
             backend=self.backend,
-            prompt_version=self.words.version,
+            prompt_version=live_prompts.version() if isinstance(data, LiveData) else self.words.version,
             selection=selection,
             repeat=repeat,
             defend=defences.names(self.chain),
@@ -76,9 +79,9 @@ class Who:
         )
 
     @contextmanager
-    def opened(self, data: Dataset, effort: Effort) -> Iterator[tuple[session.OpenBackend, int]]:
-        """How the backend is opened, and how many requests are under way at all its addresses."""
-        if self.own is not None:
+    def opened(self, data: Dataset | LiveData, effort: Effort) -> Iterator[tuple[session.OpenSpeaker, int]]:
+        """How whoever answers is opened, and how many requests are under way at all its addresses."""
+        if self.own is not None and isinstance(data, Dataset):
             at_once = effort.concurrency if self.own.in_parallel else 1
             yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
         elif self.backend == "vllm":
@@ -90,20 +93,21 @@ class Who:
                 ),
                 batch * engines,
             )
+        elif self.agent is not None and isinstance(data, LiveData):
+            yield session.in_process(ScriptedAgent(self.agent, data.clean())), effort.concurrency
         elif self.agent is not None:
-            # It knows the requests that defences make of the rows.
+            # It knows the rows as defences show them.
+            assert isinstance(data, Dataset)
             rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
-            sent = strict if is_strict(self.chain) else list
-            with agent_server.serving(self.agent, rows, self.words, sent=sent) as url:
-                served = Endpoint(self.name, url, api_key="none", reasoning=False)
-                yield at_addresses([served], self.settings, effort)
+            speaker = ReferenceAgent(self.agent, anchors(rows), self.words)
+            yield session.in_process(speaker), effort.concurrency
         else:
             yield at_addresses(self.endpoints, self.settings, effort)
 
 
 def at_addresses(
     endpoints: Sequence[Endpoint], asked: RequestSettings, effort: Effort
-) -> tuple[session.OpenBackend, int]:
+) -> tuple[session.OpenSpeaker, int]:
     """A model at its addresses, and how many requests are under way at all of them."""
     at_once = effort.concurrency * len(endpoints)
     opened = session.endpoint(
@@ -133,13 +137,21 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     defend: Names = ()
     early_stop: bool = True
 
-    def checked(self, options: RequestOptions) -> Who:
-        """Raises UserError for names that are wrong or do not go together."""
+    def checked(self, options: RequestOptions, *, live: bool = False) -> Who:
+        """Who is meant, for rows that are `live` or not. Raises UserError for names that are wrong or do not
+        go together."""
         words = _prompts(self.prompt_format, self.rlla, self.mode)
         mode = self.mode if words is OURS else "prompt"
         chain = defences.parse(names_of(self.defend))
         is_own = self.callable is not None or self.command is not None
-        who = self._own(mode, options) if is_own else self._model(mode, options)
+        if live and (is_own or words is not OURS or self.backend == "vllm"):
+            raise UserError(
+                "live rows are played by a model behind a server or by a scripted agent, in their own words: "
+                "leave --callable, --command, --prompt-format and --backend vllm out"
+            )
+        who = self._own(mode, options) if is_own else self._model(mode, options, live)
+        if live:
+            return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
         for one in chain:
             if who.mode not in one.modes:
                 known = " and ".join(one.modes)
@@ -163,19 +175,23 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             asked="own agent",
         )
 
-    def _model(self, mode: str | None, options: RequestOptions) -> Who:
-        """A model, or a reference agent, with the settings of the models' table."""
+    def _model(self, mode: str | None, options: RequestOptions, live: bool) -> Who:
+        """A model, or an agent of ours, with the settings of the models' table."""
+        if self.agent is not None and live and self.agent not in SCRIPTED:
+            raise unknown("scripted agent", self.agent, SCRIPTED)
+        if self.agent is not None and not live:
+            agents.agent(self.agent)
         found = endpoints(self.model, self.base_url, self.agent, self.backend, options)
         name = found[0].model
         entry = models.find(name)
         who = Who(
             name=name,
             mode=record.mode_of(mode or models.mode_of(name)),
-            backend=found[0].provider,
+            backend="agent" if live and self.agent else found[0].provider,
             settings=request_settings.settle(entry, options, self.agent),
             endpoints=found,
             agent=self.agent,
-            asked="model" if self.early_stop and self.agent is None else None,
+            asked="model" if self.early_stop and self.agent is None and not live else None,
         )
         if mode is not None or entry is None:
             return who
@@ -207,11 +223,10 @@ def endpoints(
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
     if agent is not None:
         if (model, [*base_urls], backend) != (None, [], "openai"):
-            raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
-        agents.agent(agent)
+            raise UserError("--agent answers in this process: leave --model, --base-url and --backend out")
         return [Endpoint(f"agent-{agent}")]
     if model is None:
-        raise UserError("no model: name one with --model, or a reference agent with --agent")
+        raise UserError("no model: name one with --model, or an agent of ours with --agent")
     named = native_model(model)
     if named is not None and backend not in ("openai", named[0]):
         raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")

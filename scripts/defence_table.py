@@ -10,6 +10,7 @@ from robustbench_tc import api, schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.defend import reference
+from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.live_types import type_code
 from robustbench_tc.schema import KINDS
 
@@ -34,8 +35,9 @@ def live_table(dataset: str) -> Iterator[str]:
     for agent, words in product(("oracle", "gives-up", "blind-retrier"), ("", "hint", "retry")):
         with tempfile.TemporaryDirectory() as place:
             out = Path(place) / "run"
-            played = api.run_live(dataset, agent=agent, defend=words, out=out, concurrency=1)
-        scores, totals = played.scores or (), played.folder.record.totals
+            played = api.evaluate(dataset, agent=agent, defend=words, out=out, concurrency=1)
+            scores = read_scores(out)
+        totals = played.folder.record.totals
         groups = [[one for one in scores if one.type_code in types] for types in COLUMNS.values()]
         cells = [f"{sum(bool(one.success) for one in group)} of {len(group)}" for group in groups]
         repeated = sum(one.repeated or 0 for one in scores if one.type_code == type_code(LOST))

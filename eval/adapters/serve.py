@@ -1,162 +1,130 @@
-"""Our rows for a harness that cannot share an environment with us: a process that reads and writes lines.
+"""Our rows for a harness that cannot share an environment with us: a process that answers on a Unix socket.
 
-    python -m robustbench_tc.eval.adapters.serve
+    python -m robustbench_tc.eval.adapters.serve SETTINGS SOCKET
 
-Every line of the input is a request `{"id": n, "do": NAME, …}`, every line of the output its answer
-`{"id": n, …}`, or `{"id": n, "error": one line}`. Answers come when they are ready, in any order.
+SETTINGS are those of `Rows`, as JSON. It prints a line once it listens, and ends with its standard input.
+Requests and answers are JSON over HTTP; what is wrong with a request is one line, under status 400.
 
-    open   kind: live or static, settings: {…}   → rows: [{id, clean_id, type, messages}], line: LINE; once
-    begin  row, model                            → dialogue: n, ask: {messages, tools} or null
-    reply  dialogue, completion                  → ask: the next, null once it has ended
-    end    dialogue                              → score: {reward, metrics, record}; it is closed
-    gold   row                                   → score: that of gold itself
+    POST /rows                          → rows: [{id, clean_id, type, ask}]
+    POST /begin  row, model             → dialogue: n, ask: {messages, tools} or null
+    POST /reply  dialogue, completion   → ask: the next, null once it has ended
+    POST /end    dialogue               → score: {reward, metrics, record}; it is closed
+    POST /gold   row                    → score: that of gold itself
 
-The process ends with its input. Nothing of what a model said is evaluated. A line has at most LINE bytes: a
-longer one ends the process, with one line on stderr and exit code 1.
+Nothing of what a model said is evaluated. A request has at most REQUEST bytes.
 """
 
-import asyncio
 import os
+import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
+from aiohttp import web
 
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.speakers import answer_of
 from robustbench_tc.llm import LLMError
-from robustbench_tc.schema import Json, dumps
+from robustbench_tc.llm.messages import completion as read_completion
+from robustbench_tc.schema import Json
 
-from .dialogue import Dialogue, Rows, answer_of
-from .live_rows import LiveRows
-from .static_rows import StaticRows
+from .rows import Playing, Rows
 
-KINDS: dict[str, Callable[..., Any]] = {"live": LiveRows, "static": StaticRows}
-
-LINE = 64 * 2**20
-"""Bytes of a request."""
+REQUEST = 64 * 2**20
 
 
 class Service:
     """Answers requests; dialogues are numbered from 1."""
 
-    def __init__(self) -> None:
-        self._rows: Rows | None = None
-        self._dialogues: dict[int, Dialogue] = {}
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._playing: dict[int, Playing] = {}
         self._begun = 0
 
-    async def answer(self, line: bytes) -> dict[str, Json]:
-        """The answer to one line; what is wrong with it is one line in it."""
-        number: Json = None
+    async def answer(self, request: web.Request) -> web.Response:
+        """The answer to `POST /NAME`."""
+        does: dict[str, Callable[..., Awaitable[dict[str, Json]]]] = {
+            "rows": self.rows,
+            "begin": self.begin,
+            "reply": self.reply,
+            "end": self.end,
+            "gold": self.gold,
+        }
         try:
-            asked = msgspec.json.decode(line)
-            if not isinstance(asked, dict):
-                raise UserError("a request is a JSON object")
-            number = asked.pop("id", None)
-            does: dict[str, Callable[..., Awaitable[dict[str, Json]]]] = {
-                "open": self._open,
-                "begin": self._begin,
-                "reply": self._reply,
-                "end": self._end,
-                "gold": self._gold,
-            }
-            name = asked.pop("do", None)
+            name = request.match_info["name"]
             if name not in does:
-                raise unknown("request", str(name), does)
-            return {"id": number, **await does[name](**asked)}
+                raise unknown("request", name, does)
+            given = msgspec.json.decode(await request.read(), type=dict[str, Any])
+            return web.json_response(body=msgspec.json.encode(await does[name](**given)))
         except (UserError, LLMError) as error:
-            return {"id": number, "error": str(error)}
+            return web.Response(status=400, text=str(error))
         except (msgspec.DecodeError, TypeError, KeyError) as error:
-            return {"id": number, "error": f"not a request: {' '.join(str(error).split())[:300]}"}
+            return web.Response(status=400, text=f"not a request: {' '.join(str(error).split())[:300]}")
 
-    async def close(self) -> None:
+    async def close(self, app: web.Application) -> None:
         """Gives back every dialogue, and the worlds."""
-        for dialogue in self._dialogues.values():
-            await dialogue.close()
-        if isinstance(self._rows, LiveRows):
-            await self._rows.__aexit__()
+        for playing in self._playing.values():
+            await playing.close()
+        self._rows.worlds.close()
 
-    async def _open(self, kind: str, settings: dict[str, Json]) -> dict[str, Json]:
-        if kind not in KINDS:
-            raise unknown("kind of rows", kind, KINDS)
-        if self._rows is not None:
-            raise UserError("rows were opened already")
-        self._rows = KINDS[kind](**settings)
-        return {"rows": self._rows.rows(), "line": LINE}
+    async def rows(self) -> dict[str, Json]:
+        found = [
+            {"id": row.id, "clean_id": row.clean_id, "type": row.type_code, **_next(self._rows.begin(row.id))}
+            for row in self._rows.rows.values()
+        ]
+        return {"rows": found}
 
-    async def _begin(self, row: str, model: str = "") -> dict[str, Json]:
-        dialogue = self._opened().begin(row, model)
+    async def begin(self, row: str, model: str = "") -> dict[str, Json]:
         self._begun += 1
-        self._dialogues[self._begun] = dialogue
-        return {"dialogue": self._begun, **_next(dialogue)}
+        self._playing[self._begun] = playing = self._rows.begin(row, model)
+        return {"dialogue": self._begun, **_next(playing)}
 
-    async def _reply(self, dialogue: int, completion: dict[str, Json]) -> dict[str, Json]:
-        found = self._dialogues[dialogue]
-        if found.ask() is None:
+    async def reply(self, dialogue: int, completion: dict[str, Json]) -> dict[str, Json]:
+        playing = self._playing[dialogue]
+        talk = playing.dialogue
+        if talk.ended is not None:
             raise UserError("this dialogue has ended")
-        await found.reply(answer_of(found, completion))
-        return _next(found)
+        await playing.reply(answer_of(read_completion(completion), talk.base(), talk.env.tools))
+        return _next(playing)
 
-    async def _end(self, dialogue: int) -> dict[str, Json]:
-        return {"score": msgspec.to_builtins(await self._dialogues.pop(dialogue).score())}
+    async def end(self, dialogue: int) -> dict[str, Json]:
+        return {"score": msgspec.to_builtins(await self._playing.pop(dialogue).score())}
 
-    async def _gold(self, row: str) -> dict[str, Json]:
-        return {"score": msgspec.to_builtins(await self._opened().gold(row))}
-
-    def _opened(self) -> Rows:
-        if self._rows is None:
-            raise UserError("no rows were opened")
-        return self._rows
+    async def gold(self, row: str) -> dict[str, Json]:
+        return {"score": msgspec.to_builtins(await self._rows.gold(row))}
 
 
-def _next(dialogue: Dialogue) -> dict[str, Json]:
-    ask = dialogue.ask()
+def _next(playing: Playing) -> dict[str, Json]:
+    ask = playing.dialogue.ask()
     return {"ask": None if ask is None else {"messages": ask.messages, "tools": ask.tools}}
 
 
-async def serve() -> None:
-    """Until the input ends. Raises UserError where it cannot be read."""
-    reader = asyncio.StreamReader(limit=LINE)
-    try:
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
-        )
-    except ValueError:
-        raise UserError("requests are read from a pipe, not from a file") from None
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a package prints is not an answer
-    service, under_way = Service(), set[asyncio.Task[None]]()
-    opened = asyncio.Event()
-
-    async def one(line: bytes) -> None:
-        said = await service.answer(line)
-        out.write(dumps(said).encode() + b"\n")
-        out.flush()
-        opened.set()
-
-    try:
-        while line := await _line(reader):
-            task = asyncio.create_task(one(line))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
-            await opened.wait()  # everything else needs the rows
-    finally:
-        for task in under_way:
-            task.cancel()
-        await service.close()
+def application(rows: Rows) -> web.Application:
+    """What answers requests about these rows."""
+    service, found = Service(rows), web.Application(client_max_size=REQUEST)
+    found.router.add_post("/{name}", service.answer)
+    found.on_shutdown.append(service.close)
+    return found
 
 
-async def _line(reader: asyncio.StreamReader) -> bytes:
-    try:
-        return await reader.readline()
-    except ValueError:  # asyncio's for a line over the limit
-        raise UserError(f"a request has more than {LINE:,} bytes: nothing after it can be read") from None
+def _end_with_input() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _listening(_: str) -> None:
+    sys.stdout.write("it listens\n")
+    sys.stdout.flush()
+    os.dup2(2, 1)  # nobody reads what a package prints
 
 
 if __name__ == "__main__":
+    settings, socket = sys.argv[1:]
     try:
-        asyncio.run(serve())
+        app = application(Rows(**msgspec.json.decode(settings)))
     except UserError as wrong:
         sys.exit(str(wrong))
-    except KeyboardInterrupt:  # a terminal sends it to the harness and to this process
-        sys.exit(130)
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    web.run_app(app, path=socket, print=_listening, shutdown_timeout=1)

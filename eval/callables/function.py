@@ -14,12 +14,13 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
 
-from .task import Task
+from .task import Failed, Task
 
 HINT = "name it as module:function, or file.py:function"
 
@@ -35,11 +36,10 @@ def find(spec: str) -> Callable[[Task], Any]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        module = _file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        found = _file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise UserError(f"--callable {spec}: {where} cannot be imported: {' '.join(said.split())}") from None
-    found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is None:
@@ -64,8 +64,7 @@ def _file(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     made = importlib.util.spec_from_file_location(path.stem, path)
-    if made is None or made.loader is None:
-        raise ImportError(f"{path} is not a Python file")
+    assert made is not None  # it ends in .py
     module = importlib.util.module_from_spec(made)
     sys.modules[path.stem] = module
     # As it is now: compiled code that Python kept may be of a file changed within the same second.
@@ -89,58 +88,45 @@ def is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-class Ended(Exception):
-    """The function ended its thread instead of returning, with sys.exit() for instance."""
+async def run(function: Callable[[Task], Any], task: Task, timeout_s: float) -> Any:
+    """What the function returns; what hangs is left to the end of the process.
 
-    def __init__(self, by: BaseException) -> None:
-        super().__init__(f"it ended with {type(by).__name__}{f' {by}' if str(by) else ''}")
-
-
-class Functions:
-    """Runs a function on tasks; what hangs is left to the end of the process."""
-
-    def __init__(self, function: Callable[[Task], Any]) -> None:
-        self._function = function
-        self._async = is_async(function)
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def run(self, task: Task, timeout_s: float) -> Any:
-        """What the function returns. Raises TimeoutError, and whatever the function raises."""
-        running = self._begin_async(task) if self._async else self._begin_sync(task)
-        return await asyncio.wait_for(asyncio.wrap_future(running), timeout_s)
-
-    def _begin_sync(self, task: Task) -> "Future[Any]":
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
-
-        def work() -> None:
-            try:
-                future.set_result(self._function(task))
-            except Exception as error:
-                future.set_exception(error)
-            except BaseException as error:
-                future.set_exception(Ended(error))
-
-        # A daemon: one that hangs does not keep the process from ending.
-        threading.Thread(target=work, name="agent", daemon=True).start()
-        return future
-
-    def _begin_async(self, task: Task) -> "Future[Any]":
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="agent", daemon=True).start()
+    Raises TimeoutError, Failed where it ended its thread (with sys.exit() for instance), and whatever the
+    function raises.
+    """
+    future: Future[Any] = Future()
+    if is_async(function):
 
         async def answered() -> Any:
             try:
-                return await self._function(task)
-            except (Exception, asyncio.CancelledError):
-                raise
+                return await function(task)
+            except (SystemExit, KeyboardInterrupt) as error:
+                raise _ended(error) from None
+
+        future = asyncio.run_coroutine_threadsafe(answered(), _loop())
+    else:
+
+        def work() -> None:
+            try:
+                future.set_result(function(task))
+            except Exception as error:
+                future.set_exception(error)
             except BaseException as error:
-                raise Ended(error) from None
+                future.set_exception(_ended(error))
 
-        return asyncio.run_coroutine_threadsafe(answered(), self._loop)
+        future.set_running_or_notify_cancel()
+        # A daemon: one that hangs does not keep the process from ending.
+        threading.Thread(target=work, name="agent", daemon=True).start()
+    return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
 
-    def close(self) -> None:
-        """Ends the loop, once it is free."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+
+def _ended(by: BaseException) -> Failed:
+    return Failed(f"it ended with {type(by).__name__}{f' {by}' if str(by) else ''}")
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Where async functions run: one for all, since their clients are bound to it."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="agent", daemon=True).start()
+    return loop

@@ -10,20 +10,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import Call, Sample
 
-from .. import agents, passes, predictions
+from .. import agents, predictions, wire
 from ..agents import AgentContext
 from ..agents.base import JUNK
+from ..dialogue import Dialogue
 from ..inputs import Dataset, Selection
 from ..prompts.calls import DECLINED, render_calls
 from ..record import Answer, Settings
-from ..run import with_call_noted
 from ..score import judge
+from ..scripted import Scripted
 from . import names, parse
-from .base import Defence, Request, Said
-from .chain import finished, reply, shown
+from .chain import shown
 
 PAIRS: Mapping[str, Sequence[str]] = {
     "oracle": ("dedupe", "namespace", "offers", "hint", "clarify", "spotlight", "schema", "vote:3"),
@@ -71,7 +73,7 @@ def line(data: Dataset, agent: str, words: str) -> Line:
     for row in data.rows:
         if row.type_code not in core:
             continue
-        answers, asked = _answers(row, shown(chain, anchors[row.id]), agent, chain, settings)
+        answers, asked = _answers(row, shown(chain, anchors[row.id]), agent, settings)
         verdict = judge(predictions.combine(row, "", settings, *answers), row, anchors[row.id])
         column = row.component if row.component is not None else taxonomy.CLEAN
         rows[column] += 1
@@ -80,36 +82,23 @@ def line(data: Dataset, agent: str, words: str) -> Line:
     return Line(agent, words, right, rows, requests / max(rows.total(), 1))
 
 
-def _answers(
-    row: Sample, anchor: Sample, agent: str, chain: Sequence[Defence], settings: Settings
-) -> tuple[list[Answer], int]:
-    """All passes of a row, and how many requests they took."""
-    said: list[Said] = []
-    requests = 0
-    while not said or passes.goes_on(row, settings, [one.answer for one in said]):
-        scene, number = passes.scene(row, settings, said), len(said) + 1
-        steps, asked = reply(chain, scene), list[Answer]()
-        try:
-            request = next(steps)
-            while True:
-                asked.append(_answer(row, request, anchor, agent, settings, number))
-                request = steps.send(asked[-1])
-        except StopIteration as end:
-            said.append(finished(end.value, scene, asked, repeat=0, number=number) if chain else end.value)
-        requests += len(asked)
-    return [one.answer for one in said], requests
+def _answers(row: Sample, anchor: Sample, agent: str, settings: Settings) -> tuple[list[Answer], int]:
+    """The replies to a row that count, and how many requests they took."""
+    env, requests = Scripted(row, settings), 0
+    dialogue = Dialogue(env, settings)
+    while (ask := dialogue.ask()) is not None:
+        assert ask.row is not None
+        text = _text(row, ask.row, anchor, agent, min(dialogue.number - 1, wire.answered(row)))
+        dialogue.reply(dialogue.noted(msgspec.structs.replace(dialogue.base(), text=text)))
+        requests += 1
+    return env.answers, requests
 
 
-def _answer(
-    whole: Sample, request: Request, anchor: Sample, agent: str, settings: Settings, number: int
-) -> Answer:
-    row, errors = request.row, sum(turn.results is None for turn in request.turns)
+def _text(whole: Sample, row: Sample, anchor: Sample, agent: str, errors: int) -> str:
     said = agents.reply(agent, AgentContext(row, anchor, errors > 0, errors))
     calls = () if isinstance(said, str) else [_possible(call, whole, row, anchor) for call in said]
     listed = [call for call in calls if any(tool.name == call.name for tool in row.tools)]
-    text = said if isinstance(said, str) else render_calls(listed, row.output_format) if listed else DECLINED
-    made = Answer(id=row.id, repeat=0, number=number, status="ok", text=text)
-    return with_call_noted(row, settings, made)
+    return said if isinstance(said, str) else render_calls(listed, row.output_format) if listed else DECLINED
 
 
 def _possible(call: Call, whole: Sample, row: Sample, anchor: Sample) -> Call:

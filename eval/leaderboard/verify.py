@@ -190,7 +190,7 @@ def _endpoint(
     )
     decoding = dict.fromkeys((*models.DEFAULT_DECODING, "chat_template_kwargs")) | settings.decoding
     who = named.checked(RequestOptions(system=settings.system, extra_body=decoding))
-    run = Evaluation.begin(fresh.name, who, inputs.selection_of(ids=ids), Place(out=work / "run"))
+    run = Evaluation.begin(fresh, who, inputs.selection_of(ids=ids), Place(out=work / "run"))
     _check_same(entry, settings, replace(run.folder.record.settings, repeat=settings.repeat))
     run.ask(Effort())
     if run.asked.request_errors:

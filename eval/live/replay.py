@@ -23,9 +23,8 @@ from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import equal
 
-from .conversation import answered
 from .gold import Gold, gold_of, key, renamed, without_ids
-from .journaled import Journaled
+from .stage import Journaled, answered
 from .unmended import Unmended, is_allowed, unmended
 
 AT_ONCE = 16

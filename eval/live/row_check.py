@@ -60,6 +60,13 @@ def _of_fault(row: LiveRow) -> str | None:
     fault, names = row.fault, {tool.name for tool in row.tools}
     if fault is None or row.type_code != f"live_{fault.kind}":
         return f"its fault is not of type {row.type_code}"
+    needed = {"fabricated_leaf": "path", "prerequisite": "tool", "injected_instruction": "text"}.get(
+        fault.kind
+    )
+    if needed is not None and not getattr(fault, needed):
+        return f"its fault needs {needed!r}"
+    if fault.kind == "stale_read" and fault.repeat == "always":
+        return "its fault shows an old state for ever: give a number to repeat"
     if isinstance(fault.repeat, int) and fault.repeat < 1:
         return f"its fault repeats {fault.repeat} times"
     pattern = fault.at.tool

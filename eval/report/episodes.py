@@ -5,17 +5,20 @@ first, and it says how many it left out.
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from robustbench_tc.compute import loop
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.schema import Episode, Json, dumps
 from robustbench_tc.worlds.host import Worlds
 
-from ..live import after, inputs, unedited
+from ..live import inputs, unedited
 from ..live.record import read_episodes
 from ..live.replay import replay_each
 from ..live.score import LiveScore
 from ..live.show import Shown, ShownCall, shown
+from ..record import open_run
+from ..verdicts import live_data_of
 
 MOST_EPISODES = 400
 """Episodes that are drawn step by step, over all runs."""
@@ -31,7 +34,8 @@ def replayed(
 
     Raises UserError for a dataset or a world that is not at hand, and for episodes that were edited.
     """
-    opened, data = after.opened(run.path, dataset)
+    opened = open_run(Path(run.path))
+    data = live_data_of(opened, dataset)
     unedited.check_all(opened, data.by_id)
     episodes = [one for one in read_episodes(opened.path) if one.ended != "request_error"]
     drawn = chosen(episodes, run.live, most)

@@ -13,12 +13,11 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import files, rows as row_texts, schemas
-from robustbench_tc.audits.hygiene.base import RULES
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
-from robustbench_tc.audits.hygiene.texts import Texts
+from robustbench_tc.audits.hygiene.texts import RULES, Texts
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.perturb import cases
 from robustbench_tc.eval.prompts.history import as_text

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval import defend, inputs, passes
+from robustbench_tc.eval import defend, inputs
 from robustbench_tc.eval.defend import reference
 from robustbench_tc.eval.defend.base import Defence
 from robustbench_tc.eval.defend.chain import budget, reply, shown
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.schema import Sample
 
 FREE = (
@@ -88,7 +89,7 @@ def _requests(row: Sample, chain: tuple[Defence, ...], rng: random.Random) -> in
         selection=Selection(), repeat=1, defend=defend.names(chain),
     )  # fmt: skip
     texts = ("", "no", "[nothing()]", *(f"[{tool.name}()]" for tool in row.tools[:3]))
-    steps, asked = reply(chain, passes.scene(row, settings, [])), 0
+    steps, asked = reply(chain, Scripted(row, settings).scene()), 0
     try:
         next(steps)
         while True:

@@ -34,7 +34,7 @@ from .strict_server import strict
 
 Body = dict[str, Any]
 Handler = Callable[[Body], Any]
-DECODING = {"temperature": 0.0, "max_tokens": 64}
+DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
 def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
@@ -66,7 +66,7 @@ def evaluate(
         max_retries=max_retries,
         backoff_s=0.01,
     )
-    state = session.run(run, rows, dataset.hashes(), opened, concurrency=8)
+    state = session.run(run, dataset, opened, concurrency=8)
     return run, predictions.read(run.predictions_path), state
 
 
@@ -295,7 +295,7 @@ def test_repeats_are_asked_apart_with_their_own_seeds(tmp_path: Path, serve: Any
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"decoding": DECODING | {"temperature": 0.7}}, "temperature: 0.0 there, 0.7 here"),
+        ({"decoding": DECODING | {"temperature": 0.7}}, "temperature: 0.5 there, 0.7 here"),
         ({"decoding": DECODING | {"seed": 1}}, "seed: not set there, 1 here"),
         ({"model": "small"}, 'model: "tiny" there, "small" here'),
         ({"mode": "fc"}, 'mode: "prompt" there, "fc" here'),

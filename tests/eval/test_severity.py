@@ -12,7 +12,7 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import select_types
 from robustbench_tc.eval.agents import is_right
-from robustbench_tc.eval.agents.mixed import TOGETHER, sample_class
+from robustbench_tc.eval.agents.astray import TOGETHER, sample_class
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats.intervals import Interval

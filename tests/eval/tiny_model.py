@@ -91,7 +91,7 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
     """Every row has its prediction, nothing failed, and replies are as long as was asked for."""
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
     selection = inputs.Selection(limit=20)
-    rows = inputs.select(dataset, selection)
+    rows = dataset.select(selection)
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model=served.model,
@@ -106,7 +106,7 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
     opened = session.endpoint(
         served, RequestSettings(decoding=settings.decoding), concurrency=4, timeout_s=120, max_retries=1
     )
-    session.run(run, rows, dataset.hashes(), opened, concurrency=4)
+    session.run(run, dataset, opened, concurrency=4)
     found = predictions.read(run.predictions_path)
     assert [one.id for one in found] == [row.id for row in rows]
     assert [one.error for one in found if one.status != "ok"] == []

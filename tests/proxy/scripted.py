@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from robustbench_tc.proxy.journal import Exchange
-from robustbench_tc.proxy.predictions import attempts
+from robustbench_tc.proxy.scored import attempts
 from robustbench_tc.schema import Prediction, Sample, content_hash
 
 from ..eval.test_agents import settings_of

@@ -76,7 +76,7 @@ def test_a_case_that_is_not_there_is_said_to_the_user(tmp_path: Path) -> None:
         for name in ("refund17.0", "refund17.0", "wholly.0"):
             assert send(f"{url}/s/{name}/v1/chat/completions", BODY).status == 200
     assert said == [
-        "session refund17.0: the dataset has no such case; did you mean refund-17?; the request passes "
+        "session refund17.0: unknown case; did you mean refund-17?; the request passes "
         "unchanged (said once; the journal has all)"
     ]
 
@@ -86,7 +86,7 @@ def test_requests_of_another_api_pass_and_are_noted(tmp_path: Path) -> None:
         for path in ("/messages", "/completions", "/embeddings", "/models"):
             assert send(f"{url}/s/refund-17.0/v1{path}", BODY).body == b"{}"
     assert [one.skipped for one in journal.read(tmp_path / "j")] == ["path_is_not_perturbed"] * 2
-    assert len(said) == 1 and "only /chat/completions and /responses are perturbed" in said[0]
+    assert len(said) == 1 and "path is not perturbed" in said[0]
 
 
 def test_a_server_that_refuses_is_explained_and_no_key_is_shown(tmp_path: Path) -> None:
@@ -118,7 +118,9 @@ def test_a_server_that_is_down_is_one_line(tmp_path: Path) -> None:
                 assert (
                     status == 502 and text == f"rbtc proxy: {gone} cannot be reached: is the server running?"
                 )
-    assert said == [f"a request failed: {gone} cannot be reached: is the server running? (said once)"]
+    assert said == [
+        f"a request failed: {gone} cannot be reached: is the server running? (said once; the journal has all)"
+    ]
 
 
 def test_a_plan_that_asks_for_nothing_says_so(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from robustbench_tc.eval import wire
 from robustbench_tc.own.read import read_cases
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.offer import offer
 from robustbench_tc.proxy.plan import Fault, Plan
 from robustbench_tc.proxy.relay import serving
+from robustbench_tc.proxy.rewrite import offer
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from .agents import Client

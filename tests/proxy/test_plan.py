@@ -6,12 +6,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.proxy import journal
-from robustbench_tc.proxy.decide import decide, may_replace
 from robustbench_tc.proxy.door import Door
-from robustbench_tc.proxy.journal import Exchange, Journal
-from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
-from robustbench_tc.proxy.secrets import NONE
-from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
+from robustbench_tc.proxy.journal import NONE, Exchange, Journal
+from robustbench_tc.proxy.plan import (
+    FAULT_KINDS,
+    Fault,
+    NoSession,
+    Plan,
+    Session,
+    of_path,
+    parse,
+    parse_plan,
+    read_plan,
+)
 
 from ..refusals import refuses
 
@@ -55,7 +62,7 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
         ("types: [CD]", "p:1: 'version' is missing"),
         ("version: 2", "p:1: this version is not known"),
         ("version: 1\ntype: [CD]", "p:2: unknown key 'type' of the plan: did you mean types?"),
-        ("version: 1\ntypes: []", "p:2: 'types' must be a list that is not empty"),
+        ("version: 1\ntypes: []", "p:2: Expected `array` of length >= 1 - at `$.types`"),
         (
             "version: 1\ntypes:\n- CD\n- same_nam_A",
             "p:4: unknown perturbation type 'same_nam_A': did you mean same_name",
@@ -63,23 +70,41 @@ def test_a_mistake_is_one_line_that_names_its_place(subtests: pytest.Subtests) -
         ("version: 1\ntypes: [paraphrase]", "p:2: unknown perturbation type"),
         ("version: 1\ntypes: [typos_1]", "p:2: typos_1 cannot be made without its case"),
         ("version: 1\ntypes: [redundant]", "p:2: redundant cannot be made without its case"),
-        ("version: 1\nseed: yes", "p:2: 'seed' must be a whole number"),
-        ("version: 1\nseed: -1", "p:2: 'seed' must be a whole number"),
-        ("version: 1\nfaults:\n- {rate: 0.1}", "p:3: a fault needs 'kind'"),
-        ("version: 1\nfaults:\n- {kind: timeout, rate: 1}", "did you mean transient_timeout?"),
+        ("version: 1\nseed: yes", "p:2: Expected `int`, got `str` - at `$.seed`"),
+        ("version: 1\nseed: -1", "p:2: Expected `int` >= 0"),
+        (
+            "version: 1\nfaults:\n- {rate: 0.1}",
+            "p:3: Object missing required field `kind`",
+        ),
+        (
+            "version: 1\nfaults:\n- {kind: timeout, rate: 1}",
+            "unknown kind of fault 'timeout': did you",
+        ),
         ("version: 1\nfaults:\n- {kind: transient_timeout}", "needs either 'rate' or 'at'"),
         ("version: 1\nfaults:\n- {kind: transient_timeout, rate: 1, at: [1]}", "needs either 'rate' or 'at'"),
-        ("version: 1\nfaults:\n- {kind: transient_timeout, rate: 0}", "above 0, at most 1"),
-        ("version: 1\nfaults:\n- {kind: transient_timeout, rate: true}", "above 0, at most 1"),
-        ("version: 1\nfaults:\n- {kind: transient_timeout, at: [0]}", "from 1 to 100,000"),
+        ("version: 1\nfaults:\n- {kind: transient_timeout, rate: 0}", "p:3: Expected `float` > 0.0"),
+        (
+            "version: 1\nfaults:\n- {kind: transient_timeout, rate: true}",
+            "Expected `float | null`, got `bool`",
+        ),
+        (
+            "version: 1\nfaults:\n- {kind: transient_timeout, at: [0]}",
+            "Expected `int` >= 1 - at `$.faults[0].at",
+        ),
         ("version: 1\nfaults:\n- {kind: injected_instruction, at: [1]}", "needs 'text'"),
         ("version: 1\nfaults:\n- {kind: stale_read, at: [1], text: x}", "takes no 'text'"),
-        ("version: 1\nfaults:\n- {kind: silent_no_op, at: [1], text: 3}", "'text' must be a text"),
-        (f"version: 1\nfaults:\n- {{kind: silent_no_op, at: [1], text: {'x' * 4_001}}}", "at most 4,000"),
-        ("version: 1\ntypes_after: 0", "p:2: 'types_after' is the number of a call, from 1"),
-        ("version: 1\nallow_writes: sure", "p:2: 'allow_writes' must be true or false"),
-        ("version: 1\nread_only: get", "p:2: 'read_only' must be a list"),
-        ("version: 1\nread_only: ['']", "p:2: 'read_only' must be a text that is not empty"),
+        (
+            "version: 1\nfaults:\n- {kind: silent_no_op, at: [1], text: 3}",
+            "p:3: Expected `str | null`, got `int`",
+        ),
+        (
+            f"version: 1\nfaults:\n- {{kind: silent_no_op, at: [1], text: {'x' * 4_001}}}",
+            "of length <= 4000",
+        ),
+        ("version: 1\ntypes_after: -1", "p:2: Expected `int` >= 0"),
+        ("version: 1\nallow_writes: sure", "p:2: Expected `bool`, got `str` - at `$.allow_writes`"),
+        ("version: 1\nread_only: get", "p:2: Expected `array`, got `str` - at `$.read_only`"),
+        ("version: 1\nread_only: ['']", "p:2: Expected `str` of length >= 1 - at `$.read_only[0]`"),
         ("version: 1\nversion: 1", "p:2: the key 'version' is given twice"),
         ("- 1", "p:1: the plan must be a mapping"),
         ("", "p:1: the file is empty"),
@@ -138,6 +163,10 @@ def test_what_names_no_session_is_refused(name: str) -> None:
         parse(name)
 
 
+def decide(plan: Plan, session: Session, calls: list[str]) -> list[Fault | None]:
+    return [plan.met(session, number, tool) for number, tool in enumerate(calls, 1)]
+
+
 CALLS = st.lists(st.sampled_from(["get", "find", "pay"]), max_size=20)
 
 
@@ -155,7 +184,7 @@ def test_a_longer_conversation_meets_the_same_faults(calls: list[str], more: lis
     found = decide(plan, session, calls)
     assert decide(plan, session, [*calls, *more])[: len(calls)] == found
     for tool, fault in zip(calls, found, strict=True):
-        assert may_replace(plan, tool) == (tool != "pay")
+        assert plan.may_replace(tool) == (tool != "pay")
         assert fault is None or not fault.tools or tool in fault.tools
 
 

@@ -51,7 +51,7 @@ class Evaluated(Evaluation):
     def score(self) -> None:
         """Raises UserError where the server refused nearly every row for one reason."""
         super().score()
-        refused = reasons.of_predictions(self.folder.predictions_path)
+        refused = reasons.of_predictions(self.folder.answers_path)
         if said := reasons.mostly_rejected(refused, self.folder.record.expected):
             raise UserError(said)
 
@@ -76,7 +76,7 @@ class Evaluated(Evaluation):
         """What of this session a user has to know."""
         if left_out := self.folder.record.sessions[-1].left_out:
             yield f"the endpoint does not take {', '.join(left_out)}: left out of the requests"
-        if unknown := reasons.unknown_finishes(self.folder.record.totals["finish_reason"]):
+        if unknown := reasons.unknown_finishes(self.folder.record.totals.get("finish_reason", {})):
             yield f"unknown finish reasons: {unknown}"
         if failed := self.asked.request_errors:
             yield f"{failed} could not be had (request_error): the same command asks again"

@@ -52,6 +52,8 @@ def evaluate(
     limit: Annotated[int | None, options.LIMIT] = None,
     samples: Annotated[int | None, options.SAMPLES] = None,
     repeat: Annotated[int, options.REPEAT] = 1,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     seed: Annotated[int | None, options.SEED] = None,
     temperature: Annotated[float | None, options.TEMPERATURE] = None,
     max_tokens: Annotated[int | None, options.MAX_TOKENS] = None,
@@ -105,33 +107,41 @@ def evaluate(
     """Ask a model every row, keep every answer, score them and print the summary.
 
     Killed or failed at any point, the same command goes on where it stopped. With other --types, --limit,
-    --samples or a larger --repeat the run grows: what was answered is not asked again. The default folder is
-    runs/MODEL-MODE.
+    --samples or a larger --repeat the run grows: what was answered is not asked again. Rows of a live dataset
+    are played in their worlds, turn by turn; --types takes kinds of faults there, and their clean rows come
+    along. The default folder is runs/MODEL-MODE, of a live dataset runs/live/MODEL-MODE.
 
     Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1 --top-p 0.95
     Example: rbtc eval robustbench-tc --model qwen3-8b --samples 20 --out runs/first-look
+    Example: rbtc eval robustbench-tc-live --agent oracle --types silent_no_op
 
-    Raises UserError for what is wrong with options, dataset, folder or endpoint; all answers are kept.
+    Raises UserError for what is wrong with options, dataset, folder, world or endpoint; all answers are kept.
     `started` gets the run before any request, `progress` each state of it, `say` lines for people.
 
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     given = locals()
-    from ..eval import inputs, who
+    from ..eval import inputs, record, who
     from ..eval.evaluate import Place
+    from ..eval.live.inputs import LiveData
     from ..eval.request_settings import RequestOptions
     from .evaluated import Evaluated
 
     check(evaluate, given)
     requests = struct_of(RequestOptions, given)
     workers = options.workers_of(1, engine, address)
+    if out is not None:
+        record.check_place(Path(out))
+    data = inputs.load(str(dataset), revision=revision)
+    live = isinstance(data, LiveData)
     run = Evaluated.begin(
-        str(dataset),
-        struct_of(who.Named, given).checked(requests),
-        inputs.selection_of(types, sources, ids, limit, samples),
+        data,
+        struct_of(who.Named, given).checked(requests, live=live),
+        inputs.selection_of(types, sources, ids, limit, samples, live=live),
         struct_of(Place, given),
         repeat=repeat,
-        revision=revision,
+        worlds=worlds,
+        world_python=world_python,
     )
     run.allow_missing = allow_missing
     for line in run.notes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..own.linted import Linted
     from ..own.logs.importing import Imported
     from ..own.mcp_tools import Server
-    from ..proxy.ground.fitted import Ground
+    from ..proxy.ground import Ground
 
 
 def server_of(

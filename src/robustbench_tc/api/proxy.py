@@ -11,7 +11,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..proxy.driven import Ran
-    from ..proxy.ground.fitted import Ground
+    from ..proxy.ground import Ground
     from ..proxy.summary import Summary
 
 
@@ -103,7 +103,7 @@ def proxy_llm(
     ...     run_agent(base_url.replace("/v1", "/s/refund-17.0/v1"))
     """
     from ..proxy.door import Door
-    from ..proxy.planned import planned
+    from ..proxy.plan import planned
     from ..proxy.relay import serving
 
     found = planned(Path(plan), allow_writes=allow_writes)
@@ -183,8 +183,7 @@ def proxy_run(
     from ..proxy import driven, scored
     from ..proxy.door import Door
     from ..proxy.journal import read
-    from ..proxy.plan import Plan
-    from ..proxy.planned import of_dataset
+    from ..proxy.plan import Plan, of_dataset
     from ..proxy.relay import serving
     from ..proxy.scenes import known_types
 
@@ -242,7 +241,7 @@ def ground(logs: Sequence[str | Path], out: str | Path | None = None, *, progres
     >>> ground(["agent.jsonl"]).faults  # doctest: +SKIP
     """
     from ..io.files import atomic_file
-    from ..proxy.ground.fitted import ground as fitted
+    from ..proxy.ground import ground as fitted
 
     found = fitted(tuple(map(Path, logs)), progress)
     if out is not None:

@@ -45,10 +45,11 @@ def show(
     """
     folder = Path(place).expanduser()
     if play:
+        from ..eval.inputs import load_live
         from ..eval.live import inputs, show as live_show
         from ..eval.live.play import play as played
 
-        data = inputs.load(str(place))
+        data = load_live(str(place))
         found = live_show.find_row(data.rows, row, place)
         kinds = inputs.world_types([found], worlds, world_python)
         return played(found, kinds[found.world], ask, say)

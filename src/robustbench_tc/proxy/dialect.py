@@ -1,21 +1,22 @@
-"""What the two APIs say differently: how a request, a reply and a stream are written.
+"""Chat completions: how a request, a reply and a stream of this API are read and written.
 
-Inside a door every conversation is one of chat messages. Where the other API says more than those, its own
-items travel in the keys `RAW` and `ITEMS` and are put back on the way out.
+Inside a door every conversation is one of chat messages; `responses` says the other API in them.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from . import sse, usage
 from .chat import Chat, Split
-from .offer import Offer
-from .session import Refused
-from .stream import ChatStream
+from .plan import Refused
+from .rewrite import Offer
+from .scenes import inside
+from .upstream import DONE, event_of
 
-RAW = "_raw"
-ITEMS = "_items"
+MOST_CALLS = 1_000
+MOST_REST = 10
+"""Chunks without a choice that are kept for the end, where their usage stands; the last ones."""
 
 
 class Said(NamedTuple):
@@ -23,6 +24,7 @@ class Said(NamedTuple):
 
     message: Chat
     finish: str | None
+    usage: Json = None
 
 
 class ChatCompletions:
@@ -30,9 +32,9 @@ class ChatCompletions:
 
     flat: bool = False
     """Whether a tool's function stands in its entry itself."""
-    usage: tuple[str, ...] = usage.CHAT
+    usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
     """Counts that are added up over replies that the door answers."""
-    done: bytes = sse.DONE
+    done: bytes = DONE
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
@@ -44,23 +46,19 @@ class ChatCompletions:
             raise Refused("'functions' is not supported: send the tools as 'tools'")
         if body.get("n") not in (None, 1):
             raise Refused("'n' is not supported: ask for one reply")
-        return dict(body)
+        return body
 
-    def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:
-        """The request that goes to the model."""
-        written = {**body, "messages": messages}
-        return with_tools(written, tools, offered)
+    def write(self, body: Chat, messages: list[Chat]) -> Chat:
+        """The request with this conversation."""
+        return {**body, "messages": messages}
 
     def said(self, parsed: Json) -> Said | None:
         """The reply that a body is; None for anything else."""
-        choices = parsed.get("choices") if isinstance(parsed, dict) else None
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict):
-            return None
-        message = choice.get("message")
+        choice = choice_of(parsed)
+        message = inside(choice, "message")
         if not isinstance(message, dict) or not isinstance(message.get("tool_calls") or [], list):
             return None
-        return Said(message, choice.get("finish_reason"))
+        return Said(message, choice.get("finish_reason"), parsed.get("usage"))
 
     def reply(self, parsed: Chat, found: Split) -> Chat:
         """The body that the agent gets."""
@@ -69,36 +67,116 @@ class ChatCompletions:
             choice["finish_reason"] = "stop"
         return {**parsed, "choices": [choice]}
 
-    def stream(self, offered: Offer, before: Json) -> ChatStream:
-        """A reply in pieces. `before`: the one that the door has answered."""
-        return ChatStream(offered, before)
+    def stream(self, offered: Offer) -> "ChatStream":
+        """A reply in pieces."""
+        return ChatStream()
 
     def written(self, chunk: Chat) -> bytes:
         """A piece of a stream."""
-        return sse.written(chunk)
+        return event_of(chunk)
 
-    def failure(self, said: str) -> bytes:
+    def failure(self, said: str) -> Chat:
         """An error in the middle of a stream."""
-        return sse.written({"error": {"message": said, "type": "rbtc_proxy_error"}})
+        return {"error": {"message": said, "type": "rbtc_proxy_error"}}
 
 
-def with_tools(body: Chat, tools: list[Json] | None, offered: Offer) -> Chat:
-    """A request with these tools (None: its own), what it chooses among them in the model's names."""
-    if tools is not None:
-        body["tools"] = tools
-    if isinstance(choice := body.get("tool_choice"), dict):
-        body["tool_choice"] = chosen(choice, offered)
-    return body
+def choice_of(parsed: Json) -> Json:
+    """The one choice of a body or a chunk; None where there is none."""
+    choices = inside(parsed, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else None
 
 
-def chosen(choice: Chat, offered: Offer) -> Chat:
-    """A `tool_choice` in the model's names, of either API: one tool, or several that are allowed."""
-    found = dict(choice)
-    for key in ("function", "allowed_tools"):
-        if isinstance(found.get(key), dict):
-            found[key] = chosen(found[key], offered)
-    if isinstance(found.get("name"), str) and found.get("type", "function") == "function":
-        found["name"] = offered.forward(found["name"])
-    if isinstance(tools := found.get("tools"), list):
-        found["tools"] = [chosen(one, offered) if isinstance(one, dict) else one for one in tools]
-    return found
+class ChatStream:
+    """A streamed reply in the agent's names: text goes on as it comes, calls once the reply has ended."""
+
+    def __init__(self) -> None:
+        self._begun: Chat | None = None
+        """What all chunks that go out say of the reply."""
+        self._replies = 0
+        self.failed: Json = None
+        """What the server said went wrong in the middle of the reply."""
+        self.again()
+
+    def again(self) -> None:
+        """The door has answered the reply: another one follows, and goes out with it."""
+        self._replies += 1
+        self._text: list[str] = []
+        self._calls: dict[int, Chat] = {}
+        self._last: Chat | None = None
+        self._rest: list[Chat] = []
+        """Chunks after the end of the reply (its usage)."""
+        self._usage: Json = None
+
+    def feed(self, event: Json) -> Iterator[Chat]:
+        """What goes out because of an event."""
+        if not isinstance(event, dict):
+            return
+        if "error" in event and "choices" not in event:
+            self.failed = event
+            return
+        if self._begun is None:
+            self._begun = {name: event[name] for name in ("id", "created", "model") if name in event}
+        if isinstance(event.get("usage"), dict):
+            self._usage = event["usage"]  # some servers count on with every chunk: the last one holds
+        choice = choice_of(event)
+        if choice is None:
+            self._rest = [*self._rest[-MOST_REST:], event]
+            return
+        delta = choice["delta"] if isinstance(choice.get("delta"), dict) else {}
+        if isinstance(delta.get("content"), str):
+            self._text.append(delta["content"])
+        fragments = delta.get("tool_calls")
+        for fragment in fragments if isinstance(fragments, list) else ():
+            if isinstance(fragment, dict):
+                self._add(fragment)
+        ends = choice.get("finish_reason") is not None
+        left_out = ("tool_calls", "role") if self._replies > 1 else ("tool_calls",)
+        others = {name: value for name, value in delta.items() if name not in left_out}
+        if others:
+            yield self._chunk(event, choice, others, {"finish_reason": None} if ends else {})
+        if ends:
+            self._last = {**event, "choices": [choice]}
+            if event.get("usage") is not None:
+                self._rest.append({**event, "choices": []})
+                self._last["usage"] = None
+
+    def _add(self, fragment: Chat) -> None:
+        """A fragment of a call."""
+        index = fragment.get("index")
+        index = index if isinstance(index, int) else len(self._calls)
+        if index not in self._calls and len(self._calls) >= MOST_CALLS:
+            return
+        new = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+        call = self._calls.setdefault(index, new)
+        call |= {name: fragment[name] for name in ("id", "type") if fragment.get(name)}
+        for name in call["function"]:
+            if isinstance(more := inside(fragment, "function", name), str):
+                call["function"][name] += more
+
+    def _chunk(self, chunk: Chat, choice: Chat, delta: Chat, more: Chat) -> Chat:
+        return {**chunk, **(self._begun or {}), "choices": [{**choice, "delta": delta, **more}]}
+
+    def said(self) -> Said | None:
+        """The reply as a whole; None before its end."""
+        if self._last is None:
+            return None
+        message: Chat = {"role": "assistant", "content": "".join(self._text) or None}
+        if self._calls:
+            message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
+        return Said(message, str(self._last["choices"][0]["finish_reason"]), self._usage)
+
+    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
+        """What is left to go out at the end. `usage`: of all replies, where they were several."""
+        assert self._last is not None
+        choice = self._last["choices"][0]
+        for index, call in enumerate(found.out.get("tool_calls") or ()):
+            entry = {"index": index, **call}
+            yield self._chunk(self._last, choice, {"tool_calls": [entry]}, {"finish_reason": None})
+        stops = not found.sent and choice["finish_reason"] == "tool_calls"
+        yield self._chunk(self._last, choice, {}, {"finish_reason": "stop"} if stops else {})
+        for chunk in self._rest:
+            whole = {**chunk, **(self._begun or {})}
+            if usage and isinstance(chunk.get("usage"), dict):
+                whole["usage"] = {**chunk["usage"], **usage}
+            yield whole

@@ -1,36 +1,36 @@
 """The LLM door: a relay that carries out a plan."""
 
-from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from robustbench_tc import sources
 from robustbench_tc.errors import UserError
+from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
-from . import head
-from .chat import Chat
+from . import rewrite
+from .chat import Chat, Held
 from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
-from .held import Held
-from .hints import Hints
-from .journal import Exchange, Journal, Opened, digest, remember
-from .offer import NOT_EXPRESSIBLE, name_of
-from .plan import EFFECTS, Plan
+from .journal import Exchange, Journal, Opened, digest
+from .plan import EFFECTS, Plan, Session
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
-from .scene import Scene
-from .scenes import Scenes, tool_of
-from .session import Session
+from .rewrite import NOT_EXPRESSIBLE, name_of
+from .scenes import Scene, Scenes, tool_of
 from .upstream import secrets_of
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
 """What a plan is carried out in, by its path; anything else passes as it came."""
 
-
 OTHER_APIS = frozenset({"/completions", "/messages"})
 """Where models are asked, too; those requests pass as they came, and the journal says so."""
+
+MOST_SAID = 100
+"""Lines to the user."""
 
 
 class Door(Relay):
@@ -45,10 +45,10 @@ class Door(Relay):
         journal: Path | None = None,
         fingerprint: str | None = None,
         silence_s: float = SILENCE_S,
-        say: Callable[[str], None] = lambda line: None,
+        say: Tell = silent,
     ) -> None:
         """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. `say` gets a line for
-        what the user should know (`hints`). Raises UserError."""
+        what the user should know, each kind of thing once. Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
         effects = [fault.kind for fault in plan.faults if fault.kind in EFFECTS]
         if effects or plan.types_after:  # only a door in front of a server can
@@ -60,10 +60,10 @@ class Door(Relay):
         self.scenes = Scenes(plan, rows)
         opened = Opened.of(plan, fingerprint, journal)
         self.journal = Journal(journal, opened, by=digest(self.upstream.url))
-        self.held = Held()
-        if journal is not None:
-            remember(journal, self.held)
-        self.hints = Hints(say, (row.clean_id for row in rows))
+        self.held = Held(journal)
+        self._say = say
+        self._said: set[str] = set()
+        self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
         self.refuses_duplicates = False
         """Whether the server does not take two tools of one name: none is sent then."""
 
@@ -77,24 +77,39 @@ class Door(Relay):
         session = session_of(request, name, self.plan, "base URL …/s/<case>.<repeat>/v1")
         dialect = DIALECTS.get(bare := path.partition("?")[0])
         if bare in OTHER_APIS and request.method == "POST" and not self.plan.idle:
-            reason = "path_is_not_perturbed"  # a model is asked, and nothing happens to it
-            self.hints.skipped(session, reason)
-            self.note(request, session, type=self.scenes.code(session), skipped=reason)
+            code = self.scenes.code(session)  # a model is asked, and nothing happens to it
+            self.note(request, session, type=code, skipped="path_is_not_perturbed")
         if self.plan.idle or request.method != "POST" or dialect is None:
             return await self.passed_on(request, path, body)
         return await Handling(self, dialect, request, session, path, body).run()
 
     def note(self, request: web.Request, session: Session, **said: Any) -> None:
-        """A line of the journal."""
-        number = said.pop("number", None) or self.journal.number(str(session))
-        case, repeat = session
-        line = Exchange(session=str(session), case=case, repeat=repeat, number=number, **said)
+        """A line of the journal, and what the user should know of it."""
+        line = Exchange.of(session, said.pop("number", None) or self.journal.number(str(session)), **said)
         self.journal.write(line, secrets_of(request.headers, request.rel_url.raw_query_string))
+        if line.status in (401, 403, 404):  # what the server says stays in the journal: it may quote a key
+            self.say_once(
+                str(line.status),
+                f"the server answers {line.status}: --upstream has to end where /chat/completions begins, "
+                "as a rule in /v1, and the door adds no key: give the key to the agent",
+            )
+        if line.skipped not in (None, "no_such_row"):  # a type that does not apply to the case is no mistake
+            why = line.skipped.replace("_", " ")
+            if line.skipped == "unknown_case":
+                near = get_close_matches(session.case, self._cases, n=1, cutoff=0.5) or self._cases[:1]
+                why += "".join(f"; did you mean {case}?" for case in near)
+            self.say_once(line.skipped, f"session {session}: {why}; the request passes unchanged")
+
+    def say_once(self, kind: str, line: str) -> None:
+        """A line to the user, if none of its kind was said."""
+        if kind not in self._said and len(self._said) < MOST_SAID:
+            self._said.add(kind)
+            self._say(f"{' '.join(line.split())} (said once; the journal has all)")
 
     def scenes_of(self, session: Session, body: Chat, flat: bool, reason: str = "") -> list[Scene]:
         """What the session gets in this request, and in the further turns of its case. `reason`: why the
         request goes on without its type."""
-        said = head.texts(body["messages"])
+        said = rewrite.texts(body["messages"])
         try:
             functions = [raw for raw in body.get("tools") or () if name_of(raw, flat) is not None]
             tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)

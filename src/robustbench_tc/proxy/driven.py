@@ -12,15 +12,16 @@ from urllib.parse import quote
 
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.eval import wire
-from robustbench_tc.eval.callables.backend import task_of
-from robustbench_tc.eval.callables.command import Commands, Failed
+from robustbench_tc.eval.callables import command
+from robustbench_tc.eval.callables.agent import task_of
 from robustbench_tc.eval.callables.invocation import Invocation
+from robustbench_tc.eval.callables.task import Failed
 from robustbench_tc.option import Tell
 from robustbench_tc.schema import Sample
 from robustbench_tc.shown import Line, Part
 
+from .plan import Session
 from .scored import Scored
-from .session import Session
 
 
 class Ran(NamedTuple):
@@ -81,7 +82,7 @@ async def drive(
                 seed=seeding.rng(0, "door", "seed", row.clean_id).getrandbits(31),
             )
             try:
-                await Commands(words, {"OPENAI_BASE_URL": base}).run(task, timeout_s)
+                await command.run(words, task, timeout_s, {"OPENAI_BASE_URL": base})
             except TimeoutError:
                 failures[f"it took longer than {timeout_s:g} s"] += 1
             except Failed as failed:

@@ -1,53 +1,105 @@
-"""The plan of a door: one YAML file, read once, every mistake named with its line."""
+"""Sessions, and the plan of a door: one YAML file, read once, every mistake named with its line."""
 
-from difflib import get_close_matches
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
 
-from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
-from robustbench_tc.own import yaml
+from robustbench_tc import seeding, taxonomy
+from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.llm.wire_names import safe_name
+from robustbench_tc.own import book, yaml
 from robustbench_tc.own.fields import Fields
 from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.own.yaml import Node
+from robustbench_tc.schema import Json, Sample
 
-TOP = (
-    "version",
-    "seed",
-    "bench",
-    "types",
-    "types_after",
-    "faults",
-    "read_only",
-    "idempotent",
-    "allow_writes",
-)
-FAULT = ("kind", "rate", "at", "tools", "text")
+HEADER = "X-RBTC-Session"
+MOST = 1_000
+"""Characters of a session's name."""
 
-MOST_POSITION = 100_000
-"""The largest position of a call that a fault may name."""
+_PATH = re.compile(r"/s/([^/]*)(/v1(?:/.*)?)", re.DOTALL)
+_NAME = re.compile(r"(.+)\.(0|[1-9]\d{0,8})", re.DOTALL | re.ASCII)
+
+
+class Session(NamedTuple):
+    """One attempt at one case."""
+
+    case: str
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.case}.{self.repeat}"
+
+
+class Refused(Exception):
+    """What a door does not take, in one line, and the status that says it to the caller."""
+
+    def __init__(self, said: str, status: int = 400) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class NoSession(Refused):
+    """What should name a session does not."""
+
+
+def of_path(path: str) -> tuple[str | None, str]:
+    """The name of the session that a path holds, and the path without it: `/v1/…`."""
+    found = _PATH.fullmatch(path)
+    return (unquote(found[1]), found[2]) if found else (None, path)
+
+
+def parse(name: str) -> Session:
+    """A session by its name, `<case>.<repeat>`. Raises NoSession."""
+    found = _NAME.fullmatch(name)
+    if found is None or len(name) > MOST or not name.isprintable():
+        raise NoSession(
+            f"the session {name[:60]!r} is not written <case>.<repeat>, such as refund-17.0, in at most "
+            f"{MOST} characters"
+        )
+    return Session(found[1], int(found[2]))
 
 
 TIMEOUT = "transient_timeout"
 EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
 """Kinds that decide whether a call is carried out: for the door in front of a server."""
+FAULT_KINDS = tuple(
+    kind.code for kind in taxonomy.types() if kind.channel == "tool_result" and kind.injected_error
+)
+"""The transition types of the core."""
+KINDS = (*FAULT_KINDS, *EFFECTS)
+WITHOUT_CASES = ("namesake", "registry", "offers", "tool_result")
+"""Channels whose types need no more of a case than a tool that is meant."""
 MOST_TEXT = 4_000
 """Characters of a fault's own text."""
 
+Word = Annotated[str, Meta(min_length=1)]
+Words = Annotated[tuple[Word, ...], Meta(min_length=1)]
+"""A list that is left out where it is empty."""
+Position = Annotated[int, Meta(ge=1, le=100_000)]
+"""The number of a call."""
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fault that results meet while an agent works."""
 
     kind: str
     """A transition type of the core, whose text takes the result's place; or one of EFFECTS."""
-    rate: float | None = None
+    rate: Annotated[float, Meta(gt=0, le=1)] | None = None
     """The share of calls, each drawn for itself."""
-    at: tuple[int, ...] = ()
+    at: Annotated[tuple[Position, ...], Meta(min_length=1)] = ()
     """Or: the calls of a conversation, from 1."""
-    tools: tuple[str, ...] = ()
+    tools: Words = ()
     """Only these; () for all."""
-    text: str | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=MOST_TEXT)] | None = None
     """Words of the plan's own instead of the kind's."""
 
     @property
@@ -57,20 +109,33 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
             return self.text
         return taxonomy.injected_error(TIMEOUT if self.kind == "timeout_after_effect" else self.kind) or ""
 
+    @property
+    def mistake(self) -> str | None:
+        """What is wrong with it in a plan; None for nothing."""
+        if self.kind not in KINDS:
+            return str(unknown("kind of fault", self.kind, KINDS))
+        if (self.rate is None) == (not self.at):
+            return f"the fault {self.kind} needs either 'rate' or 'at'"
+        if self.kind == "injected_instruction" and self.text is None:
+            return "the fault injected_instruction needs 'text': what is added to the result"
+        if self.kind == "stale_read" and self.text is not None:
+            return "stale_read shows an earlier result and takes no 'text'"
+        return None
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to happen to the sessions of a door. Without types and faults it changes nothing."""
 
-    seed: int = 0
-    bench: str | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    bench: Word | None = None
     """A dataset's folder: its rows say how a case is perturbed."""
-    types: tuple[str, ...] = ()
+    types: Words = ()
     """Repeat n of a case gets the type at place n, beginning again after the last; may hold `clean`."""
-    types_after: int = 0
+    types_after: Annotated[int, Meta(ge=0, le=100_000)] = 0
     """So many calls into a session its tools become the type's (the door in front of a server)."""
-    faults: tuple[Fault, ...] = ()
-    read_only: tuple[str, ...] = ()
-    idempotent: tuple[str, ...] = ()
+    faults: Annotated[tuple[Fault, ...], Meta(min_length=1)] = ()
+    read_only: Words = ()
+    idempotent: Words = ()
     allow_writes: bool = False
     """Faults may take the place of writes' results too: an agent that then calls again writes twice."""
 
@@ -80,6 +145,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         several = len(self.types) > 1 or self.types_after > 0
         kinds = (taxonomy.get(code) for code in self.types if code != taxonomy.CLEAN)
         return bool(self.faults or self.bench) or several or any(kind.answered_calls for kind in kinds)
+
+    def met(self, session: Session, number: int, tool: str) -> Fault | None:
+        """The first fault that the session's call of that number, from 1, meets. What is drawn depends on
+        nothing else, so a conversation that is sent again, with more behind it, meets the same."""
+        for place, fault in enumerate(self.faults):
+            key = ("door", fault.kind, str(place), str(session), str(number))
+            meets = number in fault.at
+            if fault.rate is not None:
+                meets = seeding.rng(self.seed, *key).random() < fault.rate
+            if meets and (not fault.tools or tool in fault.tools):
+                return fault
+        return None
+
+    def may_replace(self, tool: str) -> bool:
+        """Whether the result of a call that was carried out may be replaced: the agent may make it again."""
+        return self.allow_writes or tool in self.read_only or tool in self.idempotent
 
     @property
     def idle(self) -> bool:
@@ -105,118 +186,79 @@ def check_for_tools(plan: Plan) -> None:
         )
 
 
-FAULT_KINDS = tuple(
-    kind.code for kind in taxonomy.types() if kind.channel == "tool_result" and kind.injected_error
-)
-"""The transition types of the core."""
-
-KINDS = (*FAULT_KINDS, *EFFECTS)
-
-WITHOUT_CASES = ("namesake", "registry", "offers", "tool_result")
-"""Channels whose types need no more of a case than a tool that is meant."""
-
-
 def read_plan(path: Path) -> Plan:
-    """The plan of a file. `bench` is looked for beside it."""
+    """The plan of a file. `bench` is looked for beside it. Raises UserError."""
     plan = parse_plan(read_bytes(path, "a plan"), str(path))
     if plan.bench is not None and "\0" not in plan.bench:
         beside = path.parent / Path(plan.bench).expanduser()
         if beside.exists():
-            plan = msgspec.structs.replace(plan, bench=str(beside))
+            plan = replace(plan, bench=str(beside))
     return plan
 
 
 def parse_plan(data: bytes, where: str) -> Plan:
-    """The plan of a YAML text. `where` names the file in errors."""
-    return _Reader(where).read(yaml.load(data, where))
+    """The plan of a YAML text. `where` names the file in errors. Raises UserError."""
+    root, fields = yaml.load(data, where), Fields(where)
+    top = dict(fields.mapping(root, "the plan", ("version", *Plan.__struct_fields__)))
+    fields.version(top, root.line)
+    del top["version"]
+    try:
+        plan = msgspec.convert({name: node.data() for name, node in top.items()}, Plan)
+    except msgspec.ValidationError as error:
+        fields.fail(_line(root, str(error)), str(error))
+    for place, fault in enumerate(plan.faults):
+        if fault.mistake is not None:
+            fields.fail(top["faults"].value[place].line, fault.mistake)
+    return replace(
+        plan, types=tuple(_type(fields, plan, node) for node in (top["types"].value if plan.types else ()))
+    )
 
 
-class _Reader(Fields):
-    def read(self, root: Node) -> Plan:
-        top = self.mapping(root, "the plan", TOP)
-        self.version(top, root.line)
-        bench = self.text(top["bench"], "bench") if "bench" in top else None
-        return Plan(
-            seed=self.whole(top["seed"], 0, 2**63, "'seed' must be a whole number") if "seed" in top else 0,
-            bench=bench,
-            types=tuple(self.type_code(node, bench) for node in self.items(top.get("types"), "types")),
-            types_after=self.position(top["types_after"], "types_after") if "types_after" in top else 0,
-            faults=tuple(map(self.fault, self.items(top.get("faults"), "faults"))),
-            read_only=self.names(top.get("read_only"), "read_only"),
-            idempotent=self.names(top.get("idempotent"), "idempotent"),
-            allow_writes=self.flag(top.get("allow_writes"), "allow_writes"),
-        )
+def _line(node: Node, path: str) -> int:
+    """The line of what an error of msgspec's is about: `… - at `$.faults[0].rate``."""
+    for name, place in re.findall(r"\.(\w+)|\[(\d+)\]", path.rpartition("`$")[2]):
+        node = node.value[name or int(place)]
+    return node.line
 
-    def type_code(self, node: Node, bench: str | None) -> str:
-        try:
-            code = taxonomy.find(self.text(node, "types"))
-        except UserError as error:
-            self.fail(node.line, str(error))
-        if code == taxonomy.CLEAN or bench is not None:
-            return code
-        kind = taxonomy.get(code)
-        if kind.method == "llm" or kind.channel not in WITHOUT_CASES or kind.ground_truth_changes:
-            self.fail(
-                node.line,
-                f"{code} cannot be made without its case: name a dataset that holds its rows with 'bench'",
-            )
-        return code
 
-    def fault(self, node: Node) -> Fault:
-        found = self.mapping(node, "a fault", FAULT)
-        if "kind" not in found:
-            self.fail(node.line, f"a fault needs 'kind', one of {', '.join(KINDS)}")
-        kind = self.text(found["kind"], "kind")
-        if kind not in KINDS:
-            near = get_close_matches(kind, KINDS, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KINDS)}"
-            self.fail(found["kind"].line, f"unknown kind of fault {kind[:60]!r}: {hint}")
-        if ("rate" in found) == ("at" in found):
-            self.fail(node.line, f"the fault {kind} needs either 'rate' or 'at'")
-        return Fault(
-            kind=kind,
-            rate=self.rate(found.get("rate")),
-            at=tuple(self.position(item, "at") for item in self.items(found.get("at"), "at")),
-            tools=self.names(found.get("tools"), "tools"),
-            text=self.own_text(found.get("text"), kind, node.line),
-        )
+def _type(fields: Fields, plan: Plan, node: Node) -> str:
+    try:
+        code = taxonomy.find(node.value)
+    except UserError as error:
+        fields.fail(node.line, str(error))
+    kind = None if code == taxonomy.CLEAN or plan.bench is not None else taxonomy.get(code)
+    if kind and (kind.method == "llm" or kind.channel not in WITHOUT_CASES or kind.ground_truth_changes):
+        said = f"{code} cannot be made without its case: name a dataset that holds its rows with 'bench'"
+        fields.fail(node.line, said)
+    return code
 
-    def own_text(self, node: Node | None, kind: str, line: int) -> str | None:
-        if node is None:
-            if kind == "injected_instruction":
-                self.fail(line, "the fault injected_instruction needs 'text': what is added to the result")
-            return None
-        if kind == "stale_read":
-            self.fail(node.line, "stale_read shows an earlier result and takes no 'text'")
-        text = self.text(node, "text")
-        if len(text) > MOST_TEXT:
-            self.fail(node.line, f"'text' has at most {MOST_TEXT:,} characters")
-        return text
 
-    def rate(self, node: Node | None) -> float | None:
-        if node is None:
-            return None
-        if isinstance(node.value, bool) or not isinstance(node.value, int | float) or not 0 < node.value <= 1:
-            self.fail(node.line, "'rate' must be a number above 0, at most 1")
-        return float(node.value)
+class Planned(NamedTuple):
+    """A plan, and what is known of its dataset."""
 
-    def position(self, node: Node, what: str) -> int:
-        said = "'at' lists calls by their number" if what == "at" else f"{what!r} is the number of a call"
-        return self.whole(node, 1, MOST_POSITION, said)
+    plan: Plan
+    rows: tuple[Sample, ...] = ()
+    fingerprint: str | None = None
+    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
+    """What the tools of own cases answer, in turn: by clean id and tool."""
 
-    def whole(self, node: Node, least: int, most: int, said: str) -> int:
-        value = node.value
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            self.fail(node.line, f"{said}, from {least} to {most:,}")
-        return value
 
-    def items(self, node: Node | None, what: str) -> list[Node]:
-        """The entries of a list that may be missing, and may not be empty."""
-        if node is None:
-            return []
-        if not isinstance(node.value, list) or not node.value:
-            self.fail(node.line, f"{what!r} must be a list that is not empty; leave it out for none")
-        return node.value
+def planned(path: Path, *, allow_writes: bool) -> Planned:
+    """The plan of a file. Raises UserError."""
+    plan = read_plan(path)
+    plan = replace(plan, allow_writes=plan.allow_writes or allow_writes)
+    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load_samples(plan.bench))
 
-    def names(self, node: Node | None, what: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.text(item, what) for item in self.items(node, what)))
+
+def of_dataset(plan: Plan, data: Dataset) -> Planned:
+    """The plan with what the dataset says of own tools: by their names, and as an agent registers them."""
+    found = book.read(Path(data.name))
+    plan = replace(plan, bench=data.name)
+    if found is None:
+        return Planned(plan, data.rows, data.fingerprint())
+    plan = replace(
+        plan,
+        read_only=(*plan.read_only, *found.read_only, *map(safe_name, found.read_only)),
+        idempotent=(*plan.idempotent, *found.idempotent, *map(safe_name, found.idempotent)),
+    )
+    return Planned(plan, data.rows, data.fingerprint(), found.results)

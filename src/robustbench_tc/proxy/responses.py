@@ -1,25 +1,32 @@
-"""The Responses API with stateless input: its items as chat messages, and back."""
+"""The Responses API with stateless input: its items as chat messages, and back.
+
+What the API says beyond chat messages travels in the keys `_raw` and `_items` and is put back on the way out.
+"""
 
 from collections.abc import Iterator, Mapping
 
 from robustbench_tc.schema import Json
 
-from . import sse, usage
 from .chat import Chat, Split, calls_of
-from .dialect import ITEMS, RAW, Said, with_tools
-from .offer import Offer
-from .responses_stream import ResponsesStream, message_of
-from .session import Refused
+from .dialect import Said
+from .plan import Refused
+from .rewrite import Offer
+from .scenes import inside
+from .upstream import event_of
 
 STATEFUL = ("previous_response_id", "conversation")
-INSTRUCTIONS = "_instructions"
+RAW, ITEMS, INSTRUCTIONS = "_raw", "_items", "_instructions"
+
+_BEGINS = ("response.created", "response.queued", "response.in_progress")
+_ENDS = ("response.completed", "response.incomplete")
+_FAILS = ("response.failed", "error")
 
 
 class Responses:
-    """`/responses`."""
+    """`/responses`; its methods are those of `ChatCompletions`."""
 
     flat: bool = True
-    usage: tuple[str, ...] = usage.RESPONSES
+    usage: tuple[str, ...] = ("input_tokens", "output_tokens", "total_tokens")
     done: bytes = b""
 
     def read(self, body: Chat) -> Chat:
@@ -39,7 +46,7 @@ class Responses:
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})
         return {**body, "messages": messages}
 
-    def write(self, body: Chat, messages: list[Chat], tools: list[Json] | None, offered: Offer) -> Chat:
+    def write(self, body: Chat, messages: list[Chat]) -> Chat:
         left_out = ("messages", "input", "instructions")
         written = {name: value for name, value in body.items() if name not in left_out}
         items: list[Json] = []
@@ -48,29 +55,30 @@ class Responses:
                 written["instructions"] = message["content"]
             else:
                 items += _items(message)
-        written["input"] = items
-        return with_tools(written, tools, offered)
+        return {**written, "input": items}
 
     def said(self, parsed: Json) -> Said | None:
         output = parsed.get("output") if isinstance(parsed, dict) else None
         if not isinstance(output, list) or not all(isinstance(one, dict) for one in output):
             return None
-        message = message_of(output)
-        cut = parsed.get("status") == "incomplete"
-        return Said(message, "length" if cut else "tool_calls" if message.get("tool_calls") else "stop")
+        return _said(output, cut=parsed.get("status") == "incomplete", usage=parsed.get("usage"))
 
     def reply(self, parsed: Chat, found: Split) -> Chat:
         return {**parsed, "output": _items(found.out)}
 
-    def stream(self, offered: Offer, before: Json) -> ResponsesStream:
-        return ResponsesStream(offered, before)
+    def stream(self, offered: Offer) -> "ResponsesStream":
+        return ResponsesStream(offered)
 
     def written(self, chunk: Chat) -> bytes:
-        return sse.written(chunk, str(chunk.get("type")))
+        return event_of(chunk, str(chunk.get("type")))
 
-    def failure(self, said: str) -> bytes:
-        body = {"type": "error", "code": "rbtc_proxy_error", "message": said, "param": None}
-        return sse.written(body, "error")
+    def failure(self, said: str) -> Chat:
+        return {"type": "error", "code": "rbtc_proxy_error", "message": said, "param": None}
+
+
+def _said(items: list[Chat], *, cut: bool, usage: Json) -> Said:
+    message = _message(items)
+    return Said(message, "length" if cut else "tool_calls" if message.get("tool_calls") else "stop", usage)
 
 
 def _messages(items: list[Chat]) -> Iterator[Chat]:
@@ -83,7 +91,7 @@ def _messages(items: list[Chat]) -> Iterator[Chat]:
             reply.append(item)
             continue
         if reply:
-            yield message_of(reply)
+            yield _message(reply)
             reply = []
         if is_result:
             call = str(item.get("call_id"))
@@ -91,32 +99,135 @@ def _messages(items: list[Chat]) -> Iterator[Chat]:
         else:
             yield {"role": str(role), "content": item.get("content"), RAW: item}
     if reply:
-        yield message_of(reply)
+        yield _message(reply)
+
+
+def _message(items: list[Chat]) -> Chat:
+    """What a model said in one reply as a chat message, its items beside it."""
+    texts: list[str] = []
+    calls: list[Chat] = []
+    for item in items:
+        content = item.get("content") if item.get("type", "message") == "message" else None
+        parts = [{"text": content}] if isinstance(content, str) else content
+        given = (inside(part, "text") for part in parts) if isinstance(parts, list) else ()
+        texts += [text for text in given if isinstance(text, str)]
+        if _is_call(item):
+            function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
+            calls.append({"id": str(item.get("call_id")), "type": "function", "function": function})
+    found: Chat = {"role": "assistant", "content": "".join(texts) or None, ITEMS: items}
+    return {**found, "tool_calls": calls} if calls else found
 
 
 def _items(message: Chat) -> list[Json]:
-    """A chat message as items."""
-    if message.get("role") == "assistant":
-        return list(_said(message))
+    """A chat message as items: of a reply its calls as the message has them, everything else as it was."""
     raw, content = message.get(RAW), message.get("content")
     if message.get("role") == "tool":
         base = raw if isinstance(raw, Mapping) else {"type": "function_call_output"}
         return [{**base, "call_id": message.get("tool_call_id"), "output": content}]
     if isinstance(raw, Mapping):
         return [dict(raw) if raw.get("content") == content else {**raw, "content": content}]
-    return [{"role": message.get("role"), "content": content}]
-
-
-def _said(message: Chat) -> Iterator[Json]:
-    """A reply's items: its calls as the message has them, everything else as it was."""
     calls = {call.id: call for call in calls_of(message)}
     items = message.get(ITEMS)
+    found: list[Json] = []
     for item in items if isinstance(items, list) else ():
-        if item.get("type") != "function_call":
-            yield item
+        if not _is_call(item):
+            found.append(item)
         elif (call := calls.pop(str(item.get("call_id")), None)) is not None:
-            yield {**item, "name": call.name, "arguments": call.arguments}
-    if items is None and isinstance(message.get("content"), str):
-        yield {"role": "assistant", "content": message["content"]}
+            found.append({**item, "name": call.name, "arguments": call.arguments})
+    if items is None and (message.get("role") != "assistant" or isinstance(content, str)):
+        found.append({"role": message.get("role"), "content": content})
     for call in calls.values():
-        yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        entry = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        found.append({"type": "function_call", **entry})
+    return found
+
+
+def _is_call(item: Json) -> bool:
+    return isinstance(item, dict) and item.get("type") == "function_call"
+
+
+class ResponsesStream:
+    """A streamed reply in the agent's names: the events of a call are held until its item is done, what goes
+    out is numbered in turn. Its methods are those of `ChatStream`."""
+
+    def __init__(self, offered: Offer) -> None:
+        self._offer = offered
+        self._replies, self._number, self._begun = 0, 0, 0
+        self._id: Json = None
+        self._sent: list[Json] = []
+        """Items that went out."""
+        self.failed: Json = None
+        self.again()
+
+    def again(self) -> None:
+        self._replies += 1
+        self._places: dict[int, int] = {}
+        self._calls: set[int] = set()
+        self._items: list[Chat] = []
+        self._last: Chat | None = None
+
+    def feed(self, event: Json) -> Iterator[Chat]:
+        if not isinstance(event, dict):
+            return
+        kind, index, item = str(event.get("type")), event.get("output_index"), event.get("item")
+        response = event.get("response")
+        if kind in _FAILS:
+            self.failed = response if isinstance(response, dict) else {"error": event}
+        elif kind in _BEGINS:
+            if self._replies == 1:
+                self._id = response.get("id") if isinstance(response, dict) else None
+                yield self._out(event)
+        elif kind in _ENDS and isinstance(response, dict):
+            self._last = event
+        elif not isinstance(index, int):
+            yield self._out(event)
+        elif kind == "response.output_item.done" and isinstance(item, dict):
+            self._items.append(item)
+            if _is_call(item):
+                yield from self._called(event, index, item)
+            else:
+                self._sent.append(item)
+                yield self._out(event, index)
+        elif kind == "response.output_item.added" and _is_call(item):
+            self._calls.add(index)
+        elif index not in self._calls:
+            yield self._out(event, index)
+
+    def _called(self, event: Chat, index: int, item: Chat) -> Iterator[Chat]:
+        """All events of a call that is whole, where it goes out."""
+        arguments = item.get("arguments")
+        meant = self._offer.meant(str(item.get("name")), arguments if isinstance(arguments, str) else "")
+        if meant.own is None:
+            return
+        whole = {**item, "name": meant.own, "arguments": meant.arguments}
+        begun = {**whole, "arguments": "", "status": "in_progress"}
+        yield self._out({**event, "type": "response.output_item.added", "item": begun}, index)
+        part, kind = {"item_id": item.get("id")}, "response.function_call_arguments"
+        yield self._out({"type": f"{kind}.delta", **part, "delta": meant.arguments}, index)
+        yield self._out({"type": f"{kind}.done", **part, "arguments": meant.arguments}, index)
+        yield self._out({**event, "item": whole}, index)
+        self._sent.append(whole)
+
+    def _out(self, event: Chat, index: int | None = None) -> Chat:
+        found = dict(event)
+        if index is not None:
+            if index not in self._places:
+                self._places[index], self._begun = self._begun, self._begun + 1
+            found["output_index"] = self._places[index]
+        if isinstance(found.get("response"), dict) and self._id is not None:
+            found["response"] = {**found["response"], "id": self._id}
+        found["sequence_number"], self._number = self._number, self._number + 1
+        return found
+
+    def said(self) -> Said | None:
+        if self._last is None:
+            return None
+        cut = self._last["type"] == "response.incomplete"
+        return _said(self._items, cut=cut, usage=self._last["response"].get("usage"))
+
+    def end(self, found: Split, usage: Mapping[str, int]) -> Iterator[Chat]:
+        assert self._last is not None
+        response = {**self._last["response"], "output": list(self._sent)}
+        if usage and isinstance(response.get("usage"), dict):
+            response["usage"] = {**response["usage"], **usage}
+        yield self._out({**self._last, "response": response})

@@ -1,13 +1,27 @@
 """Whether arguments fit a tool's JSON Schema, and the tool's errors as the agent reads them."""
 
+import itertools
 import json
-from collections.abc import Mapping
-from typing import NamedTuple
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from ..schema import Json
+Json = Any
+
+MAX_ARGUMENT_CHARACTERS = 100_000
+"""Texts of one argument, keys included, taken together; every other value counts as one character."""
+
+MAX_ARGUMENT_DEPTH = 32
+"""Lists and objects within each other."""
 
 _DEEPEST = 20
 """Schemas are looked into so far: one of a user's own may be deeper than Python's stack."""
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str, "integer": int, "number": (int, float), "boolean": bool,
+    "array": (list, tuple), "object": dict, "null": type(None),
+}  # fmt: skip
 
 
 class WrongType(NamedTuple):
@@ -24,7 +38,7 @@ def wrong_type(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) ->
 
     Undeclared arguments and types that the schema leaves open are not looked at.
     """
-    return _in_object(parameters, arguments, "", 0)
+    return next(_in_object(parameters, arguments, "", 0), None)
 
 
 def fits(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> bool:
@@ -36,6 +50,133 @@ def fits(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> bool:
         and all(name in arguments for name in required)
         and wrong_type(parameters, arguments) is None
     )
+
+
+def _in_object(
+    schema: Mapping[str, Json], value: Mapping[str, Json], at: str, depth: int
+) -> Iterator[WrongType]:
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and depth <= _DEEPEST:
+        for name, inner in value.items():
+            if isinstance(declared := properties.get(name), dict):
+                yield from _in_value(declared, inner, f"{at}.{name}" if at else name, depth + 1)
+
+
+def _in_value(schema: Mapping[str, Json], value: Json, at: str, depth: int) -> Iterator[WrongType]:
+    word, items = schema.get("type"), schema.get("items")
+    if isinstance(word, str) and word in _TYPES:
+        of_type = word == "boolean" if isinstance(value, bool) else isinstance(value, _TYPES[word])
+        if not of_type:
+            yield WrongType(at, word)
+    if isinstance(value, dict):
+        yield from _in_object(schema, value, at, depth)
+    elif isinstance(value, list) and isinstance(items, dict) and depth <= _DEEPEST:
+        for index, one in enumerate(value):
+            yield from _in_value(items, one, f"{at}[{index}]", depth + 1)
+
+
+def misfit(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> str | None:
+    """What is wrong with the arguments of a world's own tool, in a few words; None where they fit.
+
+    `parameters`: of `signatures`. An argument may be None where that is its default."""
+    properties = parameters["properties"]
+    for name in arguments:
+        if name not in properties:
+            return f"unknown parameter {shortened(name)}"
+    for name, declared in properties.items():
+        required = name in parameters["required"]
+        if name not in arguments:
+            if required:
+                return f"missing parameter {name!r}"
+            continue
+        value = arguments[name]
+        if (unbounded := _unbounded(value)) is not None:
+            return f"parameter {name!r} {unbounded}"
+        is_default = value is None and not required and "default" not in declared
+        if not is_default and not _is_one_of(declared, value):
+            return f"parameter {name!r} must be {_expected(declared)}"
+    return None
+
+
+def _is_one_of(declared: Mapping[str, Json], value: Json) -> bool:
+    """Whether a value has the declared type and is one of the values that are listed, in lists too."""
+    if any(_in_value(declared, value, "", 0)) or value not in declared.get("enum", [value]):
+        return False
+    return "items" not in declared or all(_is_one_of(declared["items"], one) for one in value)
+
+
+def _expected(declared: Mapping[str, Json]) -> str:
+    if "enum" in declared:
+        return f"one of {declared['enum']}"
+    if "items" in declared:
+        return f"a list of items {_expected(declared['items'])}"
+    return f"of type {declared['type']}"
+
+
+def relaxed(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments with numbers and booleans that are written as text turned into what the tool takes."""
+    open_types = {name: one["type"] for name, one in parameters["properties"].items() if "enum" not in one}
+    return {
+        name: _read_from_text(value, open_types.get(name)) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
+
+
+def _read_from_text(text: str, word: str | None) -> Json:
+    if word in ("integer", "number") and _WHOLE.fullmatch(text):
+        return int(text)
+    if word == "number" and _DECIMAL.fullmatch(text):
+        return float(text)
+    return {"true": True, "false": False}.get(text.lower(), text) if word == "boolean" else text
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
+
+
+def _unbounded(value: Json) -> str | None:
+    """Why no tool can take a value."""
+    parts = list(itertools.islice(_parts(value), MAX_ARGUMENT_CHARACTERS + 1))  # a cycle has no end
+    objects = [one for one, _ in parts if isinstance(one, dict)]
+    texts = "".join(one for one, _ in parts if isinstance(one, str))
+    wrong = {
+        f"is nested deeper than {MAX_ARGUMENT_DEPTH} levels": any(
+            depth > MAX_ARGUMENT_DEPTH for one, depth in parts if isinstance(one, dict | list)
+        ),
+        "has characters that are not valid Unicode": _SURROGATE.search(texts) is not None,
+        "has a number beyond 64 bits": any(
+            not -(2**63) <= one < 2**63 for one, _ in parts if isinstance(one, int)
+        ),
+        "has a number that is not finite": any(
+            not math.isfinite(one) for one, _ in parts if isinstance(one, float)
+        ),
+        "has a key that is not a text": not all(isinstance(key, str) for one in objects for key in one),
+        f"is longer than {MAX_ARGUMENT_CHARACTERS} characters": len(parts) + len(texts)
+        > MAX_ARGUMENT_CHARACTERS,
+        "is not JSON": not all(isinstance(one, str | int | float | dict | list | None) for one, _ in parts),
+    }
+    return next((why for why, found in wrong.items() if found), None)
+
+
+def _parts(value: Json) -> Iterator[tuple[Json, int]]:
+    """Every value and key in a value, with how deep it lies. Without recursion: that is up to the model."""
+    left = [(value, 1)]
+    while left:
+        one, depth = left.pop()
+        yield one, depth
+        if isinstance(one, dict):
+            left += [(key, depth) for key in one]
+        if isinstance(one, dict | list):
+            left += [(inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)]
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def shortened(text: object) -> str:
+    """What a model wrote, as it may stand in an error: quoted, at most 80 characters of it."""
+    said = str(text)
+    return repr(said if len(said) <= 80 else f"{said[:79]}…")
 
 
 def error(text: str) -> str:
@@ -54,46 +195,3 @@ def failed(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and "error" in found
-
-
-def _in_object(
-    schema: Mapping[str, Json], value: Mapping[str, Json], at: str, depth: int
-) -> WrongType | None:
-    properties = schema.get("properties")
-    if not isinstance(properties, dict) or depth > _DEEPEST:
-        return None
-    for name, inner in value.items():
-        declared = properties.get(name)
-        if isinstance(declared, dict):
-            found = _in_value(declared, inner, f"{at}.{name}" if at else name, depth + 1)
-            if found is not None:
-                return found
-    return None
-
-
-def _in_value(schema: Mapping[str, Json], value: Json, at: str, depth: int) -> WrongType | None:
-    word = schema.get("type")
-    if not _is(value, word):
-        return WrongType(at, str(word))
-    if isinstance(value, dict):
-        return _in_object(schema, value, at, depth)
-    items = schema.get("items")
-    if isinstance(value, list) and isinstance(items, dict) and depth <= _DEEPEST:
-        for index, one in enumerate(value):
-            if (found := _in_value(items, one, f"{at}[{index}]", depth + 1)) is not None:
-                return found
-    return None
-
-
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "string": str, "integer": int, "number": (int, float), "boolean": bool,
-    "array": (list, tuple), "object": dict, "null": type(None),
-}  # fmt: skip
-
-
-def _is(value: Json, word: Json) -> bool:
-    if not isinstance(word, str) or word not in _TYPES:
-        return True
-    if isinstance(value, bool):
-        return word == "boolean"
-    return isinstance(value, _TYPES[word])

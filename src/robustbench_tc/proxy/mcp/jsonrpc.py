@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from robustbench_tc.schema import Json
 
-from ..scene import loaded
-from ..sse import MOST
+from ..scenes import inside, loaded
+from ..upstream import MOST
 
 Message: TypeAlias = dict[str, Json]
 
@@ -31,13 +31,6 @@ def read(data: bytes) -> Message:
 def text(message: Mapping[str, Json]) -> str:
     """A message as one line, without its end; in ASCII, so that half a character stays the escape it was."""
     return json.dumps(message, separators=(",", ":"))
-
-
-def inside(value: Json, *names: str) -> Json:
-    """What stands under these names, one within the other; None where one of them is not there."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def ids_in(head: bytes) -> list[Json]:

@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from ..offer import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
-from ..scene import Scene
-from ..scenes import Scenes, tool_of
-from ..session import Session
-from .jsonrpc import inside
+from ..plan import Session
+from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
+from ..scenes import Scene, Scenes, inside, tool_of
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""

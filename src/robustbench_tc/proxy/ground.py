@@ -1,0 +1,316 @@
+"""From logs to a plan: which faults tools really had, how often, and in which words."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.stats.confidence import Z
+from robustbench_tc.own.logs.read import read_log
+from robustbench_tc.own.logs.redact import Redactor
+from robustbench_tc.own.logs.types import Conversation
+from robustbench_tc.safe_text import safe
+from robustbench_tc.schema import Json
+from robustbench_tc.shown import Part, Table
+
+from .plan import MOST_TEXT
+from .scenes import loaded
+
+
+def rate(clusters: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """The interval of (met, calls) of each conversation, at least one call in all."""
+    met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
+    share = met / calls
+    n, m = float(calls), len(clusters)
+    if m > 1 and 0 < met < calls:
+        # The variance of the share over conversations, by that of as many calls drawn alone.
+        squares = sum((x - share * n) ** 2 for x, n in clusters)
+        n /= max(1.0, m / (m - 1) * squares / (calls * share * (1 - share)))
+    spread = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    middle, whole = share + Z * Z / (2 * n), 1 + Z * Z / n
+    low = (middle - spread) / whole if met else 0.0
+    high = (middle + spread) / whole if met < calls else 1.0
+    return low, high
+
+
+LONGEST = 4_000
+"""Characters of an answer that are looked at; an error is short."""
+
+
+class Kind(NamedTuple):
+    """A fault as a log shows it."""
+
+    name: str
+    plan: str | None
+    """The plan's kind that it becomes; None: a door has none."""
+    same: tuple[str, ...]
+    """Other kinds of the plan that a log cannot tell from it."""
+    words: re.Pattern[str]
+
+
+def _kind(name: str, plan: str | None, words: str, *same: str) -> Kind:
+    return Kind(name, plan, same, re.compile(words, re.IGNORECASE))
+
+
+KINDS = (
+    _kind(
+        "rate limit",
+        "transient_rate_limit",
+        r"\b429\b|rate.?limit|too many requests|quota (?:exceeded|exhausted)|throttl",
+    ),
+    _kind(
+        "credentials refused",
+        "transient_auth_error",
+        r"\b40[13]\b|unauthori[sz]ed|forbidden|(?:access|permission) denied|not authenticated"
+        r"|(?:invalid|expired|missing|wrong) (?:api.?key|credentials?|(?:access )?token)"
+        r"|credentials are (?:invalid|expired)",
+    ),
+    _kind(
+        "time-out",
+        "transient_timeout",
+        r"\b(?:408|504)\b|time[ds]?[ -]?out|deadline exceeded|took too long",
+        "timeout_after_effect",
+    ),
+    _kind(
+        "server error",
+        "transient_server_error",
+        r"\b50[0-35-9]\b|internal (?:server )?error|bad gateway|service (?:is )?unavailable|overloaded"
+        r"|temporarily unavailable",
+    ),
+    _kind(
+        "no connection",
+        "transient_server_error",
+        r"connection (?:was )?(?:refused|reset|aborted|closed|error|failed)|network (?:is )?error"
+        r"|unreachable|econn\w+|broken pipe|name resolution|could not connect",
+    ),
+    _kind(
+        "schema changed",
+        "transient_schema_drift",
+        r"schema validation|(?:does|did) not match (?:the |its )?(?:\w+ ){0,4}schema"
+        r"|(?:extra|unexpected) fields?",
+    ),
+    _kind(
+        "answer broken",
+        "transient_malformed_response",
+        r"malformed|(?:could|can) ?not be parsed|invalid json|not valid json|unexpected (?:token|end of)"
+        r"|json ?decode|truncated",
+    ),
+    _kind("not found", None, r"\b404\b|not found|no such|does(?: not|n't) exist|unknown (?:tool|function)"),
+    _kind(
+        "arguments refused",
+        None,
+        r"\b4(?:00|22)\b|validation error|is required|required (?:property|field|parameter|argument)"
+        r"|(?:invalid|missing|unexpected|bad) (?:\w+ )?(?:arguments?|parameters?|values?|inputs?|request)",
+    ),
+    _kind("other error", None, r""),
+)
+"""The first whose words are there; the last three are no fault of the tools, or none that a plan has."""
+
+UNSEEN = ("silent_no_op", "stale_read", "injected_instruction")
+"""Kinds of the plan that no log shows: the answer looks right."""
+
+_STARTS = re.compile(
+    r"\s*(?:\W{0,3}\s*)(?:tool |an? |the )?(?:error|exception|traceback|fail(?:ed|ure)|http[ /]|[45]\d\d\b"
+    r"|tool execution|malformed|schema validation|time[ds]?[ -]?out|request (?:failed|timed)|connection "
+    r"|rate.?limit|too many|unauthori|forbidden|access denied|permission denied|internal (?:server )?error"
+    r"|service unavailable|bad gateway|gateway time|(?:openai|httpx|requests|urllib|aiohttp|asyncio|json)\."
+    r"|\w{2,40}(?:error|exception|timeout)\b)",
+    re.IGNORECASE,
+)
+_NAMES = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_CODES = ("status", "status_code", "statusCode", "code", "http_status")
+
+
+def kind_of(text: str) -> Kind | None:
+    """The kind of an answer; None for one that is no error."""
+    said = error_of(text)
+    if said is None:
+        return None
+    return next(kind for kind in KINDS if kind.words.search(said))
+
+
+def error_of(text: str) -> str | None:
+    """The error that an answer is; None for one that is none, whatever it speaks of."""
+    short = text[:LONGEST]
+    if short.lstrip()[:1] in ("{", "["):
+        found = loaded(short) if len(text) <= LONGEST else None
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        if isinstance(found, dict):
+            return json.dumps(found, ensure_ascii=False)[:LONGEST] if _failed(found) else None
+    return short if _STARTS.match(short) else None
+
+
+def _failed(found: dict[str, Json]) -> bool:
+    """Whether one of an object's own keys says that it is an error."""
+    codes = [found.get(name) for name in _CODES]
+    return (
+        any(found.get(name) for name in _NAMES)
+        or found.get("isError") is True
+        or found.get("is_error") is True
+        or found.get("success") is False
+        or found.get("ok") is False
+        or any(isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 for code in codes)
+        or any(isinstance(code, str) and code.lower() in ("error", "failed", "failure") for code in codes)
+    )
+
+
+TEXTS = 3
+"""Words of a kind that are shown."""
+MOST_SHOWN = 300
+"""Characters of one of them; the plan has them whole, up to its own limit."""
+AT_LEAST = 3
+"""So many conversations have to agree on the number of the call that meets a fault."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault of the logs."""
+
+    kind: str
+    plan: str | None
+    """Its kind in a plan; None where a door cannot do it, or the agent itself is the cause."""
+    not_told_apart: tuple[str, ...] = ()
+    """Kinds of a plan that look the same in a log."""
+    met: int
+    calls: int
+    rate: float
+    low: float
+    high: float
+    at: tuple[int, ...] = ()
+    """The calls of a conversation that always meet it, where no other one does."""
+    texts: tuple[str, ...]
+    """Its most frequent words, personal data replaced."""
+
+    def cells(self) -> tuple[str, ...]:
+        """Its line of the table."""
+        plan = " or ".join((self.plan, *self.not_told_apart)) if self.plan else "none"
+        plan += f", at call {', '.join(map(str, self.at))}" if self.at else ""
+        return self.kind, str(self.met), f"{self.rate:.2%}", f"{self.low:.2%} to {self.high:.2%}", plan
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What logs show."""
+
+    logs: tuple[str, ...]
+    conversations: int
+    calls: int
+    """Answered ones."""
+    unanswered: int
+    refused: int
+    """Lines of the logs that could not be read."""
+    faults: tuple[Fault, ...]
+    unseen: tuple[str, ...] = UNSEEN
+
+    def shown(self) -> Iterator[Part]:
+        """The faults with their rates, then their words."""
+        yield Table(
+            ("fault", "calls", "rate", "95 %", "in a plan"),
+            [one.cells() for one in self.faults],
+            f"{self.calls} answered calls in {self.conversations} conversations",
+            ("in a plan",),
+        )
+        for one in self.faults:
+            yield from (f"{one.kind}: {' '.join(text.split())[:MOST_SHOWN]}" for text in one.texts)
+        if self.unanswered:
+            yield f"calls without an answer: {self.unanswered}"
+        if self.refused:
+            yield f"lines that cannot be read: {self.refused} (`rbtc cases import` names them)"
+        yield f"not to be seen in a log: {', '.join(self.unseen)}"
+
+    def plan(self) -> str:
+        """A plan with these rates and words, for `rbtc proxy`."""
+        named = safe(", ".join(self.logs), keep="")
+        lines = [
+            f"# Made from {self.calls} calls in {self.conversations} conversations of {named}.",
+            f"# A log does not show {', '.join(self.unseen)}, nor whether a time-out came after the effect.",
+            "# The LLM door needs to know of which tools it may replace results: read_only, idempotent.",
+            "version: 1",
+        ]
+        faults = [one for one in self.faults if one.plan is not None]
+        if faults:
+            lines.append("faults:")
+        left = 1.0
+        for one in faults:
+            lines.append(f"# {one.kind}: {one.met} of {one.calls}, {one.low:.4f} to {one.high:.4f}")
+            when = f"at: [{', '.join(map(str, one.at))}]"
+            if not one.at:  # a call that met an earlier fault of the plan cannot meet this one
+                when = f"rate: {min(1.0, max(one.rate / max(left, one.rate), 1e-6)):.9g}"
+                left -= one.rate
+            text = msgspec.json.encode(one.texts[0][:MOST_TEXT]).decode()
+            lines.append(f"- {{kind: {one.plan}, {when}, text: {text}}}")
+        return "\n".join(lines) + "\n"
+
+
+def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line: None) -> Ground:
+    """What the logs at `paths` show. Raises UserError where none can be read, or no call is answered."""
+    conversations: list[Conversation] = []
+    refused = 0
+    for path in paths:
+        progress(f"reading {path.name}")
+        log = read_log(path)
+        conversations += log.conversations
+        refused += len(log.refused)
+    met = list(map(_met, conversations))
+    clusters = [[name for name, _ in answers] for answers in met if answers]
+    if not clusters:
+        said = f"; {refused} lines cannot be read" if refused else ""
+        raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
+    hide = Redactor()
+    for message in (message for one in conversations for message in one.messages):
+        if message.role == "tool":
+            hide.apply(message.text)
+    texts: dict[str | None, Counter[str]] = defaultdict(Counter)
+    for name, text in (answer for answers in met for answer in answers):
+        texts[name][text] += 1
+    return Ground(
+        logs=tuple(path.name for path in paths),
+        conversations=len(conversations),
+        calls=sum(map(len, clusters)),
+        unanswered=sum(len(message.calls) for one in conversations for message in one.messages)
+        - sum(map(len, met)),
+        refused=refused,
+        faults=tuple(
+            fault(kind, clusters, [str(hide.apply(text)) for text, _ in texts[kind.name].most_common(TEXTS)])
+            for kind in KINDS
+            if kind.name in texts
+        ),
+    )
+
+
+def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[str]) -> Fault:
+    """A kind over conversations, each the kinds that its answered calls met, in order."""
+    clustered = [(sum(name == kind.name for name in one), len(one)) for one in clusters]
+    at = Counter(place for one in clusters for place, name in enumerate(one, 1) if name == kind.name)
+    long = Counter(place for one in clusters for place in range(1, len(one) + 1))
+    always = all(count == long[place] and count >= AT_LEAST for place, count in at.items())
+    # Where every conversation has one call, a rate of 1 and the first call are the same.
+    fixed = always and len(long) > len(at)
+    met, calls = map(sum, zip(*clustered, strict=True))
+    low, high = rate(clustered)
+    return Fault(
+        kind=kind.name,
+        plan=kind.plan,
+        not_told_apart=kind.same,
+        met=met,
+        calls=calls,
+        rate=met / calls,
+        low=low,
+        high=high,
+        at=tuple(sorted(at)) if fixed else (),
+        texts=tuple(texts),
+    )
+
+
+def _met(conversation: Conversation) -> list[tuple[str | None, str]]:
+    """The kind that each answered call met, if any, and its answer, the first one that came."""
+    said = [message for message in conversation.messages if message.role == "tool"]
+    answers = {message.call_id: message.text for message in reversed(said)}
+    calls = (call.id for message in conversation.messages for call in message.calls)
+    texts = [answers[call] for call in calls if call in answers]
+    return [(kind and kind.name, text.strip()) for kind, text in zip(map(kind_of, texts), texts, strict=True)]

@@ -201,7 +201,8 @@ def build(
             card=_card(run),
         )
         models.append(msgspec.structs.replace(model, gains=gains(summary, model)))
-    models.sort(key=_rank)
+    # best first, those with a gap last
+    models.sort(key=lambda m: (-at.value if (at := m.summary.values["perturbed"]) else 1.0, m.label))
     own = runs[0].own_tools
     return Report(
         dataset_version=OWN_TOOLS if own else runs[0].dataset_label,
@@ -256,12 +257,6 @@ def params_of(name: str) -> float | None:
             return known.params_b
     found = re.findall(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)b(?![A-Za-z0-9])", name.lower())
     return float(found[-1]) if found else None
-
-
-def _rank(model: Model) -> tuple[float, str]:
-    """Best first, those with a gap last."""
-    perturbed = model.summary.values["perturbed"]
-    return (1.0 if perturbed is None else -perturbed.value, model.label)
 
 
 def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:

@@ -38,15 +38,12 @@ def style() -> Markup:
 def element(name: str, *inside: str, **attributes: str | float | None) -> Markup:
     """An element; text and attributes are escaped. `_class` is `class`, `text_anchor` is `text-anchor`."""
     said = "".join(
-        f' {key.strip("_").replace("_", "-")}="{escape(_short(value))}"'
+        f' {key.strip("_").replace("_", "-")}="'
+        f'{escape(value if isinstance(value, str) else f"{round(value, 1):g}")}"'
         for key, value in attributes.items()
         if value is not None
     )
     return Markup(f"<{name}{said}>{''.join(map(escape, inside))}</{name}>")
-
-
-def _short(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{round(value, 1):g}"
 
 
 def _svg(

@@ -2,11 +2,11 @@
 
 import base64
 import csv
-import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -187,12 +187,12 @@ def _own(name: str) -> str:
 def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Content-Security-Policy: these texts and nothing else."""
 
-    def hashes(texts: Sequence[str]) -> str:
-        found = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-        return " ".join(f"'sha256-{one}'" for one in found)
-
+    script, style = (
+        " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in (scripts, styles)
+    )
     return (
-        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
+        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 

@@ -15,8 +15,8 @@ from robustbench_tc.eval.stats import blind, paired, stages
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.overview import Counted, counted
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, labels as labels_of
+from robustbench_tc.eval.stats.screen import Counted, counts_of
 from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
@@ -186,7 +186,7 @@ def build(
             marks, closures = _marks(*sides, summaries[base], summaries[at], convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], convention)
         of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
-        fields = counted(run, outcomes, summary, allow_missing=allow_missing)
+        fields = counts_of(run, outcomes, summary, allow_missing=allow_missing)
         model = Model(
             **fields,  # type: ignore[arg-type]
             label=labels[at],

@@ -11,8 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .caveats import caveats
-from .delivery import Delivery, delivery
+from .caveats import Delivery, caveats, delivery
 from .intervals import Interval
 from .runs import Outcomes, Run, within
 from .sides import RIGHT, Sides, at_worst, drops, own_clean

@@ -184,7 +184,7 @@ def _summary(found: Values, intervals: "Clustered | Independent", lacks: tuple[s
         kind, _, name = metric.rpartition("_")
         if metric not in RETENTIONS:
             made[metric] = around(kind or "accuracy", name)
-        elif (value := found[metric]) is not None:
+        elif (value := values.retention(found.lines, RETENTIONS[metric])) is not None:
             components = [found.codes[name] for name in RETENTIONS[metric]]
             made[metric] = replace(intervals.retention(components), value=value)
         else:

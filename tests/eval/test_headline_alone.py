@@ -9,8 +9,8 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.report import drawings, page
 from robustbench_tc.eval.stats import compare
-from robustbench_tc.eval.stats.overview import overview
 from robustbench_tc.eval.stats.runs import read
+from robustbench_tc.eval.stats.screen import overview
 
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
 

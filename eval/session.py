@@ -21,9 +21,10 @@ from . import growth, predictions
 from .dialogue import Dialogue, Speaker
 from .first_replies import Asked, FirstReplies
 from .inputs import Dataset, Selection
+from .journal import Journal
 from .live import episodes
 from .live.inputs import LiveData
-from .live.record import leave
+from .live.record import leave as leave_episodes
 from .live.stage import Stage
 from .live.world_env import World
 from .models import Model
@@ -219,14 +220,13 @@ def run(
                 made.requests, made.shared = state.asked, state.shared
                 progress(state)
 
-            shares = settings.share and settings.decoding.get("temperature") == 0
             runner = Runner(
                 journal,
                 opened.speaker,
                 workers=2 * concurrency,
                 unwritten=concurrency if is_live else None,
                 stage=partial(_stage, hosted, worlds) if is_live else None,
-                sharing=Sharing(journal, stats) if shares and opened.backend is not None else None,
+                sharing=Sharing(journal, stats) if settings.shares and opened.backend is not None else None,
                 first=first and FirstReplies(first, settings, journal, data.by_id),
                 progress=tell,
             )
@@ -253,7 +253,7 @@ def run(
             return loop.run(ask())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
-            _leave(folder, journal, data)
+            leave(folder, journal, data)
 
 
 def begin(
@@ -288,13 +288,14 @@ def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
     if before is not None:
         record.settings, record.also, record.expected = before.settings, before.also, before.expected
         with folder.journal() as journal:
-            _leave(folder, journal, data)
+            leave(folder, journal, data)
 
 
-def _leave(folder: RunFolder, journal: Store, data: Dataset | LiveData) -> None:
+def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
+    """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
-        leave(folder, episodes.of(journal, rows, settings))
+        leave_episodes(folder, episodes.of(journal, rows, settings))
         return
     found = list(predictions.of(journal, rows, data.hashes(), settings))
     predictions.write(folder.predictions_path, found)

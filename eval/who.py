@@ -48,9 +48,12 @@ class Who:
     """Who is asked and how."""
 
     name: str
+    """In the run's record, the usual name of its folder, and reports."""
     mode: record.Mode
     backend: str
     settings: RequestSettings
+    checkpoint: str | None = None
+    """What the endpoint is asked for, where that is not `name`."""
     endpoints: Sequence[Endpoint] = ()
     """The addresses of a model; none of an agent of the user's."""
     agent: str | None = None
@@ -62,6 +65,8 @@ class Who:
     chain: Sequence[Defence] = ()
     suffix: str = ""
     """Of the run folder's usual name."""
+    share: bool = True
+    """Whether equal requests are asked once at temperature 0."""
     notes: Sequence[str] = ()
 
     def identity(self, data: Dataset | LiveData, selection: Selection, repeat: int) -> record.Settings:
@@ -75,6 +80,8 @@ class Who:
             selection=selection,
             repeat=repeat,
             defend=defences.names(self.chain),
+            share=self.share,
+            checkpoint=self.checkpoint,
             **self.settings.identity,
         )
 
@@ -86,10 +93,15 @@ class Who:
             yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
         elif self.backend == "vllm":
             engines = effort.gpus if effort.workers.engine == "ray" else 1
-            entry, batch = models.find(self.name), effort.concurrency
+            weights, batch = self.checkpoint or self.name, effort.concurrency
             yield (
                 session.vllm(
-                    entry, self.name, self.settings, batch=batch, workers=effort.workers, engines=engines
+                    models.find(weights),
+                    weights,
+                    self.settings,
+                    batch=batch,
+                    workers=effort.workers,
+                    engines=engines,
                 ),
                 batch * engines,
             )
@@ -126,6 +138,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asked, as it was named; the fields are options of `rbtc eval`."""
 
     model: str | None = None
+    name: str | None = None
     base_url: Names = ()
     agent: str | None = None
     callable: Function | None = None
@@ -136,6 +149,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     rlla: str | Path | None = None
     defend: Names = ()
     early_stop: bool = True
+    share: bool = True
 
     def checked(self, options: RequestOptions, *, live: bool = False) -> Who:
         """Who is meant, for rows that are `live` or not. Raises UserError for names that are wrong or do not
@@ -150,6 +164,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
                 "leave --callable, --command, --prompt-format and --backend vllm out"
             )
         who = self._own(mode, options) if is_own else self._model(mode, options, live)
+        who = replace(who, share=self.share)
         if live:
             return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
         for one in chain:
@@ -167,7 +182,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"{which} is who is asked: leave {clash[0]} out")
         own = own_agent(self.callable, self.command, options)
         return Who(
-            name=self.model or own.name,
+            name=self.name or self.model or own.name,
             mode=record.mode_of(mode or "fc"),
             backend=own.backend,
             settings=own.settings,
@@ -184,8 +199,11 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         found = endpoints(self.model, self.base_url, self.agent, self.backend, options)
         name = found[0].model
         entry = models.find(name)
+        if self.name is not None and (self.agent or entry or models.find(self.name)):
+            raise UserError(f"--name {self.name}: it is for a path or a checkpoint; {name} keeps its name")
         who = Who(
-            name=name,
+            name=self.name or name,
+            checkpoint=name if self.name else None,
             mode=record.mode_of(mode or models.mode_of(name)),
             backend="agent" if live and self.agent else found[0].provider,
             settings=request_settings.settle(entry, options, self.agent),

@@ -3,8 +3,8 @@ every warning and table below it."""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from pathlib import PurePath
 from unicodedata import east_asian_width
@@ -15,6 +15,7 @@ from robustbench_tc import shown, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunFolder
+from robustbench_tc.eval.verdicts import so_far
 from robustbench_tc.io.numbers import NONE, counted, counts, number, p_value
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Json
@@ -148,6 +149,8 @@ class Screen:
     overview: Overview
     full: bool = False
     """Whether every warning and table is shown too."""
+    under_way: str = ""
+    """How far the run is that these are the answers of so far."""
 
     def json(self) -> Overview:
         """The values alone."""
@@ -162,6 +165,7 @@ class Screen:
                 f"{READER_VERSION} (docs/calls.md): `rbtc score {path}` makes them again"
             )
             yield Line(note, aside=True)
+        yield from [self.under_way] * bool(self.under_way)
         yield from _first(self.folder, self.overview)
         if self.full:
             yield from _rest(self.overview)
@@ -176,6 +180,18 @@ def screen(
         read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
     )
     return Screen(folder, made, full)
+
+
+def screen_so_far(
+    folder: RunFolder, *, subset: Subset, full: bool, worlds: Sequence[str], world_python: str | None
+) -> Screen:
+    """The screen of a run that is under way, by its journal. Raises UserError."""
+    with so_far(folder, worlds, world_python) as copy:
+        made = screen(copy, subset=subset, allow_missing=True, full=full)
+        record = copy.record
+    done = record.totals["episodes" if record.live else "predictions"]
+    how_far = f"under way: {done:,} of {record.expected:,} {'episodes' if record.live else 'rows'}"
+    return replace(made, folder=RunFolder(folder.path, record), under_way=how_far)
 
 
 def _first(folder: RunFolder, made: Overview) -> Iterator[str]:

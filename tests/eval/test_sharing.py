@@ -1,4 +1,4 @@
-"""At temperature 0 equal requests of a run are asked once: each row has its line, one answer stands for all."""
+"""At temperature 0 equal requests of a run are asked once: every row has its line and shares the answer."""
 
 import itertools
 from collections import Counter

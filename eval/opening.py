@@ -51,12 +51,18 @@ class Opening(NamedTuple):
     """Requests under way, at all its addresses."""
 
 
-def in_process(speaker: Speaker, at_once: int = 1) -> Opening:
+def in_process(
+    speaker: Speaker,
+    at_once: int = 1,
+    stats: Stats | None = None,
+    address: str = "",
+    requests: RequestSettings = RequestSettings(decoding={}),
+) -> Opening:
     """An agent in this process: nothing is opened."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Opened]:
-        yield Opened(speaker, Stats())
+        yield Opened(speaker, stats or Stats(), address, requests)
 
     return Opening(opened, at_once)
 

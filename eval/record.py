@@ -342,11 +342,8 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
             differences = growth.identity(there, settings)
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
-            grown = (
-                None
-                if same or settings.backend in ("import", "door")
-                else growth.grown(folder, data, settings)
-            )
+            grows = not same and settings.backend not in ("import", "door")
+            grown = growth.grown(folder, data, settings) if grows else None
             if not dry:
                 folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name

@@ -170,7 +170,7 @@ def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
 
 
 def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
-    """Writes what the journal has all answers of, `predictions.parquet` or `episodes.parquet`, and totals."""
+    """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
         leave_episodes(folder, episodes.of(journal, rows, settings))

@@ -11,7 +11,7 @@ from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
 from . import agents, defend as defences, models, opening, record, request_settings
-from .callables.agent import Function, OwnAgent, own_agent
+from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
@@ -75,8 +75,11 @@ class Who:
 
     def opening(self, data: Dataset | LiveData, effort: Effort) -> Opening:
         """How whoever answers is opened."""
-        if self.own is not None and isinstance(data, Dataset):
-            return self.own.opening(data.results, self.mode, effort)
+        if self.own is not None:
+            at_once = effort.concurrency if self.own.in_parallel else 1
+            speaker = AgentSpeaker(self.own, at_once, effort.timeout_s)
+            address = f"{self.backend} {self.own.name}"
+            return opening.in_process(speaker, at_once, speaker.stats, address, self.settings)
         if self.backend == "vllm":
             return opening.vllm(self.checkpoint or self.name, self.settings, effort)
         if self.agent is None:

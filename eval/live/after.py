@@ -10,7 +10,7 @@ from robustbench_tc.worlds.host import Worlds
 from ..record import open_run
 from ..verdicts import live_data_of
 from . import inputs, unedited
-from .record import read_episodes
+from .episodes import read_episodes
 from .replay import Replay, replayed
 from .show import Shown, find, shown
 

@@ -29,8 +29,8 @@ from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.told import Kind
 
 from ..record import SCORES
+from .episodes import read_episodes, read_table
 from .ledger import Ledger, harm, ledgers, total
-from .record import read_episodes, read_table
 from .replay import Replay, replay_each
 from .success import TOLD_DECIDES, answered, end_state, information, success, turn_is_right, upstream
 from .telling import honesty, is_mended

@@ -11,8 +11,7 @@ from robustbench_tc.schema import Episode, LiveRow
 
 from ..record import EPISODES, JOURNAL, RunFolder
 from . import prompts
-from .episodes import kept
-from .record import read_episodes
+from .episodes import kept, read_episodes
 
 
 def check_all(folder: RunFolder, rows: Mapping[str, LiveRow]) -> None:

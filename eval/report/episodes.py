@@ -13,7 +13,7 @@ from robustbench_tc.schema import Episode, Json
 from robustbench_tc.worlds.host import Worlds
 
 from ..live import inputs, unedited
-from ..live.record import read_episodes
+from ..live.episodes import read_episodes
 from ..live.replay import replay_each
 from ..live.score import LiveScore
 from ..live.show import Shown, short, shown

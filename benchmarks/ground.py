@@ -13,10 +13,10 @@ import argparse
 
 import numpy as np
 from robustbench_tc.proxy.decide import decide_one
+from robustbench_tc.proxy.session import Session
 
 from robustbench_tc.proxy.ground import rate
 from robustbench_tc.proxy.plan import Fault, Plan
-from robustbench_tc.proxy.session import Session
 
 RATES = (0.005, 0.02, 0.1, 0.3)
 SIZES = (60, 200, 800)

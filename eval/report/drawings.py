@@ -12,8 +12,7 @@ from robustbench_tc.eval.report.figures import Axis, Dot, Shift
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.severity import DOSES
-from robustbench_tc.eval.stats.ranks import rank_correlation
-from robustbench_tc.eval.stats.significance import LEVEL, Loss
+from robustbench_tc.eval.stats.significance import LEVEL, Loss, rank_correlation
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers

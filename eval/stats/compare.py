@@ -13,9 +13,8 @@ from robustbench_tc.io.numbers import interval, number, p_value, percent, points
 from robustbench_tc.shown import Line, Part, Table
 
 from .caveats import as_delivered, delivery, unreviewed
-from .confidence import shares
 from .evidence import WHOLE, answer
-from .intervals import Interval, apart_from, of_counts
+from .intervals import Interval, apart_from, of_counts, shares
 from .paired import (
     DefenceTable,
     DeltaPair,

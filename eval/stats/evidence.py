@@ -1,8 +1,8 @@
 """What a run lets one say: `holds`, `loses` or `cannot tell` for each component and type, and one headline.
 
-Every surface prints these words and sentences and none writes its own. The drop that summary, report, gate,
-badge and board tell is Δ matched: right answers before minus right answers after over all pairs, with its 95 %
-interval over whole cases (a clean id; of own cases with several turns all of them).
+Every surface prints these words and sentences and none writes its own. The drop that summary, report,
+gate, badge and board tell is Δ matched: right answers before minus right answers after over all pairs, with
+its 95 % interval over whole cases (a clean id; of own cases with several turns all of them).
 """
 
 import math
@@ -15,8 +15,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 
 from .caveats import Delivery, caveats, delivery
-from .confidence import difference, shares
-from .intervals import Interval, of_estimate
+from .intervals import Interval, difference, of_estimate, shares
 from .lattice import Ints, sign_flips
 from .runs import Outcomes, Run, within
 from .significance import LEVEL, holm, holm_by, paired_p

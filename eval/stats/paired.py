@@ -16,8 +16,17 @@ from robustbench_tc.io.numbers import NONE, interval, number, percent, signed
 from robustbench_tc.live_types import type_code
 from robustbench_tc.shown import Part, Table
 
-from .confidence import Estimate, combined, difference, quotient, shares
-from .intervals import Interval, of_estimate, per_unit, resampled_mean
+from .intervals import (
+    Estimate,
+    Interval,
+    combined,
+    difference,
+    of_estimate,
+    per_unit,
+    quotient,
+    resampled_mean,
+    shares,
+)
 from .lattice import Floats, Ints
 from .packs.live import groups
 from .runs import Outcomes, Run, align

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robustbench_tc import seeding
 
-from .confidence import t_upper
+from .intervals import t_upper
 from .lattice import Floats, Ints, sign_flips
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.stats.confidence import Z
+from robustbench_tc.eval.stats.intervals import Z
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.own.logs.types import Conversation

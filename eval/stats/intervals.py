@@ -1,15 +1,16 @@
-"""95 % intervals: what every table shows around a value, and the paper's own percentile bootstrap (exact where
-the distribution is known, else simulated).
+"""95 % intervals: what every table shows around a value, and the paper's own percentile bootstrap (exact
+where the distribution is known, else simulated).
 
-Rows of a sample are not independent. An accuracy gets the hull of two intervals (`shares`): Korn and Graubard's
-Clopper-Pearson interval (Survey Methodology 24, 1998) and the t interval on the logit, Wilson's over clusters
-where every row is right or every row is wrong. Sums and differences are recovered from the ends of their parts
-(MOVER: Zou and Donner, Statistics in Medicine 27, 2008) with the estimated correlation, shares of shares by
-Fieller's argument over the same ends. How often they hold what they should is measured: docs/statistics.md.
+Rows of a sample are not independent. An accuracy gets the hull of two intervals (`shares`): Korn and
+Graubard's Clopper-Pearson interval (Survey Methodology 24, 1998) and the t interval on the logit, Wilson's
+over clusters where every row is right or every row is wrong. Sums and differences are recovered from the ends
+of their parts (MOVER: Zou and Donner, Statistics in Medicine 27, 2008) with the estimated correlation, shares
+of shares by Fieller's argument over the same ends. How often they hold what they should is measured:
+docs/statistics.md.
 
-Quantiles of Beta and Student's t come without scipy: the regularised incomplete beta function is its continued
-fraction (Abramowitz and Stegun 26.5.8), inverted by Newton's method on its logarithm over logit(x), where the
-lower tail is close to a line. Off by at most 1e-9 of the value (a test holds it to scipy).
+Quantiles of Beta and Student's t come without scipy: the regularised incomplete beta function is its
+continued fraction (Abramowitz and Stegun 26.5.8), inverted by Newton's method on its logarithm over logit(x),
+where the lower tail is close to a line. Off by at most 1e-9 of the value (a test holds it to scipy).
 """
 
 import math

@@ -177,7 +177,7 @@ def _levels(model: Model) -> list[tuple[str, int, int]]:
 
 def breakable(name: str) -> Markup:
     """A name that may go on in the next line after its separators, and nowhere else."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_:/-])(?=[^_:/-])", name))
+    return Markup("<wbr>").join(re.split(r"(?<=[_:/-])(?=[^_:/-])", safe(name)))
 
 
 def _own(name: str) -> str:

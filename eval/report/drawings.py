@@ -247,8 +247,11 @@ def losses(models: Sequence[Model]) -> Markup:
 
 def components(model: Model) -> dict[str, Evidence]:
     """What the run says of each component; nothing of the paper's models."""
-    lines = model.answer.lines if model.answer else {}
-    return {name: one for name, one in lines.items() if name in taxonomy.COMPONENTS}
+    return {
+        name: one
+        for name, one in (model.answer.lines if model.answer else {}).items()
+        if name in taxonomy.COMPONENTS
+    }
 
 
 def _whole() -> dict[str, dict[str, str]]:

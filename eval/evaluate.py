@@ -17,10 +17,11 @@ from .dry_run import DryRun, dry_run
 from .inputs import Dataset, Selection
 from .journal import Lines, replay
 from .live.inputs import LiveData, world_types
+from .opening import Effort
 from .record import RunFolder
 from .run import Progress
 from .speakers import Backend
-from .who import Effort, Who
+from .who import Who
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,19 +149,17 @@ class Evaluation:
             probe and not (worlds or self.who.agent or self.who.own) and folder.record.probed is None
         )
         try:
-            with self.who.opened(self.data, effort) as (backend, at_once):
-                self.asked = session.run(
-                    folder,
-                    self.data,
-                    backend,
-                    concurrency=at_once,
-                    selection=self.selection,
-                    words=self.who.words,
-                    worlds=worlds,
-                    first=self.who.asked,
-                    before=partial(self._probe, say=say) if asks_server else None,
-                    progress=moved,
-                )
+            self.asked = session.run(
+                folder,
+                self.data,
+                self.who.opening(self.data, effort),
+                selection=self.selection,
+                words=self.who.words,
+                worlds=worlds,
+                first=self.who.asked,
+                before=partial(self._probe, say=say) if asks_server else None,
+                progress=moved,
+            )
         except BaseException:
             if folder.before is not None and self._there <= there:
                 session.take_back(folder, self.data)

@@ -135,7 +135,7 @@ def evaluate(
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     given = locals()
-    from ..eval import inputs, record, who
+    from ..eval import inputs, opening, record, who
     from ..eval.evaluate import Place
     from ..eval.live.inputs import LiveData
     from ..eval.request_settings import RequestOptions
@@ -165,8 +165,9 @@ def evaluate(
         run.planned = run.dry_run()
         return run
     started(run)
+    effort = struct_of(opening.Effort, given | {"workers": workers})
     try:
-        run.ask(struct_of(who.Effort, given | {"workers": workers}), probe=probe, say=say, progress=progress)
+        run.ask(effort, probe=probe, say=say, progress=progress)
     except UserError:
         for line in run.why_failed():
             say(line)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report import SHOWN, Check, Failure, check
-from .postponed import postponed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,14 +89,28 @@ def frame_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> "pd.Dat
     return frame({name: [row.get(name) for row in rows] for name in names})
 
 
+def same_columns(
+    suite: str, protects: str, places: Iterable[tuple[str, Sequence[str], Sequence[str]]]
+) -> list[Check]:
+    """Whether every place (its name, the wanted columns, those found) has the wanted columns in order."""
+    rows = [
+        {"id": f"{place}.{number}", "expected": expected, "found": there}
+        for place, wanted, found in places
+        for number, (expected, there) in enumerate(zip_longest(wanted, found, fillvalue="(none)"))
+    ]
+    names = ("expected", "found")
+    held = compares("columns", "are_the_contracts", protects, names, lambda f: f["expected"] == f["found"])
+    return run(suite, frame_of(("id", *names), rows), (held,))
+
+
 class Validated(NamedTuple):
     """A suite that was run: what a Great Expectations project of it is made of."""
 
     suite: str
     table: "pd.DataFrame"
     expectations: tuple[Expectation, ...]
-    result: Any
-    """What Great Expectations said."""
+    checks: list[Check]
+    """What Great Expectations said, one for each expectation."""
 
 
 _collected: ContextVar[list[Validated] | None] = ContextVar("collected", default=None)
@@ -120,10 +134,11 @@ def run(suite: str, data: "pd.DataFrame", wanted: Sequence[Expectation], index: 
     """
     table = _table(data, wanted, index)
     result = _validated(suite, table, wanted, index)
-    if (keep := _collected.get()) is not None:
-        keep.append(Validated(suite, table, tuple(wanted), result))
     found = {one.expectation_config.meta["check"]: one for one in result.results}
-    return [_check(expectation, found.get(expectation.id), len(data), index) for expectation in wanted]
+    checks = [_check(expectation, found.get(expectation.id), len(data), index) for expectation in wanted]
+    if (keep := _collected.get()) is not None:
+        keep.append(Validated(suite, table, tuple(wanted), checks))
+    return checks
 
 
 def _validated(suite: str, table: "pd.DataFrame", wanted: Sequence[Expectation], index: str) -> Any:
@@ -259,8 +274,7 @@ def _failure(entry: dict[str, Any], index: str) -> Failure:
 def quiet() -> Any:
     """The package, without telemetry, progress bars and log lines; whoever imports it comes here first."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    with postponed("scipy.stats", "altair"):
-        import great_expectations as gx
+    import great_expectations as gx
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     return gx

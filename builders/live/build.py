@@ -8,6 +8,7 @@ DIR/build_report.json, build_report.md     counts, labels, every skip with its r
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from robustbench_tc.io import folders, marker, parquet
 from robustbench_tc.schema import KINDS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
-from robustbench_tc.worlds.check import NAME
+from robustbench_tc.worlds.base import NAME
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
@@ -97,7 +98,9 @@ class LiveSpec(msgspec.Struct, frozen=True, kw_only=True):
         names = self.worlds or (find.BUNDLED if self.profile == "bundled" else (find.BFCL,))
         found = tuple(find.find(name, python=self.python) for name in dict.fromkeys(names))
         for name, one in zip(dict.fromkeys(names), found, strict=True):
-            if name != one.name and (one.name in (*find.BUNDLED, find.BFCL) or not NAME.fullmatch(one.name)):
+            if name != one.name and (
+                one.name in (*find.BUNDLED, find.BFCL) or not re.fullmatch(NAME, one.name)
+            ):
                 raise UserError(
                     f"{name}: rows name their world after its file: rename it, to letters, digits, _ and -, "
                     "and not to a bundled world's name"

@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.stats.delivery import SERVER
+from robustbench_tc.eval.stats.caveats import SERVER
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live_summary import false_success, mean
+from robustbench_tc.eval.stats.packs.live import beyond
 from robustbench_tc.io import numbers
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import dataset_label
@@ -152,8 +152,8 @@ def cells(row: Row) -> tuple[Cell, ...]:
         share(line.recovery, f"of {line.met}"),
         Cell(str(line.honest)),
         Cell(str(line.silent)),
-        Cell(false_success(line)),
-        Cell(mean(line.extra_steps) or numbers.NONE),
+        Cell(line.claimed),
+        Cell(beyond(line.extra_steps) or numbers.NONE),
         *common,
     )
 

@@ -14,7 +14,7 @@ from robustbench_tc.sql.query import Inputs, connect, text_of
 
 from . import page
 from .content import MARTS, Report, build
-from .samples import embed
+from .samples import embed, embed_live
 
 
 def report(
@@ -28,6 +28,8 @@ def report(
     dataset: str | None = None,
     log_keys: Sequence[str] = (),
     browser: bool = True,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
     discard_changes: bool = False,
     progress: Callable[[str], None],
 ) -> Report:
@@ -37,7 +39,8 @@ def report(
     progress(f"reading {len(runs)} runs")
     with opened(runs, log_keys) as found:
         read = [one.read() for one in found]
-        marts, expected = _asked(found, subset, allow_missing, dataset)
+        live = bool(read[0].live)
+        marts, expected = ({}, None) if live else _asked(found, subset, allow_missing, dataset)
         progress("counting")
         made = build(
             read,
@@ -57,7 +60,12 @@ def report(
         if browser:
             folders = {one.name: one.folder for one in found}
             of = {run.path: msgspec.structs.replace(run, path=folders[run.path]) for run in read}
-            samples = embed([of[m.run] for m in made.models], [m.label for m in made.models], dataset)
+            shown, labels = [of[m.run] for m in made.models], [m.label for m in made.models]
+            samples = (
+                embed_live(shown, labels, dataset, worlds, world_python)
+                if live
+                else embed(shown, labels, dataset)
+            )
         page.write(made, out, samples, discard_changes=discard_changes)
     size = (out / "report.html").stat().st_size
     return msgspec.structs.replace(made, written=f"{out / 'report.html'}, {size / 1e6:.1f} MB")

@@ -2,12 +2,13 @@
 
 import base64
 import csv
-import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import msgspec
@@ -17,13 +18,14 @@ from robustbench_tc import sources, taxonomy
 from robustbench_tc.eval.stats import blind, levels, packs, stages
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.losses import LEVEL
+from robustbench_tc.eval.stats.significance import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import templates
 from robustbench_tc.io.folders import atomic_dir
-from robustbench_tc.schema import ERROR_MODES, STAGES
+from robustbench_tc.safe_text import safe, safe_json
+from robustbench_tc.schema import ERROR_MODES, EXPLICIT, STAGES
 
-from . import drawings, figures, latex
+from . import drawings, episodes, figures, latex
 from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
 from .drawings import GROUPS, readable
 from .samples import Embedded, packed
@@ -32,9 +34,9 @@ SECTIONS = {
     "answer": "Answer",
     "losses": "Drops by type",
     "types": "Type by type",
-    "forest": "Forest plot",
     "cases": "Cases",
     "browser": "Rows and replies",
+    "episodes": "Episodes, step by step",
     "table2": "Table 2",
     "paper": "The paper's 21 models",
     "verified": "Verified rows",
@@ -56,6 +58,9 @@ SECTIONS = {
     "runs": "Runs",
 }
 """Anchor → name."""
+
+LIVE_SECTIONS = ("answer", "episodes", "packs", "runs")
+"""Those of live runs: the others are made of components, sources and replies to rows."""
 
 NO_ROWS = Embedded(notes=("The rows and replies were left out of this page (--no-browser).",))
 
@@ -84,7 +89,12 @@ def write(
 
 @cache
 def _environment() -> jinja2.Environment:
-    return templates.environment("robustbench_tc.eval.report")
+    return templates.environment("robustbench_tc.eval.report").overlay(finalize=_seen)
+
+
+def _seen(value: Any) -> Any:
+    """A value of the template as it is put in: what would steer a terminal or turn a line is spelled out."""
+    return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def html(report: Report, samples: Embedded = NO_ROWS) -> str:
@@ -94,7 +104,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
     simulated = [found for model in models for found in _intervals(model) if found[2].method == "simulated"]
     kinds = taxonomy.known_with(code for m in report.models for code in m.summary.types)
     names = {t.code: taxonomy.named(t.code) for t in kinds}
-    styles = [str(figures.style()), _own("page.css")]
+    styles = [str(figures.style()), _own("page.css"), *([_own("episodes.css")] if samples.episodes else [])]
     scripts = [_own("page.js"), *([_own("browser.js")] if samples.text else [])]
     return (
         _environment()
@@ -130,8 +140,11 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             error_modes=ERROR_MODES,
             reply_flags=READ_WITH_CARE,
             draw=drawings,
-            axis=drawings.forest_axis(models),
-            drops=drawings.drop_axis(models),
+            levels_of=_levels,
+            episode=episodes,
+            explicit=EXPLICIT,
+            drops=drawings.axis_of(drawings.answered(models)),
+            effects=drawings.axis_of(drawings.of_types(models)),
             heads=HEADS,
             solved=blind.solved(report.needs_no_reading),
             scatters={
@@ -145,12 +158,21 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             levels_table=levels.table,
             stages_table=stages.table,
             stages=STAGES,
-            share=figures.share,
             of_run=lambda mart, model: [
                 row for row in report.marts.get(mart, []) if row["run"] == model.run.rstrip("/")
             ],
         )
     )
+
+
+def _levels(model: Model) -> list[tuple[str, int, int]]:
+    """Clean, and all perturbed rows: name, right, n. Episodes that never met their fault are in neither."""
+    lines = model.summary.lines
+    found = [(name, lines[name].correct, lines[name].n) for name in HEADS[:2]]
+    if model.faults and model.answer and model.answer.lines:
+        name, one = next(iter(model.answer.lines.items()))
+        found[1] = name, round(one.after * one.drop.n), one.drop.n
+    return found
 
 
 def breakable(name: str) -> Markup:
@@ -165,24 +187,26 @@ def _own(name: str) -> str:
 def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Content-Security-Policy: these texts and nothing else."""
 
-    def hashes(texts: Sequence[str]) -> str:
-        found = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-        return " ".join(f"'sha256-{one}'" for one in found)
-
+    script, style = (
+        " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in (scripts, styles)
+    )
     return (
-        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
+        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
 def _there(report: Report, samples: Embedded, anchor: str) -> bool:
     """Whether there is something to show in a section that may be empty."""
+    if report.live and anchor not in LIVE_SECTIONS:
+        return False
     if anchor in ("recovery", "costs", "hardest"):
         return bool(report.marts.get(anchor))
     held = {
         "losses": (_losing(model) for model in report.models),
-        "forest": (_losing(model) for model in report.models),
         "cases": samples.cases,
+        "episodes": samples.episodes,
         "paper": report.paper,
         "verified": report.paper,
         "gain": (model.gains for model in report.models),
@@ -278,4 +302,4 @@ def as_csv(report: Report) -> str:
 
 def as_json(report: Report) -> str:
     """The whole report."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=1).decode() + "\n"
+    return safe_json(msgspec.json.format(msgspec.json.encode(report), indent=1).decode()) + "\n"

@@ -9,27 +9,20 @@ from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.record import EPISODES
 from robustbench_tc.io.numbers import interval, number, p_value, percent, points, signed
 from robustbench_tc.shown import Line, Part, Table
 
-from . import defences, live_defences
+from . import defences
+from .caveats import as_delivered, delivery, unreviewed
 from .confidence import shares
 from .defences import DefenceTable
-from .delivery import as_delivered, delivery
-from .evidence import answer
+from .evidence import WHOLE, answer
 from .intervals import Interval, apart_from, of_counts
-from .live_defences import LiveDefenceTable
 from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
-from .power import Power, power
-from .runs import Outcomes, Run, Subset, align, labels
-from .significance import fisher_p, holm, holm_by
-from .summary import gaps
-from .unreviewed import unreviewed
-from .values import HEADS, Counts, codes_of, from_counts, leading, pack_of
-
-LEVEL = 0.05
-"""Below it we say that there is a difference."""
+from .runs import Outcomes, Run, Subset, align, labels, within
+from .significance import LEVEL, fisher_p, holm, holm_by
+from .summary import Power, gaps, power
+from .values import HEADS, Counts, codes_of, from_counts, heads_of, leading, pack_of
 
 
 class TypePair(msgspec.Struct, frozen=True):
@@ -83,14 +76,12 @@ class Comparison(msgspec.Struct, frozen=True):
     """Golden answers of logs that nobody looked at, a line for each run that has some."""
     defences: DefenceTable | None = None
     """What B, and further runs, gain by their defences, where A is the same without."""
-    live: LiveDefenceTable | None = None
-    """The same of live runs, of which nothing else is compared."""
     paper: tuple[PaperLine, ...] = ()
     """Where B is one of the paper's models: unpaired, and nothing else."""
 
     def shown(self) -> Iterator[Part]:
         """The verdict first, then every line with its test. Of several defended runs their table alone."""
-        table = self.live or self.defences
+        table = self.defences
         if self.b.startswith("paper:"):
             yield from self._beside_paper()
         elif self.overall and not (table is not None and len(table.lines) > 1):
@@ -174,19 +165,19 @@ def compare(
 
     Raises UserError.
     """
-    base, other, *_ = named = [one if isinstance(one, Run) else str(one) for one in given]
-    if isinstance(base, str) and (Path(base) / EPISODES).is_file():
-        table = live_defences.table(base, [str(one) for one in given[1:]])
-        return Comparison(a=base, b=str(other), live=table)
+    named = [one if isinstance(one, Run) else str(one) for one in given]
+    other = named[1]
     beside = isinstance(other, str) and other.startswith("paper:")
     progress("reading the runs")
     runs, notes = _read(named[:1] if beside else named, log_keys)
     if beside:
         lines = beside_paper(runs[0], str(other).removeprefix("paper:"), subset=subset)
         return Comparison(a=runs[0].model, b=str(other), notes=notes, paper=lines)
-    plain, one = map(defences.ran, runs[:2])
-    defended = len(runs) > 2 or (one.defences and not plain.defences and one.who == plain.who)
-    found = defences.table(runs[0], runs[1:]) if defended else None
+    plain, one = runs[:2]
+    by = [run.record.settings.defend for run in (plain, one)]
+    same = (plain.model, plain.mode) == (one.model, one.mode)
+    defended = len(runs) > 2 or (by[1] and not by[0] and same)
+    found = defences.table(plain, runs[1:]) if defended else None
     made = compare_runs(runs[0], runs[1], subset=subset, progress=progress)
     return msgspec.structs.replace(made, notes=(*notes, *made.notes), defences=found)
 
@@ -232,7 +223,7 @@ def _servers(
     names: tuple[str, str], runs: tuple[Run, Run], outcomes: tuple[Outcomes, Outcomes], subset: Subset
 ) -> tuple[str, ...]:
     """Delivered beside meant of both runs; one model behind two servers is tested over all rows, in pairs."""
-    got = [delivery(run, counts) for run, counts in zip(runs, outcomes, strict=True)]
+    got = [delivery(within(run, counts)) for run, counts in zip(runs, outcomes, strict=True)]
     said = [f"{name}: {one.line}" for name, one in zip(names, got, strict=True) if one is not None]
     if runs[0].model != runs[1].model or None in got:
         return tuple(said)
@@ -249,8 +240,9 @@ def _servers(
 
 def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) -> Comparison:
     """The comparison of aligned counts; nothing overall where they share no row."""
-    overall = compare_lines(first, second, {name: codes_of(name) for name in HEADS})
-    deltas = compare_delta_lines(first, second, {name: codes_of(name) for name in taxonomy.COMPONENTS})
+    heads = heads_of(first.types)
+    overall = compare_lines(first, second, {name: codes_of(name) for name in heads})
+    deltas = compare_delta_lines(first, second, {name: codes_of(name) for name in heads[2:]})
     there = compare_types(first, second, (code for code in first.types if code != taxonomy.CLEAN))
     corrected = holm_by(pack_of, {code: pair.p for code, pair in there.items()})
     types = tuple(TypePair(code, pair, corrected[code]) for code, pair in there.items())
@@ -277,7 +269,8 @@ def compare_outcomes(names: tuple[str, str], first: Outcomes, second: Outcomes) 
 
 def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[TypePair]) -> str:
     a, b = names
-    name = "perturbed" if "perturbed" in overall else taxonomy.CLEAN
+    name = next((name for name in WHOLE if name in overall), taxonomy.CLEAN)
+    rows = WHOLE.get(name, "clean rows")
     pair = overall[name]
     found = pair.difference
     said = (
@@ -285,10 +278,10 @@ def _verdict(names: tuple[str, str], overall: dict[str, Pair], types: Sequence[T
         f"p = {p_value(pair.p)}, {pair.n} pairs"
     )
     if pair.p >= LEVEL:
-        head = f"No significant difference between {b} and {a} on {name} rows: {said}."
+        head = f"No significant difference between {b} and {a} on {rows}: {said}."
     else:
         better, worse = (b, a) if found.value > 0 else (a, b)
-        head = f"{better} is better than {worse} on {name} rows: {b} has {said}."
+        head = f"{better} is better than {worse} on {rows}: {b} has {said}."
     sure = [one for one in types if one.p_holm < LEVEL]
     for word, side in (
         (f"{b} ahead", [one for one in sure if one.pair.difference.value > 0]),

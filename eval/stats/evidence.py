@@ -11,17 +11,18 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .caveats import caveats
-from .delivery import Delivery, delivery
+from .caveats import Delivery, caveats, delivery
 from .intervals import Interval
-from .runs import Outcomes, Run
+from .runs import Outcomes, Run, within
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
-from .significance import holm, holm_by
-from .values import beyond_core, codes_of, leading, pack_of
+from .significance import LEVEL, holm, holm_by
+from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
 
-LEVEL = 0.05
+WHOLE = {HEADS[1]: "perturbed rows", LIVE_HEADS[1]: "faulted rows"}
+"""The line over every perturbed row → how a sentence names these rows."""
+
 HOLDS = 0.15
 """Share of the clean accuracy that the upper end of a drop may reach where a component `holds`."""
 MISSING = 0.01
@@ -36,6 +37,8 @@ HAPPENS = {
     "action": "when similar tools are added",
     "reward": "when tool names or prices mislead",
     "transition": "when a tool fails",
+    "explicit": "when calls fail with an error",
+    "implicit": "when calls fail unseen",
 }
 
 
@@ -43,7 +46,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What a run says of its perturbed rows, of one component or of one type."""
 
     name: str
-    """`perturbed`, a component, or a type code."""
+    """A line of `heads_of`, or a type code."""
     word: Word
     cases: int
     """Distinct cases with a pair."""
@@ -67,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     sentence: str
     lines: dict[str, Evidence]
-    """`perturbed`, then the components that have a pair."""
+    """All perturbed rows, then the components (of live runs: families of faults) that have a pair."""
     types: dict[str, Evidence]
     worst: tuple[str, ...]
     """Type codes that lose, the largest drop first."""
@@ -79,7 +82,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def answer(run: Run, outcomes: Outcomes) -> Answer:
     """What the run says over the rows of `outcomes`."""
-    heads = {name: codes_of(name) for name in ("perturbed", *taxonomy.COMPONENTS)}
+    whole, *components = heads_of(outcomes.types)[1:]
+    heads = {name: codes_of(name) for name in (whole, *components)}
     sides = {
         name: one
         for name, codes in (*heads.items(), *((code, (code,)) for code in outcomes.types[1:]))
@@ -91,9 +95,9 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
         name: drop for part in parts for name, drop in zip(part, drops([sides[n] for n in part]), strict=True)
     }
     p_values = {name: drop.p for name, drop in found.items() if drop.p is not None}
-    components: dict[str, float] = {name: p_values[name] for name in taxonomy.COMPONENTS if name in p_values}
     types = {name: p for name, p in p_values.items() if name not in heads}
-    corrected = p_values | holm(components) | holm_by(pack_of, types)
+    of_components = {name: p_values[name] for name in components if name in p_values}
+    corrected = p_values | holm(of_components) | holm_by(pack_of, types)
     made = {
         name: _judged(name, one, found[name], corrected[name], run, outcomes) for name, one in sides.items()
     }
@@ -101,14 +105,17 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     of_types = {name: one for name, one in made.items() if name not in heads}
     losing = [code for code in leading(of_types) if of_types[code].word == "loses"]
     worst = tuple(sorted(losing, key=lambda code: -of_types[code].drop.value))
+    run = within(run, outcomes)
     alarms, warnings = caveats(run, outcomes)
+    # the most detailed of the sentences that fits; a caveat that changes how to read it leads
+    said = [f"{alarms} {one}".lstrip() for one in _sentences(lines, of_types, worst)]
     return Answer(
-        sentence=_headline(lines, of_types, worst, alarms),
+        sentence=next((one for one in said if len(one) <= WIDE), said[-1]),
         lines=lines,
         types=of_types,
         worst=worst,
         warnings=warnings,
-        delivery=delivery(run, outcomes),
+        delivery=delivery(run),
     )
 
 
@@ -184,6 +191,8 @@ def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
     """What to do about too few cases, where `factor` times as many would settle it."""
     if run.own_tools:
         return f"{max(math.ceil(cases * min(factor, RIGHT)) - cases, 1)} more cases"
+    if run.live:
+        return "ask more, --repeat 3"
     samples = int((outcomes.n[:, 0] > 0).sum())
     rows = {one.type_code: one.rows for one in run.record.needs_no_reading}
     exist = rows.get(taxonomy.CLEAN, samples)
@@ -198,28 +207,20 @@ def _points(share: float) -> str:
     return f"{100 * share:.0f}".replace("-", "−") if abs(share) >= 0.005 else "0"
 
 
-def _headline(
-    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...], alarms: str
-) -> str:
-    """The most detailed of the sentences that fits; a caveat that changes how to read it leads."""
-    lead = f"{alarms} " if alarms else ""
-    tries = _sentences(lines, types, worst)
-    return next((lead + one for one in tries if len(lead + one) <= WIDE), (lead + tries[-1]))
-
-
 def _sentences(
     lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...]
 ) -> list[str]:
     """One thing said in fewer and fewer words."""
-    heads = [one for name, one in lines.items() if name != "perturbed"] or list(types.values())
+    whole = next((name for name in WHOLE if name in lines), "")
+    heads = [one for name, one in lines.items() if name != whole] or list(types.values())
     if not heads:
         return ["Cannot tell: no perturbed row and its clean row are both answered."]
     losing = sorted((one for one in heads if one.word == "loses"), key=lambda one: -one.drop.value)
     unsure = [one for one in heads if one.word == "cannot tell"]
     named = losing or [types[code] for code in worst]
-    if not named and lines and lines["perturbed"].word == "loses":
-        return [f"Loses {_amount(lines['perturbed'])} over all perturbed rows; no component stands out."]
-    everywhere = len(heads) >= len(taxonomy.COMPONENTS)
+    if not named and whole and lines[whole].word == "loses":
+        return [f"Loses {_amount(lines[whole])} over all {WHOLE[whole]}; no component stands out."]
+    everywhere = len(heads) >= len(LIVE_HEADS if whole == LIVE_HEADS[1] else HEADS) - 2
     place = "everywhere" if everywhere else f"in {', '.join(one.name for one in heads)}"
     where = "elsewhere" if named else f"of its right answers {place}"
     rest = _rest([one for one in heads if one not in named], where)

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -15,11 +15,14 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.eval.record import RECORD, RunRecord, open_run, refuse_live, refuse_no_run
 from robustbench_tc.eval.score.category import case_of
 from robustbench_tc.io import parquet
+from robustbench_tc.live_types import type_codes
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
-from .subsets import Subset as Subset, in_paper_subset as in_paper_subset, kept
 from .values import Counts
+
+if TYPE_CHECKING:
+    from ..live.score import LiveScore
 
 COLUMNS = dict.fromkeys(
     (
@@ -37,6 +40,11 @@ COLUMNS = dict.fromkeys(
 }
 """What is read of a scored run, and as which type of Arrow."""
 
+Subset = Literal["all", "paper", "verified"]
+"""Every row; the kinds of rows that the paper's release has; the rows that somebody could answer."""
+
+_PRICED = frozenset({"CD", "TD", "CD_NT", "TD_NT"})
+
 _CALLS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -51,7 +59,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[str, np.ndarray[Any, Any]]
     """The columns of COLUMNS; `flags`: the verdict's, in one text with commas between them. `correct` is 1,
     0 or -1 (no verdict: no answer was had). `calls`: how many the reply made. `unit`: what counts as one in
-    every interval and test: the clean id, or the case of one's own that it is a turn of."""
+    every interval and test: the clean id, or the case of one's own that it is a turn of. `met`, of a live
+    run: it met its fault, or has none."""
+    live: Sequence["LiveScore"] = ()
+    """The scores of a live run."""
 
     @property
     def fingerprint(self) -> str:
@@ -92,6 +103,8 @@ def read(folder: str | Path) -> Run:
     """A run folder's verdicts. Raises UserError for what is missing, damaged, doubled or mixed."""
     import pyarrow as pa
 
+    if is_live(folder):
+        return _live(str(folder))
     scores = scores_of(Path(folder))
     try:
         table = parquet.read_file(scores, [*COLUMNS, "flags"])
@@ -129,6 +142,30 @@ def read(folder: str | Path) -> Run:
     )
     _refuse_duplicates(run)
     return run
+
+
+def is_live(folder: str | Path) -> bool:
+    """Whether a folder holds a run of live rows."""
+    place = Path(folder)
+    return (place / RECORD).is_file() and open_run(place).record.live
+
+
+def _live(folder: str) -> Run:
+    """A live run as rows: an episode that ended as it should is right."""
+    from ..live.score import read_scores
+
+    scores = read_scores(Path(folder))
+    fields = {"source": "world", "status": "ended", "finish_reason": "ended", "unit": "clean_id"}
+    rows = {
+        name: np.array([getattr(one, fields.get(name, name), None) for one in scores], dtype=object)
+        for name in (*COLUMNS, "unit")
+    }
+    rows["correct"] = np.array([-1 if one.success is None else int(one.success) for one in scores])
+    rows["flags"] = np.array([""] * len(scores), dtype=object)
+    rows["met"] = np.array([one.counts for one in scores])
+    record = open_run(Path(folder)).record
+    settings = record.settings
+    return Run(path=folder, record=record, model=settings.model, mode=settings.mode, rows=rows, live=scores)
 
 
 def _only(column: np.ndarray[Any, Any], what: str, path: Path) -> str:
@@ -172,6 +209,8 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     kept: Ints
     lost: Ints
     gained: Ints
+    unmet: Ints
+    """Rows with a verdict that never met their fault: beside their clean row they say nothing of it."""
     repeats: int
     balanced: tuple[str, ...] = ()
     """Types in which calling nothing is right or accepted: each of their rows counts with its control
@@ -187,7 +226,7 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
     def without(self, clean_ids: Collection[str]) -> "Outcomes":
         """The counts over the other clean ids."""
         kept = np.array([one not in clean_ids for one in self.clean_ids], bool)
-        counts = ("correct", "n", "missing", "pairs", "kept", "lost", "gained")
+        counts = ("correct", "n", "missing", "pairs", "kept", "lost", "gained", "unmet")
         return msgspec.structs.replace(
             self,
             clean_ids=tuple(one for one in self.clean_ids if one not in clean_ids),
@@ -260,10 +299,14 @@ def align(
     wanted = set(expected) if expected is not None else set()
     for run in runs:
         wanted.update(_pairs(run))
-    order = [taxonomy.CLEAN, *(t.code for t in taxonomy.known_with({code for _, code in wanted}))]
+    known = taxonomy.known_with({code for _, code in wanted})
+    order = [taxonomy.CLEAN, *(kind.code for kind in known), *type_codes()]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
         raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
-    wanted &= kept(wanted, subset, frozenset().union(*map(unstated_rows, runs)))
+    if subset == "paper":
+        wanted = {pair for pair in wanted if in_paper_subset(*pair)}
+    elif subset == "verified":
+        wanted = wanted.difference(*map(unstated_rows, runs))
     if not wanted:
         raise UserError("nothing is left to compare: no row of these runs is in the subset")
     clean_ids = tuple(sorted({pair[0] for pair in wanted}))
@@ -285,6 +328,32 @@ def align(
         )
         for run in runs
     ]
+
+
+def within(run: Run, outcomes: Outcomes) -> Run:
+    """The run's answers that are in these counts."""
+    asked = (outcomes.n + outcomes.missing > 0).tolist()
+    cells = {
+        (clean_id, code)
+        for clean_id, there in zip(outcomes.clean_ids, asked, strict=True)
+        for code in itertools.compress(outcomes.types, there)
+    }
+    inside = np.array([pair in cells for pair in _pairs(run)])
+    return msgspec.structs.replace(run, rows={name: column[inside] for name, column in run.rows.items()})
+
+
+def in_paper_subset(clean_id: str, type_code: str) -> bool:
+    """Whether the paper's release has a row of this kind (benchmark.md §7): `--subset paper`.
+
+    It has CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, the same-name types without BFCL, and no
+    extension.
+    """
+    bfcl = clean_id.startswith("bfcl_v3__")
+    if type_code.startswith("same_name_"):
+        return not bfcl
+    if type_code in _PRICED:
+        return not bfcl and not clean_id.startswith("apibank__level3_")
+    return type_code == taxonomy.CLEAN or type_code in taxonomy.codes()
 
 
 def with_controls(one: Outcomes, wanted: NDArray[np.bool_]) -> Outcomes:
@@ -346,7 +415,8 @@ def _outcomes(
     anchors = np.full((len(clean_ids), len(asked)), -1, np.int8)
     anchors[rows[is_clean], repeat[is_clean]] = verdict[is_clean]
     anchor = anchors[rows, repeat]
-    paired = ~is_clean & (anchor >= 0) & (verdict >= 0)
+    met = run.rows["met"][keep] if run.live else np.ones(len(verdict), bool)
+    paired = ~is_clean & (anchor >= 0) & (verdict >= 0) & met
     n = count(verdict >= 0)
     return Outcomes(
         clean_ids=clean_ids,
@@ -359,6 +429,7 @@ def _outcomes(
         kept=count(paired & (anchor == 1) & (verdict == 1)),
         lost=count(paired & (anchor > verdict)),
         gained=count(paired & (anchor < verdict)),
+        unmet=count(~met & (verdict >= 0)),
         repeats=repeats,
         unaccounted=0 if named else max(0, run.record.expected - len(run.rows["id"])),
     )

@@ -100,7 +100,8 @@ def at_worst(outcomes: Outcomes, codes: Sequence[str]) -> Sides | None:
     at = [outcomes.types.index(code) for code in codes if code in outcomes.types]
     asked = outcomes.n + outcomes.missing
     wanted = np.where(asked[:, :1] > 0, asked[:, at], 0)
-    absent = outcomes.by_unit(np.maximum(wanted - outcomes.pairs[:, at], 0).sum(axis=1))
+    there = outcomes.pairs[:, at] + outcomes.unmet[:, at]
+    absent = outcomes.by_unit(np.maximum(wanted - there, 0).sum(axis=1))
     before, pairs = outcomes.anchors(codes)
     return _sides(before + absent, outcomes.anchored(codes)[0], pairs + absent, 0)
 

@@ -9,12 +9,16 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.live_types import FAMILIES, type_code, type_codes
 
 STATIC = taxonomy.COMPONENTS[:3]
 """The components that retention averages over: transition is not one of them."""
 
 HEADS = (taxonomy.CLEAN, "perturbed", *taxonomy.COMPONENTS)
 """The lines above those of single types."""
+
+LIVE_HEADS = (taxonomy.CLEAN, "all", "explicit", "implicit")
+"""The same of a live run, whose types are kinds of faults."""
 
 RETENTIONS = {"retention": STATIC, "retention_with_transition": taxonomy.COMPONENTS}
 """The paper's retention and the one that counts transition too, each by the components that it averages
@@ -69,38 +73,32 @@ class Line(Counts, frozen=True):
 
 
 class Values(msgspec.Struct, frozen=True):
-    """The lines of one model's tables, and retention."""
+    """The lines of one model's tables."""
 
     lines: dict[str, Line]
     """HEADS, then every type that has a row, in the taxonomy's order."""
     codes: dict[str, tuple[str, ...]]
     """Line → the types whose rows it rests on."""
-    retention: float | None
-    """1 − mean(Δ observation, Δ action, Δ reward) / clean."""
-    retention_with_transition: float | None = None
-    """The same with Δ transition among the four."""
 
     @property
     def types(self) -> tuple[str, ...]:
         """The type codes among the lines."""
         return tuple(name for name in self.lines if name not in HEADS)
 
-    def __getitem__(self, metric: str) -> float | None:
-        """The value of one of METRICS."""
-        found: float | None
-        if metric in RETENTIONS:
-            found = getattr(self, metric)
-            return found
-        kind, _, name = metric.rpartition("_")
-        found = getattr(self.lines[name], kind or "accuracy")
-        return found
-
 
 @functools.lru_cache(maxsize=256)  # asked for with every figure of every entry
 def codes_of(name: str) -> tuple[str, ...]:
-    """The core types of a component, of a level, or of all for `perturbed`; of anything else itself."""
+    """The core types of a component, of a level, or of all for `perturbed`; of a family of faults its kinds;
+    of anything else itself."""
+    if name in FAMILIES:
+        return tuple(map(type_code, FAMILIES[name]))
     found = tuple(t.code for t in taxonomy.types() if name in ("perturbed", t.component, t.level))
     return found or (name,)
+
+
+def heads_of(codes: Iterable[str]) -> tuple[str, ...]:
+    """The lines above those of these types: clean, all perturbed rows, then what they are made of."""
+    return HEADS if set(type_codes()).isdisjoint(codes) else LIVE_HEADS
 
 
 def leading(codes: Iterable[str]) -> tuple[str, ...]:
@@ -116,8 +114,8 @@ def beyond_core(codes: Iterable[str]) -> bool:
 
 
 def pack_of(code: str) -> str:
-    """The types that a type's tests are corrected with: its pack."""
-    return taxonomy.get(code).pack
+    """The types that a type's tests are corrected with: its pack, or `live`."""
+    return "live" if code in type_codes() else taxonomy.get(code).pack
 
 
 def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial: bool = False) -> Values:
@@ -140,7 +138,7 @@ def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial
         rows = sum((counts[code] for code in wanted if code in counts), Counts())
         clean = lines[taxonomy.CLEAN].accuracy if lines else None
         lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)
-    return Values(lines, used, *(_retention(lines, components) for components in RETENTIONS.values()))
+    return Values(lines, used)
 
 
 def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
@@ -152,7 +150,8 @@ def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
     return Line(**msgspec.structs.asdict(counts), accuracy=accuracy, delta=delta, delta_matched=matched)
 
 
-def _retention(lines: Mapping[str, Line], components: Sequence[str]) -> float | None:
+def retention(lines: Mapping[str, Line], components: Sequence[str]) -> float | None:
+    """1 − mean(Δ of the components) / clean."""
     clean, *found = (lines[name].accuracy for name in (taxonomy.CLEAN, *components))
     there = [accuracy for accuracy in found if accuracy is not None]
     if not clean or len(there) < len(components):

@@ -4,7 +4,14 @@ from functools import cache
 
 from . import taxonomy
 from .errors import unknown
-from .schema import KINDS, TASKS
+from .schema import EXPLICIT, KINDS, TASKS
+
+FAMILIES = {
+    "explicit": EXPLICIT,
+    "implicit": tuple(kind for kind in KINDS if kind not in EXPLICIT),
+    "all": KINDS,
+}
+"""The sums over kinds of faults, and their kinds."""
 
 
 def config_of(type_code: str) -> str:

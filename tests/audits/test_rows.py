@@ -240,7 +240,7 @@ def test_what_the_clean_row_holds_as_often_is_not_brought_in() -> None:
     assert list(texts.brought_in([flagged(texts, BOLD)], known([], ""))) != []
 
 
-# --- A schema that is asked about in parts gets the verdict that the whole gets
+# --- Schemas of tools
 
 
 VALUES: st.SearchStrategy[Any] = (
@@ -267,16 +267,13 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(SCHEMAS)
-def test_parts_are_judged_as_the_whole_is(schema: Any) -> None:
-    whole = next(schemas._validator().iter_errors(loads(dumps(schema))), None) is None
-    assert schemas._valid_in_parts(schema) == whole
+def test_a_schema_is_refused_where_the_metaschema_refuses_it(schema: Any) -> None:
+    refused = next(schemas._validator().iter_errors(loads(dumps(schema))), None) is not None
+    assert schemas.invalid(schema).startswith("not a JSON Schema") == refused
 
 
-def test_both_verdicts_come_about() -> None:
-    inner = {"type": "object", "properties": {"type": {"type": "string"}, "properties": {"enum": [1]}}}
-    assert schemas._valid_in_parts({"properties": {"a": inner}, "required": ["a"]})
-    inner["properties"]["type"] = {"type": "text"}  # type: ignore[index]
-    assert not schemas._valid_in_parts({"properties": {"a": inner}})
+def test_what_is_wrong_is_named_with_its_place() -> None:
+    inner = {"type": "object", "properties": {"type": {"type": "text"}, "properties": {"enum": [1]}}}
     assert schemas.invalid({"properties": {"a": inner}}) == (
         "not a JSON Schema: anyOf at /properties/a/properties/type/type"
     )

@@ -10,11 +10,11 @@ import pytest
 
 from robustbench_tc.api import build, evaluate, init, proxy_llm
 from robustbench_tc.eval import inputs, record, wire
-from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.io import parquet
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.scored import score
 from robustbench_tc.schema import Sample
+from tests.agent_server import serving as model
 
 from ..conftest import Done
 from ..eval import small

@@ -27,7 +27,7 @@ class Files(World):
         """Shows what is in a file."""
         return {"path": path, "text": self._text(path)}
 
-    @write
+    @write()
     def append_line(self, path: Path, line: Annotated[str, "The line's text."]) -> dict[str, object]:
         """Adds a line at the end of a file, which begins empty where there is none."""
         if not path.startswith("/") or "\n" in line:

@@ -13,7 +13,6 @@ from robustbench_tc.worlds.faults import FaultedWorld, replaced
 from robustbench_tc.worlds.fit import failed, wrong_type
 from robustbench_tc.worlds.handle import LocalHandle, Start, load_file
 
-from ..refusals import refuses
 from .purse import Purse
 
 FILE = Path(__file__).with_name("purse.py")
@@ -262,19 +261,6 @@ def test_a_replaced_leaf_keeps_the_form_of_its_text() -> None:
     assert replaced('{"a":1}', ("a",), 2) is None  # other separators: it would show
     assert replaced("plain text", ("a",), 2) is None
     assert replaced('{"a": 1}', ("a",), 1) is None
-
-
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (Fault(At(call=1), "fabricated_leaf"), "path"),
-        (Fault(At(call=1), "prerequisite"), "tool"),
-        (Fault(At(call=1), "injected_instruction"), "text"),
-        (Fault(At(call=1), "stale_read", "always"), "always"),
-    ],
-)
-def test_a_fault_that_lacks_something_is_refused(fault: Fault, said: str) -> None:
-    refuses(said, play, fault, [])
 
 
 @pytest.mark.parametrize("kind", schema.KINDS)

@@ -29,7 +29,7 @@ class Box(World):
         """Shows what is in the box."""
         return self.data.get(key, self.data)
 
-    @write
+    @write()
     def put(
         self,
         text: Annotated[str, "A text."] = "",
@@ -43,7 +43,7 @@ class Box(World):
         self.data.setdefault("things", []).append([text, number, share, things, options, size])
         return f"in: {text}"
 
-    @write
+    @write()
     def misuse(self, how: str) -> Any:
         """Does what a world should not do, after it has changed something."""
         self.data["touched"] = [self.new_id("B-"), self.random.random()]

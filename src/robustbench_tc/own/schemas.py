@@ -17,7 +17,7 @@ SINGLE = frozenset(
     {"items", "additionalProperties", "additionalItems", "contains", "propertyNames", "not", "if", "then"}
     | {"else", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
 )
-REFS = ("$ref", "$dynamicRef", "$recursiveRef")
+REFS = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 """Keywords whose schemas judge the value itself, not a part of it."""
 
@@ -26,19 +26,17 @@ def problem(schema: dict[str, Json]) -> str | None:
     """Why a tool's parameter schema cannot be used; None where it can."""
     nodes = list(walk(schema))
     for place, node in nodes:
-        if found := _malformed(node):
-            return f"{place or 'the schema'}: {found}"
+        if wrong := _malformed(node):
+            return f"{place or 'the schema'}: {wrong}"
     targets: dict[int, list[dict[str, Json]]] = {}
     anchors = _anchors(schema, nodes)
     for place, node in nodes:
-        for keyword in REFS:
-            if keyword not in node:
-                continue
-            target, reason = _target(schema, node[keyword], anchors)
+        for keyword in sorted(REFS & node.keys()):
+            found, reason = target(schema, node[keyword], anchors)
             if reason:
                 return f"{place or 'the schema'}: {keyword} {str(node[keyword])[:80]!r} {reason}"
-            if isinstance(target, dict):
-                targets.setdefault(id(node), []).append(target)
+            if isinstance(found, dict):
+                targets.setdefault(id(node), []).append(found)
     graph = {id(node): [id(one) for one in _same_value(node, targets)] for _, node in nodes}
     try:
         TopologicalSorter(graph).prepare()
@@ -105,7 +103,7 @@ def _anchors(schema: dict[str, Json], nodes: list[tuple[str, dict[str, Json]]]) 
     return found
 
 
-def _target(root: dict[str, Json], ref: Json, anchors: dict[str, Json]) -> tuple[Json, str | None]:
+def target(root: dict[str, Json], ref: Json, anchors: dict[str, Json]) -> tuple[Json, str | None]:
     """What a reference means, or why it means nothing."""
     if not isinstance(ref, str):
         return None, "must be a text"

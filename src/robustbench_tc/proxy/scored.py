@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, verdicts, wire
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset, Selection
-from robustbench_tc.eval.passes import calls_of, goes_on
 from robustbench_tc.eval.record import Answer, RunFolder, Settings
-from robustbench_tc.eval.run import status_of
+from robustbench_tc.eval.scripted import Scripted
+from robustbench_tc.eval.speakers import status_of
 from robustbench_tc.io.numbers import counts
 from robustbench_tc.llm.errors import from_status
 from robustbench_tc.schema import Json, Prediction, Sample
@@ -77,28 +78,25 @@ def _answers(row: Sample, lines: Sequence[Exchange], settings: Settings) -> tupl
             said.setdefault(number, reply)
         if line.status >= 400 or not line.replies:
             failed[line.turn + len(line.replies) + 1] = line
-    found: list[Answer] = []
-    while not found or goes_on(row, settings, found):
-        number = len(found) + 1
-        base = Answer(id=row.id, repeat=lines[0].repeat, number=number, status="request_error")
+    env = Scripted(row, settings)
+    dialogue = Dialogue(env, settings, lines[0].repeat)
+    while dialogue.ended is None:
+        number = dialogue.number
         if number in said:
-            found.append(_answer(row, said[number], base, settings))
+            dialogue.reply(dialogue.noted(_answer(row, said[number], dialogue.base())))
         else:
-            found.append(_failure(row, failed.get(number), base))
-    return tuple(found)
+            dialogue.reply(_failure(row, failed.get(number), dialogue.base()))
+    return tuple(env.answers)
 
 
-def _answer(row: Sample, reply: Json, base: Answer, settings: Settings) -> Answer:
+def _answer(row: Sample, reply: Json, base: Answer) -> Answer:
     calls = wire.names_back(row.tools, reply.get("tool_calls"))
-    text, finish = reply.get("text"), reply.get("finish_reason")
-    answer = replace(base, status="ok", text=text, tool_calls=calls, finish_reason=finish)
-    if base.number > wire.answered(row):
-        return answer
-    return replace(answer, has_call=bool(calls_of(row, settings, answer)))
+    return replace(base, text=reply.get("text"), tool_calls=calls, finish_reason=reply.get("finish_reason"))
 
 
 def _failure(row: Sample, line: Exchange | None, base: Answer) -> Answer:
     """Why there is no reply. A refused length or registry is an answer, as in the harness."""
+    base = replace(base, status="request_error")
     if line is None:
         return replace(base, error=f"{INCOMPLETE}: the agent did not ask on after its call was answered")
     if line.status == LEFT or line.status < 400:
@@ -250,7 +248,7 @@ def _selection(data: Dataset, begun: Sequence[Sample]) -> Selection:
     """As few words as select these rows."""
     wanted = {row.id for row in begun}
     for one in (Selection(), Selection(types=tuple(dict.fromkeys(row.type_code for row in begun)))):
-        if {row.id for row in inputs.select(data, one)} == wanted:
+        if {row.id for row in data.select(one)} == wanted:
             return one
     return Selection(ids=tuple(row.id for row in begun))
 

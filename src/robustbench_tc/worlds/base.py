@@ -22,13 +22,16 @@ Schemas come from signatures (`signatures`), descriptions from docstrings; `chec
 
 import copy
 import inspect
+import itertools
 import json
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar, overload
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+
+from msgspec import Meta
 
 from .fit import error, misfit, relaxed, shortened
 from .signatures import schema
@@ -39,13 +42,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_RESULT_CHARACTERS = 100_000
 MAX_ERROR_CHARACTERS = 1_000
 
+NAME = "[A-Za-z0-9_-]{1,64}"
+"""A pattern of what a tool, a world and a task can be called: every provider's interface takes such names."""
+
 
 class Failure(Exception):
     """A call that cannot be carried out; the text is what the agent reads. The world is as it was."""
 
 
-@dataclass(frozen=True)
-class ToolFacts:
+class ToolFacts(NamedTuple):
     """What is declared of a tool beside its signature."""
 
     writes: bool
@@ -59,27 +64,17 @@ def read(method: F) -> F:
     return method
 
 
-@overload
-def write(method: F, /) -> F: ...
-
-
-@overload
-def write(*, idempotent: bool = False, undo: str | None = None) -> Callable[[F], F]: ...
-
-
-def write(method: Any = None, /, *, idempotent: bool = False, undo: str | None = None) -> Any:
+def write(*, idempotent: bool = False, undo: str | None = None) -> Callable[[F], F]:
     """Declares a tool that changes the world.
 
     `idempotent`: a second equal call changes nothing more. `undo`: the tool that takes an effect back.
     """
 
-    def declared(tool: Any) -> Any:
-        tool.tool_facts = ToolFacts(writes=True, idempotent=idempotent, undo=undo)
-        return tool
+    def declared(method: F) -> F:
+        method.tool_facts = ToolFacts(True, idempotent, undo)  # type: ignore[attr-defined]
+        return method
 
-    if method is not None and not callable(method):
-        raise TypeError("give what is declared by name: @write(idempotent=True)")
-    return declared if method is None else declared(method)
+    return declared
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,7 @@ def call(name: str, /, **arguments: Json) -> GoldCall:
 class Turn:
     """What the user says, and what a perfect agent then calls."""
 
-    says: str
+    says: Annotated[str, Meta(pattern=r"\S")]
     gold: Sequence[GoldCall] = ()
     answers: Sequence[Mapping[str, Sequence[Json]]] = ()
     """Where the user asks: fields of what gold reads with the values that the reply has to hold, and other
@@ -110,11 +105,11 @@ class Turn:
 class Task:
     """A conversation with a world that starts in `state`."""
 
-    id: str
+    id: Annotated[str, Meta(pattern=rf"^{NAME}\Z")]
     state: Mapping[str, Json]
-    turns: Sequence[Turn]
-    seed: int = 0
-    flags: Sequence[str] = field(default=())
+    turns: Annotated[Sequence[Turn], Meta(min_length=1)]
+    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = 0
+    flags: Sequence[str] = ()
 
 
 def tasks_of(path: Path) -> list[Task]:
@@ -180,6 +175,13 @@ class World:
     looks_first: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Tool → reads that a service could sensibly ask for before it: what the fault `prerequisite` does."""
 
+    methods: ClassVar[dict[str, Any]] = {}
+    """The tools by name, in the order in which they are written."""
+
+    def __init_subclass__(cls) -> None:
+        every = {name: getattr(cls, name) for base in reversed(cls.__mro__) for name in vars(base)}
+        cls.methods = {name: method for name, method in every.items() if hasattr(method, "tool_facts")}
+
     def __init__(self, state: Mapping[str, Json], seed: int = 0) -> None:
         self.data: dict[str, Json] = json.loads(_written(dict(state)))
         self.random = random.Random(seed)
@@ -188,13 +190,13 @@ class World:
     def new_id(self, prefix: str, digits: int = 4) -> str:
         """A fresh id. Two episodes that differ in such ids only, one to one, have reached the same state."""
         taken = json.dumps([self.data, self._generated], ensure_ascii=False)
-        while True:
-            for _ in range(20):
-                made = f"{prefix}{self.random.randrange(10 ** (digits - 1), 10**digits)}"
-                if made not in taken:
-                    self._generated.append(made)
-                    return made
-            digits += 1  # most numbers of this length are taken
+        for tries in itertools.count():
+            length = digits + tries // 20  # most numbers of a shorter one are taken
+            made = f"{prefix}{self.random.randrange(10 ** (length - 1), 10**length)}"
+            if made not in taken:
+                break
+        self._generated.append(made)
+        return made
 
     def state(self) -> Json:
         """What is compared at the end: all of `data`. A world with a clock leaves the clock out."""
@@ -213,7 +215,7 @@ class World:
 
         Arguments are checked against the declared types before the tool sees them.
         """
-        method = _tools(type(self)).get(name) if isinstance(name, str) else None
+        method = self.methods.get(name) if isinstance(name, str) else None
         if method is None:
             return _failed(f"there is no tool {shortened(name)}")
         if not isinstance(arguments, Mapping):
@@ -228,13 +230,12 @@ class World:
             return _failed(f"the world itself is at fault: {type(bug).__name__}: {bug}")
         if wrong is not None:
             return _failed(wrong)
-        facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
         try:
             result = method(self, **copy.deepcopy(arguments))
             text = result if isinstance(result, str) else _written(result, ensure_ascii=False)
             text.encode()  # a lone surrogate could be sent to nobody
             after = _written(self.data)
-            if facts.writes:
+            if method.tool_facts.writes:
                 self.data = json.loads(after)
             elif (after, self.random.getstate()) != (before, drawn):
                 raise TypeError("a tool that is declared as a read has changed the world")
@@ -256,20 +257,15 @@ class World:
 
         Raises TypeError for a tool that cannot be offered.
         """
-        found = []
-        for name, method in _tools(cls).items():
-            facts: ToolFacts = method.tool_facts  # type: ignore[attr-defined]
-            found.append(
-                {
-                    "name": name,
-                    "description": " ".join((inspect.getdoc(method) or "").split()),
-                    "parameters": copy.deepcopy(schema(method)),
-                    "writes": facts.writes,
-                    "idempotent": facts.idempotent,
-                    "undo": facts.undo,
-                }
-            )
-        return found
+        return [
+            {
+                "name": name,
+                "description": " ".join((inspect.getdoc(method) or "").split()),
+                "parameters": copy.deepcopy(schema(method)),
+                **method.tool_facts._asdict(),
+            }
+            for name, method in cls.methods.items()
+        ]
 
 
 def _written(value: Json, *, ensure_ascii: bool = True) -> str:
@@ -281,20 +277,3 @@ def _failed(text: str) -> Outcome:
         text = f"{text[:MAX_ERROR_CHARACTERS]}…"
     readable = text.encode("utf-8", "backslashreplace").decode()
     return Outcome(error(readable), failed=True)
-
-
-_REGISTRIES: dict[type, dict[str, Callable[..., Any]]] = {}
-
-
-def _tools(cls: type) -> dict[str, Callable[..., Any]]:
-    """The tools of a world in the order in which they are written."""
-    if cls not in _REGISTRIES:
-        found: dict[str, Callable[..., Any]] = {}
-        for base in reversed(cls.__mro__):
-            for name, method in vars(base).items():
-                if hasattr(method, "tool_facts"):
-                    found[name] = method
-                else:
-                    found.pop(name, None)  # overridden by something that is not offered
-        _REGISTRIES[cls] = found
-    return _REGISTRIES[cls]

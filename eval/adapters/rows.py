@@ -184,12 +184,11 @@ class Playing:
         env = self.dialogue.env
         if not isinstance(env, World):
             return self._rows.judged(self.dialogue)
-        types = self._rows.world_types
         [found] = await score_episodes(
             [env.episode(self.dialogue.repeat)],
             {env.row.id: env.row},
             self._rows.worlds,
-            world_of=lambda name: types[name],
+            world_of=self._rows.world_types.__getitem__,
         )
         plain = msgspec.to_builtins(found)
         metrics = {name: float(value) for name, value in plain.items() if isinstance(value, bool | int)}

@@ -22,8 +22,6 @@ from robustbench_tc.schema import Sample, dumps
 
 METRIC = "correct"
 
-log = logging.getLogger(__name__)
-
 
 @lru_cache(1)  # of all tasks of a run
 def _rows(settings: str) -> Rows:
@@ -71,7 +69,7 @@ class RobustBench(ConfigurableTask):
             shown = {code for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3]) for code in codes_of(name)}
             left = len(self._bench.rows) - sum(row.type_code in shown for row in asked.values())
             if left:
-                log.warning(
+                logging.getLogger(__name__).warning(
                     "%d of %d rows are left out: lm-eval has one request a row and asks clean rows and the "
                     "core's static types (transition types and packs: rbtc eval, or inspect_ai)",
                     left,

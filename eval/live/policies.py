@@ -69,7 +69,7 @@ class Player:
 
     def writes(self, number: int) -> bool:
         """Whether one of gold's calls is of a tool that writes."""
-        tool = self.plan.tool(self.plan.calls[number].name)
+        tool = self.plan.tools.get(self.plan.calls[number].name)
         return tool is not None and tool.writes
 
     def call(self, number: int) -> Call | None:
@@ -102,8 +102,8 @@ class Player:
 
     def undoing(self, call: Call, text: str, seen: str) -> Call | None:
         """The call that takes the second of two equal effects back. `seen`: a read that shows both."""
-        tool = self.plan.tool(call.name)
-        undo = self.plan.tool(tool.undo) if tool is not None and tool.undo is not None else None
+        tool = self.plan.tools.get(call.name)
+        undo = self.plan.tools.get(tool.undo or "") if tool is not None else None
         required: Any = undo.parameters.get("required") or () if undo is not None else ()
         known: dict[str, Json] = {**call.parameters}
         known |= {str(path[-1]): value for path, value in leaves(parsed(text)) if path}
@@ -121,12 +121,6 @@ class Player:
 # --- what is done about a failure: the result in the end, or None ------------------------------------------
 
 
-def nothing(player: Player, number: int, call: Call, text: str) -> Attempt:
-    """The call is not repeated."""
-    return None
-    yield call
-
-
 def blindly(player: Player, number: int, call: Call, text: str, times: int = TRIES - 1) -> Attempt:
     """Repeats a call that failed, whatever it did."""
     for _ in range(times):
@@ -134,6 +128,10 @@ def blindly(player: Player, number: int, call: Call, text: str, times: int = TRI
         if not looks_failed(text):
             return text
     return None
+
+
+never = partial(blindly, times=0)
+"""The call is not repeated."""
 
 
 def looped(player: Player, number: int, call: Call, text: str) -> Attempt:
@@ -192,7 +190,7 @@ def trusts_stale(player: Player, number: int, call: Call, text: str) -> Check:
 
 def repairs_duplicate(player: Player, number: int, call: Call, text: str) -> Check:
     """Reads once after each write that has an undo, and undoes one where the read shows two."""
-    tool, shown = player.plan.tool(call.name), None
+    tool, shown = player.plan.tools.get(call.name), None
     if tool is not None and tool.undo is not None:
         shown = player.plan.shown_by(number)
     if shown is not None and shown.once != shown.twice:
@@ -280,7 +278,7 @@ _After = Callable[[Player, int, Call, str], Check]
 class Policy:
     """One agent. By default a call that fails is not repeated, the turn goes on, and its end says so."""
 
-    repeated: _Repeated = nothing
+    repeated: _Repeated = never
     after: _After = goes_on
     closing: Callable[[Player, int, list[int]], str] = says_so
     done: str = DONE

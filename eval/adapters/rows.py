@@ -150,9 +150,9 @@ class Rows:
         assert isinstance(env, Scripted)
         if not env.answers:
             return Score(reward=0.0)
-        row = env.row
-        found = predictions.combine(row, self.data.hashes()[row.id], dialogue.settings, *env.answers)
-        verdict = judge(found, row, self.anchors[row.id])
+        sample_hash = self.data.hashes()[env.row.id]
+        found = predictions.combine(env.row, sample_hash, dialogue.settings, *env.answers)
+        verdict = judge(found, env.row, self.anchors[env.row.id])
         return Score(
             reward=float(verdict.correct),
             metrics={"requests": float(len(env.answers))},

@@ -35,8 +35,11 @@ class RobustBench(ConfigurableTask):
         given = dict(config or {})
         given.pop("class", None)
         metadata: dict[str, Any] = given.setdefault("metadata", {})
-        names = ("dataset", "revision", "types", "sources", "samples")
-        said = {"dataset": "robustbench-tc"} | {name: metadata[name] for name in names if name in metadata}
+        said = {"dataset": "robustbench-tc"} | {
+            name: metadata[name]
+            for name in ("dataset", "revision", "types", "sources", "samples")
+            if name in metadata
+        }
         try:
             self._bench = _rows(dumps(said))
             self._rows = self._chosen(str(given["task"]).removeprefix("rbtc_"))

@@ -52,6 +52,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] = {}
     record: Json = None
     """All that our scorer says: a `LiveScore`, or a `Verdict`."""
+    met: bool = True
+    """Of a live row: it met its fault, or has none."""
     prediction: Prediction | None = None
     """Of a static row: what was judged."""
 
@@ -193,7 +195,7 @@ class Playing:
         plain = msgspec.to_builtins(found)
         metrics = {name: float(value) for name, value in plain.items() if isinstance(value, bool | int)}
         del metrics["repeat"]
-        return Score(reward=float(found.success is True), metrics=metrics, record=plain)
+        return Score(reward=float(found.success is True), metrics=metrics, record=plain, met=found.counts)
 
     async def close(self) -> None:
         """Gives the world back."""

@@ -174,7 +174,8 @@ class _Model:
         self._spread = np.where(spread > 1e-9, spread, 1.0)
         lines = (lines - self._middle) / self._spread
         starts = np.cumsum([0, *(len(one.features) for one in examples[:-1])])
-        wanted = np.concatenate([_share(one) for one in examples])
+        chosen = [np.isin(np.arange(len(one.features)), [*one.gold]) / len(one.gold) for one in examples]
+        wanted = np.concatenate(chosen)
         self._weights = _fit(lines, starts, wanted)
 
     def choice(self, lines: Floats) -> int:
@@ -183,12 +184,6 @@ class _Model:
             return 0
         scores = ((lines - self._middle) / self._spread) @ self._weights
         return int(np.argmax(scores.round(DIGITS)))
-
-
-def _share(one: Example) -> Floats:
-    made = np.zeros(len(one.features))
-    made[sorted(one.gold)] = 1.0 / len(one.gold)
-    return made
 
 
 def _fit(lines: Floats, starts: Any, wanted: Floats) -> Floats:

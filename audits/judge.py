@@ -1,6 +1,6 @@
 """Who judges texts: judgments that ship with the package, those of a file, or a model behind an endpoint.
 
-Several judges make a chain: a later one is asked about what the earlier ones have not judged.
+Of several judges a later one is asked about what the earlier ones have not judged.
 """
 
 import asyncio
@@ -18,9 +18,6 @@ from robustbench_tc.llm import ChatRequest, Client, Endpoint, LLMError, Store
 from robustbench_tc.schema import Json, dumps
 
 from .rows import NewTool, Pair
-
-_I = TypeVar("_I")
-_V = TypeVar("_V")
 
 TRIES = 3
 """How often a judge is asked for an answer that can be read."""
@@ -59,6 +56,10 @@ class Unjudged(msgspec.Struct, frozen=True):
     why: str
 
 
+Item: TypeAlias = Pair | NewTool
+Verdict: TypeAlias = Judgment | Answer | Unjudged
+
+
 class Judge(Protocol):
     """Scores pairs, and says which new tools could answer the query."""
 
@@ -66,12 +67,11 @@ class Judge(Protocol):
     live: bool
     """Its judgments are a model's of this build: it must have seen through the canaries among them."""
 
-    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
-        """One result per pair, in order; a pair without a judgment gets the reason."""
-        ...
+    def judge(self, items: Sequence[Item]) -> list[Verdict]:
+        """Of pairs a `Judgment` each, of new tools an `Answer`, in order; for what is not judged the reason.
 
-    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
-        """One result per new tool, in order; a tool without an answer gets the reason."""
+        The items are all of one kind.
+        """
         ...
 
 
@@ -90,45 +90,20 @@ class Recorded:
         self._find = find
         self._find_answer = find_answer
 
-    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
-        missing = Unjudged("no recorded judgment of this text: name a judge with --judge")
-        return [self._find(pair) or missing for pair in pairs]
-
-    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
-        missing = Unjudged("no recorded judgment of this new tool: name a judge with --judge")
-        return [self._find_answer(tool) or missing for tool in tools]
+    def judge(self, items: Sequence[Item]) -> list[Verdict]:
+        found = (self._find(one) if isinstance(one, Pair) else self._find_answer(one) for one in items)
+        missing = Unjudged("no recorded judgment of this text or tool: name a judge with --judge")
+        return [one or missing for one in found]
 
 
-class Chain:
-    """Several judges: each is asked about what those before it have not judged."""
-
-    def __init__(self, *judges: Judge) -> None:
-        self.judges = judges
-        self.name = ", then ".join(judge.name for judge in judges)
-        self.live = any(judge.live for judge in judges)
-
-    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
-        return in_turn([judge.score for judge in self.judges], pairs)
-
-    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
-        return in_turn([judge.could_answer for judge in self.judges], tools)
-
-
-def in_turn(
-    ask: Sequence[Callable[[Sequence[_I]], list[_V | Unjudged]]], items: Sequence[_I]
-) -> list[_V | Unjudged]:
+def in_turn(ask: Sequence[Callable[[Sequence[Item]], list[Verdict]]], items: Sequence[Item]) -> list[Verdict]:
     """The verdicts on `items`: each of `ask` is asked about what those before left unjudged."""
-    found: list[_V | Unjudged] = [Unjudged("nobody was asked") for _ in items]
+    found: list[Verdict] = [Unjudged("nobody was asked") for _ in items]
     for one in ask:
         left = [at for at, verdict in enumerate(found) if isinstance(verdict, Unjudged)]
         for at, verdict in zip(left, one([items[at] for at in left]) if left else [], strict=True):
             found[at] = verdict
     return found
-
-
-def judges_of(judge: Judge) -> tuple[Judge, ...]:
-    """The judges of a chain in their order; a single one is a chain of one."""
-    return judge.judges if isinstance(judge, Chain) else (judge,)
 
 
 class _Score(msgspec.Struct, frozen=True):
@@ -176,26 +151,19 @@ class EndpointJudge:
         self._structured = True
         self._max_requests = max_requests
 
-    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
-        """One request per pair with the prompt `equivalence.v1`. Raises UserError when a limit is reached."""
-        asked = [
-            {"kind": taxonomy.get(pair.kind).judged_as, "first": pair.before, "second": pair.after}
-            for pair in pairs
-        ]
-        return [
-            one if isinstance(one, Unjudged) else Judgment(one.score, one.reason[:REASON], self.name)
-            for one in self._all("equivalence.v1", asked, _Score)
-        ]
+    def judge(self, items: Sequence[Item]) -> list[Verdict]:
+        """One request per pair with the prompt `equivalence.v1`, per tool with `redundant.v1`.
 
-    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
-        """One request per tool with the prompt `redundant.v1`. Raises UserError when a limit is reached."""
-        shown = ("name", "description", "parameters")
-        asked = [
-            {"request": new.query, "tool": {name: getattr(new, name) for name in shown}} for new in tools
-        ]
+        Raises UserError when a limit is reached.
+        """
+        if items and isinstance(items[0], Pair):
+            return [
+                one if isinstance(one, Unjudged) else Judgment(one.score, one.reason[:REASON], self.name)
+                for one in self._all("equivalence.v1", [_shown(pair) for pair in items], _Score)
+            ]
         return [
             one if isinstance(one, Unjudged) else Answer(one.could_answer, one.reason[:REASON], self.name)
-            for one in self._all("redundant.v1", asked, _CouldAnswer)
+            for one in self._all("redundant.v1", [_shown(tool) for tool in items], _CouldAnswer)
         ]
 
     def _all(self, name: str, asked: Sequence[Json], kind: type[_T]) -> list[_T | Unjudged]:
@@ -249,6 +217,14 @@ class EndpointJudge:
                     raise
                 self._structured = False  # the endpoint cannot; the prompt asks for JSON anyway
         return await client.complete(ChatRequest(messages, params=params, repeat=attempt))
+
+
+def _shown(item: Item) -> Json:
+    """What a judge is shown of a pair or a new tool."""
+    if isinstance(item, Pair):
+        return {"kind": taxonomy.get(item.kind).judged_as, "first": item.before, "second": item.after}
+    tool = {name: getattr(item, name) for name in ("name", "description", "parameters")}
+    return {"request": item.query, "tool": tool}
 
 
 def read(text: str, kind: type[_T]) -> _T | None:

@@ -15,7 +15,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import dumps
 
-from .judge import REASON, Answer, Judgment, Unjudged
+from .judge import REASON, Answer, Item, Judgment, Unjudged, Verdict
 from .report import Failure
 from .rows import NewTool, Pair
 
@@ -46,12 +46,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     canary: bool = False
 
 
-def address(item: Pair | NewTool) -> str:
+def address(item: Item) -> str:
     """32 hex digits of a text and all that its judge was shown."""
     return hashlib.sha256(dumps(item).encode()).hexdigest()[:32]
 
 
-def line(item: Pair | NewTool, found: Judgment | Answer, row: str, *, canary: bool = False) -> Line:
+def line(item: Item, found: Judgment | Answer, row: str, *, canary: bool = False) -> Line:
     """What is written down of a judgment."""
     return Line(
         kind=item.kind if isinstance(item, Pair) else "redundant",
@@ -81,13 +81,10 @@ class Stored:
         self.name = "stored"
         self._lines = {(one.kind, one.text): one for one in _read(path)}
 
-    def score(self, pairs: Sequence[Pair]) -> list[Judgment | Unjudged]:
-        return [self._judgment(pair) for pair in pairs]
+    def judge(self, items: Sequence[Item]) -> list[Verdict]:
+        return [self._verdict(item) for item in items]
 
-    def could_answer(self, tools: Sequence[NewTool]) -> list[Answer | Unjudged]:
-        return [self._answer(tool) for tool in tools]
-
-    def contradicts(self, item: Pair | NewTool, found: Judgment | Answer, row: str) -> Failure | None:
+    def contradicts(self, item: Item, found: Judgment | Answer, row: str) -> Failure | None:
         """Where the file has another judgment of the text than the one that counts."""
         stored = self._lines.get(_key(item))
         if stored is None:
@@ -96,28 +93,20 @@ class Stored:
         counts = found.score if isinstance(found, Judgment) else found.could_answer
         return None if said == counts else Failure(row, f"stored as {said}, {found.judge} says {counts}")
 
-    def _judgment(self, pair: Pair) -> Judgment | Unjudged:
-        found = self._believed(pair)
-        if isinstance(found, Unjudged) or found.score is None:
-            return found if isinstance(found, Unjudged) else Unjudged("the stored judgment has no score")
-        return Judgment(found.score, found.reason, found.judge)
-
-    def _answer(self, tool: NewTool) -> Answer | Unjudged:
-        found = self._believed(tool)
-        if isinstance(found, Unjudged) or found.could_answer is None:
-            return found if isinstance(found, Unjudged) else Unjudged("the stored judgment has no answer")
-        return Answer(found.could_answer, found.reason, found.judge)
-
-    def _believed(self, item: Pair | NewTool) -> Line | Unjudged:
+    def _verdict(self, item: Item) -> Verdict:
         found = self._lines.get(_key(item))
         if found is None:
             return Unjudged("no stored judgment of this text: audit the build with --judge")
         if found.pinned or found.judge in OURS:
             return Unjudged("stored as a judgment that ships with the package, which has none of this text")
-        return found
+        if isinstance(item, Pair) and found.score is not None:
+            return Judgment(found.score, found.reason, found.judge)
+        if isinstance(item, NewTool) and found.could_answer is not None:
+            return Answer(found.could_answer, found.reason, found.judge)
+        return Unjudged("what is stored is no judgment of such a text")
 
 
-def _key(item: Pair | NewTool) -> tuple[str, str]:
+def _key(item: Item) -> tuple[str, str]:
     return item.kind if isinstance(item, Pair) else "redundant", address(item)
 
 

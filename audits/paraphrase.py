@@ -7,8 +7,8 @@ the audit. What is reported beside all texts is a draw per type, as the paper ha
 """
 
 import statistics
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from .agreement import quadratic_kappa, wilson_upper
 from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
 from .hygiene.redact import redact
 from .invariants.base import REWRITES, codes_of
-from .judge import Answer, Judge, Judgment, Unjudged, in_turn, judges_of
+from .judge import Answer, Item, Judge, Judgment, Unjudged, Verdict, in_turn
 from .judgments import Line, Stored, line
 from .report import (
     Agreement,
@@ -89,9 +89,8 @@ def paper() -> dict[str, dict[str, float]]:
 def audit(
     pairs: dict[Pair, str],
     new_tools: dict[NewTool, str],
-    judge: Judge,
+    *judges: Judge,
     second: Judge | None = None,
-    *,
     n: int | None = 50,
     seed: int = 0,
 ) -> Result:
@@ -101,7 +100,7 @@ def audit(
     (all with None): they are reported beside all of them, and are what the second judge scores.
     """
     limits = thresholds()
-    asked = _Asked(judge, limits)
+    asked = _Asked(judges, limits)
     checks: list[Check] = []
     scores: list[TypeScore] = []
     agreement: list[Agreement] = []
@@ -110,21 +109,21 @@ def audit(
     for code in codes:
         population = [pair for pair in pairs if pair.kind == code]
         fakes = canary_pairs(population, SEED, limits.canaries_per_type)
-        verdicts = asked.about(code, population, fakes, lambda one: one.score, pairs)
+        verdicts = asked.about(code, population, fakes, pairs)
         drawn = draw(population, n, seed, code)
         scopes = [("sample", drawn)] if len(drawn) < len(population) else []
         scopes.append(("all", population))
         of_type = [
-            _score(code, judge.name, scope, chosen, verdicts, pairs, len(population))
+            _score(code, named(judges), scope, chosen, verdicts, pairs, len(population))
             for scope, chosen in scopes
         ]
         scores += of_type
         checks.append(_verdict(code, of_type, verdicts, pairs, limits))
         if second is not None:
-            agreement += _agreement(code, judge, second, drawn, verdicts)
+            agreement += _agreement(code, named(judges), second, drawn, verdicts)
     tools = list(new_tools)
     fake_tools = canary_tools(tools, SEED, limits.canaries_per_type)
-    answers = asked.about("redundant", tools, fake_tools, lambda one: one.could_answer, new_tools)
+    answers = asked.about("redundant", tools, fake_tools, new_tools)
     redundant, redundant_check = _redundant(new_tools, answers)
     checks.append(redundant_check)
     canaries = canary_check(asked.fooled, asked.planted)
@@ -142,16 +141,19 @@ def audit(
     return Result(tuple(checks), tuple(scores), tuple(agreement), redundant, tuple(asked.lines))
 
 
+def named(judges: Sequence[Judge]) -> str:
+    """What several judges are called."""
+    return ", then ".join(judge.name for judge in judges)
+
+
 _I = TypeVar("_I", Pair, NewTool)
-_V = TypeVar("_V", Judgment, Answer)
 
 
 class _Asked:
-    """Asks the judges of a chain in turn, canaries among each one's texts, and keeps what they said."""
+    """Asks the judges in turn, canaries among each one's texts, and keeps what they said."""
 
-    def __init__(self, judge: Judge, limits: Thresholds) -> None:
-        self._judges = judges_of(judge)
-        self._limits = limits
+    def __init__(self, judges: Sequence[Judge], limits: Thresholds) -> None:
+        self._judges, self._limits = judges, limits
         self.lines: list[Line] = []
         self.fooled: list[Failure] = []
         self.planted: dict[str, int] = {}
@@ -160,38 +162,23 @@ class _Asked:
         self._compared = 0
 
     def about(
-        self,
-        kind: str,
-        items: Sequence[_I],
-        fakes: Sequence[_I],
-        asks: Callable[[Judge], Callable[[Sequence[_I]], list[_V | Unjudged]]],
-        rows: dict[_I, str],
-    ) -> dict[_I, _V | Unjudged]:
+        self, kind: str, items: Sequence[_I], fakes: Sequence[_I], rows: dict[_I, str]
+    ) -> dict[_I, Verdict]:
         """The verdicts on `items`, the first judge's that has one."""
-
-        def passed(one: Judge) -> Callable[[Sequence[_I]], list[_V | Unjudged]]:
-            return lambda left: self._pass(one, kind, left, fakes, asks(one))
-
-        verdicts = dict(zip(items, in_turn([passed(one) for one in self._judges], items), strict=True))
+        passes = [partial(self._pass, one, kind, fakes) for one in self._judges]
+        verdicts = dict(zip(items, in_turn(passes, items), strict=True))
         for item, found in verdicts.items():
             if not isinstance(found, Unjudged):
                 self.lines.append(line(item, found, rows[item]))
                 self._compare(item, found, rows[item])
         return verdicts
 
-    def _pass(
-        self,
-        judge: Judge,
-        kind: str,
-        left: Sequence[_I],
-        fakes: Sequence[_I],
-        ask: Callable[[Sequence[_I]], list[_V | Unjudged]],
-    ) -> list[_V | Unjudged]:
+    def _pass(self, judge: Judge, kind: str, fakes: Sequence[Item], left: Sequence[Item]) -> list[Verdict]:
         """One judge's verdicts on what is left, given in one shuffled batch with the canaries."""
-        both: list[_I] = list(left) + list(fakes)
+        both = [*left, *fakes]
         order = list(range(len(both)))
         rng(SEED, "mix", kind).shuffle(order)
-        answers = dict(zip(order, ask([both[at] for at in order]), strict=True))
+        answers = dict(zip(order, judge.judge([both[at] for at in order]), strict=True))
         found = [answers[at] for at in range(len(both))]
         real, of_fakes = found[: len(left)], found[len(left) :]
         self.planted[judge.name] = self.planted.get(judge.name, 0) + len(fakes)
@@ -201,7 +188,7 @@ class _Asked:
                 self.lines.append(line(fake, said, kind, canary=True))
         return real
 
-    def _compare(self, item: _I, found: _V, row: str) -> None:
+    def _compare(self, item: Item, found: Judgment | Answer, row: str) -> None:
         for judge in self._judges:
             if isinstance(judge, Stored):
                 self._compared += 1
@@ -229,7 +216,7 @@ def _score(
     judge: str,
     scope: str,
     chosen: Sequence[Pair],
-    verdicts: dict[Pair, Judgment | Unjudged],
+    verdicts: dict[Pair, Verdict],
     rows: dict[Pair, str],
     population: int,
 ) -> TypeScore:
@@ -271,7 +258,7 @@ def _score(
 def _verdict(
     code: str,
     scores: Sequence[TypeScore],
-    verdicts: dict[Pair, Judgment | Unjudged],
+    verdicts: dict[Pair, Verdict],
     rows: dict[Pair, str],
     limits: Thresholds,
 ) -> Check:
@@ -297,7 +284,7 @@ def _verdict(
     for pair, found in verdicts.items():
         if isinstance(found, Unjudged):
             failures.append(Failure(rows[pair], found.why))
-        elif found.score <= limits.low:
+        elif isinstance(found, Judgment) and found.score <= limits.low:
             failures.append(Failure(rows[pair], f"scored {found.score}: {found.reason}"))
     return check(
         f"paraphrase.{code}",
@@ -309,11 +296,11 @@ def _verdict(
 
 
 def _agreement(
-    code: str, judge: Judge, second: Judge, drawn: Sequence[Pair], verdicts: dict[Pair, Judgment | Unjudged]
+    code: str, judge: str, second: Judge, drawn: Sequence[Pair], verdicts: dict[Pair, Verdict]
 ) -> list[Agreement]:
     both = [
         (one.score, other.score)
-        for pair, other in zip(drawn, second.score(drawn), strict=True)
+        for pair, other in zip(drawn, second.judge(drawn), strict=True)
         if isinstance(one := verdicts[pair], Judgment) and isinstance(other, Judgment)
     ]
     if not both:
@@ -323,7 +310,7 @@ def _agreement(
     return [
         Agreement(
             type_code=code,
-            judges=(judge.name, second.name),
+            judges=(judge, second.name),
             n=len(both),
             exact=round(sum(a == b for a, b in both) / len(both), 4),
             kappa=None if kappa is None else round(kappa, 4),
@@ -349,14 +336,14 @@ def _agreement_check(second: Judge | None, agreement: Sequence[Agreement], judge
 
 
 def _redundant(
-    new_tools: dict[NewTool, str], answers: dict[NewTool, Answer | Unjudged]
+    new_tools: dict[NewTool, str], answers: dict[NewTool, Verdict]
 ) -> tuple[RedundantScore, Check]:
     """The question of its own for `redundant`: could a new tool answer the query?"""
     failures = []
     for tool, answer in answers.items():
         if isinstance(answer, Unjudged):
             failures.append(Failure(new_tools[tool], f"{tool.name}: {answer.why}"))
-        elif answer.could_answer:
+        elif isinstance(answer, Answer) and answer.could_answer:
             what = f"{tool.name} could answer it: {answer.reason}"
             failures.append(Failure(new_tools[tool], what, tool.hash))
     judged = [answer for answer in answers.values() if isinstance(answer, Answer)]

@@ -1,10 +1,6 @@
-"""One row at a time: decoded once, held against its clean row by every invariant.
-
-Clean rows are kept packed and unpacked when a row of another type needs them.
-"""
+"""One row at a time: decoded once, held against its clean row by every invariant."""
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -48,12 +44,6 @@ TEXT_COLUMNS = ("id", "config", "length_ratio", "description_ratio", "translatio
 
 SHORT = 40
 """Characters from which the length of a rewritten text is compared."""
-
-UNPACKED = 8_192
-"""Clean rows that are kept unpacked."""
-
-_ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(Sample).decode
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -123,20 +113,16 @@ class RowChecks:
         self._unstated: dict[str, tuple[str, str | None]] = {}
         """Clean id → what is wrong with the classes of its golden values, and why nobody could answer."""
         self._texts = RowTexts(own=own)
-        self._packed: dict[str, bytes] = {}
+        self._clean: dict[str, Sample] = {}
         self._asked: dict[str, bytes] = {}
         """Clean id → digest of what its scorer judges against."""
         self._scored: dict[bytes, str] = {}
         self._held: dict[str, list[tuple[str, Callable[[Sample, Sample], Verdict]]]] = {}
         """Type code → the invariants for its rows."""
-        self.clean = lru_cache(maxsize=UNPACKED)(self._unpack)
 
     def clean_rows(self) -> Iterator[Sample]:
         """The clean rows, in order; of two with the same clean id the first."""
-        return (self.clean(clean_id) for clean_id in self._packed)
-
-    def _unpack(self, clean_id: str) -> Sample:
-        return _DECODE(self._packed[clean_id])
+        return iter(self._clean.values())
 
     def check(self, config: str, first: int, raws: list[dict[str, Any]]) -> Found:
         """The verdicts on consecutive rows of a config, of which the first has the number `first`."""
@@ -175,14 +161,13 @@ class RowChecks:
         audited = row.type_code == taxonomy.CLEAN or taxonomy.known(row.type_code)
         values["type_is_audited"] = HOLDS if audited else "the audit knows no type of that code"
         if row.type_code == taxonomy.CLEAN:
-            if config == taxonomy.CLEAN and row.clean_id not in self._packed:
-                self._packed[row.clean_id] = _ENCODE(row)
+            if config == taxonomy.CLEAN and row.clean_id not in self._clean:
+                self._clean[row.clean_id] = row
                 self._asked[row.clean_id] = registry_and_gold
             clean: Sample | None = row
         else:
-            there = row.clean_id in self._packed
-            clean = self.clean(row.clean_id) if there else None
-            values["anchored"] = HOLDS if there else "no clean row has its clean_id"
+            clean = self._clean.get(row.clean_id)
+            values["anchored"] = "no clean row has its clean_id" if clean is None else HOLDS
         values |= self._text_verdicts(raw, row, clean)
         if clean is None:
             return values

@@ -52,19 +52,14 @@ def apply(
             wrong.append(Failure(waiver.check, "the waiver gives no reason"))
         else:
             at = ids.index(waiver.check)
-            if out[at].blocks and _covers(waiver, out[at]):
-                out[at] = _waived(out[at], waiver, today)
+            found, named = out[at], (failure.key in waiver.only for failure in out[at].failures)
+            covers = not waiver.only or (found.failed == len(found.failures) and all(named))
+            if found.blocks and covers:
+                out[at] = _waived(found, waiver, today)
     return [
         *out,
         check("gate.waivers", "A waiver names a check, gives a reason and ends.", max(1, len(mine)), wrong),
     ]
-
-
-def _covers(waiver: Waiver, found: Check) -> bool:
-    """Whether every failure of the check is one that the waiver names, where it names any."""
-    return not waiver.only or (
-        found.failed == len(found.failures) and all(failure.key in waiver.only for failure in found.failures)
-    )
 
 
 def _waived(found: Check, waiver: Waiver, today: datetime.date) -> Check:

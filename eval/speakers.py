@@ -6,8 +6,8 @@ from typing import Protocol
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.llm import Completion, LLMError
-from robustbench_tc.schema import Call, LiveRow, Sample, Status, Tool, dumps
+from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError
+from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool, dumps
 
 from . import agents, wire
 from .dialogue import Dialogue
@@ -27,6 +27,36 @@ class Backend(Protocol):
     async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
         """The completion of one request; `repeat` counts from 0."""
         ...
+
+
+class EndpointBackend:
+    """Asks over HTTP. With `seed` in the decoding, repeat n is asked with seed + n.
+
+    `system` stands in front of every request's system message, or is one.
+    """
+
+    def __init__(self, client: Client, decoding: dict[str, Json], system: str | None = None) -> None:
+        self._client = client
+        self._decoding = decoding
+        self._system = system
+
+    async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
+        """As `Backend.ask`; a repeat has a seed and a place in the store of its own."""
+        params = dict(self._decoding)
+        if params.get("seed") is not None:
+            params["seed"] += repeat
+        messages = with_system(ask.messages, self._system)
+        return await self._client.complete(ChatRequest(messages, ask.tools, params, repeat))
+
+
+def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dict[str, Json]]:
+    """The messages with the user's own system text in front."""
+    if system is None:
+        return messages
+    first, *rest = messages or [{}]
+    if first.get("role") != "system":
+        return [{"role": "system", "content": system}, *messages]
+    return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
 
 
 class ModelSpeaker:
@@ -64,10 +94,17 @@ def answer_of(done: Completion, base: Answer, tools: tuple[Tool, ...]) -> Answer
         completion_tokens=done.completion_tokens,
         latency_s=round(done.latency_s, 6),
         retries=done.retries,
-        logprobs=done.logprobs,
+        logprobs=chosen(done.logprobs),
         reasoning=done.reasoning,
         served_model=done.model,
     )
+
+
+def chosen(logprobs: Json) -> list[float] | None:
+    """The log probability of each token of a reply; what else a server says of them is many times longer."""
+    entries = logprobs.get("content") if isinstance(logprobs, dict) else logprobs
+    values = [one.get("logprob") for one in entries or () if isinstance(one, dict)]
+    return [float(value) for value in values if isinstance(value, int | float)] or None
 
 
 def status_of(error: LLMError, ask: wire.Ask) -> Status:
@@ -100,13 +137,16 @@ class ReferenceAgent:
         errors = min(base.number - 1, wire.answered(row))
         scene = agents.AgentContext(row, self._anchors[row.id], errors > 0, errors)
         said = agents.reply(self._agent, scene)
-        if isinstance(said, str):
-            return msgspec.structs.replace(base, text=said, finish_reason="stop")
-        if dialogue.settings.mode == "prompt":
-            written = render_calls(said, self._words.output_format(row))
-            return msgspec.structs.replace(base, text=written, finish_reason="stop")
-        calls = native(said, "call_")
-        return msgspec.structs.replace(base, tool_calls=calls, finish_reason="tool_calls")
+        if isinstance(said, tuple) and dialogue.settings.mode == "fc":
+            calls = native(said, "call_")
+            return msgspec.structs.replace(base, tool_calls=calls, finish_reason="tool_calls", **_counted(""))
+        text = said if isinstance(said, str) else render_calls(said, self._words.output_format(row))
+        return msgspec.structs.replace(base, text=text, finish_reason="stop", **_counted(text))
+
+
+def _counted(text: str) -> dict[str, int]:
+    """An agent's words as its tokens: something that defences can cost."""
+    return {"prompt_tokens": 0, "completion_tokens": len(text.split())}
 
 
 class ScriptedAgent:

@@ -1,7 +1,7 @@
 """Data docs as static pages: every suite that was run, what each expectation protects, and what failed.
 
-Great Expectations' own pages fetch styles, scripts and fonts from several hosts. These need neither network nor
-script; whoever wants the others makes them from the project beside these with `build_data_docs()`.
+Great Expectations' own pages fetch styles, scripts and fonts from several hosts. These need neither network
+nor script; whoever wants the others makes them from the project beside these with `build_data_docs()`.
 """
 
 from collections.abc import Sequence

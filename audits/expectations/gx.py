@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report import SHOWN, Check, Failure, check
@@ -86,6 +87,20 @@ def frame(data: dict[str, list[Any]]) -> "pd.DataFrame":
 def frame_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
     """Rows as a frame; what a row does not say is null."""
     return frame({name: [row.get(name) for row in rows] for name in names})
+
+
+def same_columns(
+    suite: str, protects: str, places: Iterable[tuple[str, Sequence[str], Sequence[str]]]
+) -> list[Check]:
+    """Whether every place (its name, the wanted columns, those found) has the wanted columns in order."""
+    rows = [
+        {"id": f"{place}.{number}", "expected": expected, "found": there}
+        for place, wanted, found in places
+        for number, (expected, there) in enumerate(zip_longest(wanted, found, fillvalue="(none)"))
+    ]
+    names = ("expected", "found")
+    held = compares("columns", "are_the_contracts", protects, names, lambda f: f["expected"] == f["found"])
+    return run(suite, frame_of(("id", *names), rows), (held,))
 
 
 class Validated(NamedTuple):

@@ -1,6 +1,5 @@
 """The suites of a live build: columns, configs, rows by themselves and in pairs, and what a replay gave."""
 
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from ..live import faults, registry, texts
 from ..live.scan import OF_A_ROW, OF_THE_REPLAY, LiveScan
 from ..report import Check, without
 from .configs import accounted, skips_of, splits
-from .gx import Expectation, all_hold, compares, frame, frame_of, holds, native, run
+from .gx import Expectation, all_hold, compares, frame, frame_of, holds, native, run, same_columns
 
 CONFIGS = (TASKS, *type_codes())
 
@@ -24,11 +23,12 @@ PINS = Path(__file__).parents[1] / "live" / "pins.json"
 
 def suites(folder: Folder, scan: LiveScan) -> list[Check]:
     """Every suite over one pass."""
+    replayed = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
     return [
         *_columns_suite(folder),
         *_configs_suite(folder, scan),
-        *_rows_suite(scan),
-        *_replay_suite(scan),
+        *_of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan),
+        *_of_no_row(run("live_replay", frame(replayed), _REPLAY_EXPECTATIONS), scan),
     ]
 
 
@@ -43,15 +43,15 @@ def pinned(profile: str, seed: object = 0) -> dict[str, int]:
 
 def _columns_suite(folder: Folder) -> list[Check]:
     wanted = [f"{field.name} {type_name(field.type)}" for field in arrow_schema(LiveRow)]
-    rows = list[dict[str, str]]()
-    for config in folder.configs():
-        for shard, found in folder.columns(config, "test").items():
-            pairs = zip_longest(wanted, map(" ".join, found), fillvalue="(none)")
-            rows += [
-                {"id": f"{config}/{shard}.{place}", "expected": expected, "found": there}
-                for place, (expected, there) in enumerate(pairs)
-            ]
-    return run("live_columns", frame_of(("id", "expected", "found"), rows), _COLUMNS_EXPECTATIONS)
+    places = (
+        (f"{config}/{shard}", wanted, [*map(" ".join, found)])
+        for config in folder.configs()
+        for shard, found in folder.columns(config, "test").items()
+    )
+    protects = (
+        "Every config has the same columns in the same order with the same types: one reader reads them."
+    )
+    return same_columns("live_columns", protects, places)
 
 
 def _configs_suite(folder: Folder, scan: LiveScan) -> list[Check]:
@@ -114,15 +114,6 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _rows_suite(scan: LiveScan) -> list[Check]:
-    return _of_no_row(run("live_rows", frame(scan.columns), _ROWS_EXPECTATIONS), scan)
-
-
-def _replay_suite(scan: LiveScan) -> list[Check]:
-    columns = {name: scan.columns[name] for name in ("id", *OF_THE_REPLAY)}
-    return _of_no_row(run("live_replay", frame(columns), _REPLAY_EXPECTATIONS), scan)
-
-
 def _of_no_row(checks: list[Check], scan: LiveScan) -> list[Check]:
     """A check of some kinds only may be left out where a build has no row of them."""
     allowed = "the build has no row of a kind that it is about"
@@ -142,17 +133,6 @@ _OF_SOME = {
     *(f"replay.{name}" for name in ("reads_change_nothing", "idempotence_is_true", "gold_is_not_taken")),
 }
 """Checks of rows with faults or with more tools, or of tasks that read or write."""
-
-
-_COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    compares(
-        "columns",
-        "are_the_contracts",
-        "Every config has the same columns in the same order with the same types: one reader reads them.",
-        ("expected", "found"),
-        lambda f: f["expected"] == f["found"],
-    ),
-)
 
 
 _CONFIGS_EXPECTATIONS: tuple[Expectation, ...] = (

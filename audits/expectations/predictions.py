@@ -1,6 +1,5 @@
 """The suite of a predictions file, held against the dataset that was asked."""
 
-from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from robustbench_tc.schema import (
 
 from ..folder import Folder, type_name
 from ..report import Check
-from .gx import Expectation, all_hold, compares, frame, frame_of, native, run
+from .gx import Expectation, all_hold, frame_of, native, run, same_columns
 
 VERDICTS = {
     "decodes": "A row that is not a prediction cannot be scored.",
@@ -49,7 +48,7 @@ def suite(path: Path, dataset: Folder) -> list[Check]:
     found = [_row(number, raw, rows) for number, raw in enumerate(parquet.read_rows([path]))]
     data = frame_of(("id", "key", *VERDICTS), found)
     return [
-        *run("prediction_columns", frame(_columns(path)), _COLUMNS_EXPECTATIONS),
+        *_columns(path),
         *(_unless_unscored(one) for one in run("predictions", data, _ROWS_EXPECTATIONS)),
     ]
 
@@ -61,17 +60,6 @@ def _unless_unscored(found: Check) -> Check:
     return msgspec.structs.replace(
         found, reason="the file holds no scores", may_be_left_out="`rbtc score` writes them later"
     )
-
-
-_COLUMNS_EXPECTATIONS: tuple[Expectation, ...] = (
-    compares(
-        "columns",
-        "are_the_contracts",
-        "Predictions of all models lie in the same columns, so that marts can join them.",
-        ("expected", "found"),
-        lambda f: f["expected"] == f["found"],
-    ),
-)
 
 
 _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
@@ -86,18 +74,14 @@ _ROWS_EXPECTATIONS: tuple[Expectation, ...] = (
 )
 
 
-def _columns(path: Path) -> dict[str, list[Any]]:
+def _columns(path: Path) -> list[Check]:
     import pyarrow.parquet as pq
 
     found = [f"{field.name} {type_name(field.type)}" for field in pq.read_schema(path)]
     verdict = [Verdict] if any(name.startswith("score ") for name in found) else []
     wanted = [f"{f.name} {type_name(f.type)}" for f in arrow_schema(Prediction, *verdict)]
-    pairs = [*zip_longest(wanted, found, fillvalue="(none)")]
-    return {
-        "id": [str(place) for place in range(len(pairs))],
-        "expected": [expected for expected, _ in pairs],
-        "found": [there for _, there in pairs],
-    }
+    protects = "Predictions of all models lie in the same columns, so that marts can join them."
+    return same_columns("prediction_columns", protects, [(path.name, wanted, found)])
 
 
 _ORIGIN = attrgetter("clean_id", "type_code", "component", "source", "category")

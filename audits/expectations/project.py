@@ -22,7 +22,10 @@ CHECKPOINT = "gate"
 DATA = "gx/data"
 """Where the tables lie, seen from `audit/`."""
 
-_KEPT = ("gx/great_expectations.yml", "gx/expectations", "gx/validation_definitions", "gx/checkpoints", DATA)
+_KEPT = (
+    "gx/great_expectations.yml",
+    *("gx/expectations/", "gx/validation_definitions/", "gx/checkpoints/", f"{DATA}/"),
+)
 """Of what Great Expectations writes, what others need; the rest are caches and stores of a working copy."""
 
 _UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -40,7 +43,7 @@ def files(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
         found = {
             path.relative_to(root).as_posix(): path.read_bytes()
             for path in sorted(root.rglob("*"))
-            if path.is_file() and path.name[0] != "." and _kept(path.relative_to(root).as_posix())
+            if path.is_file() and path.name[0] != "." and path.relative_to(root).as_posix().startswith(_KEPT)
         }
         plain = {name: data.replace(str(root).encode() + b"/", b"") for name, data in found.items()}
     known: dict[bytes, bytes] = {}
@@ -58,10 +61,6 @@ def files(validated: Sequence[Validated], title: str) -> dict[str, bytes]:
     }
     same["gx/great_expectations.yml"] = _ABOUT_NOBODY.sub(b"", same["gx/great_expectations.yml"]).lstrip()
     return same | {f"data_docs/{name}": data for name, data in docs.pages(validated, title).items()}
-
-
-def _kept(name: str) -> bool:
-    return any(name == kept or name.startswith(f"{kept}/") for kept in _KEPT)
 
 
 def _write(root: Path, validated: Sequence[Validated]) -> None:

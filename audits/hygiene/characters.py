@@ -4,8 +4,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from .base import rule
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _INVISIBLE = re.compile(
@@ -35,22 +33,16 @@ def _named(chars: str) -> str:
     return " ".join(f"U+{ord(char):04X}" for char in chars[:4])
 
 
-@rule("control_characters", "A control character moves a terminal's cursor, ends a line or a string unseen.")
 def control_characters(text: str) -> Iterator[str]:
     """Yields each run of C0 and C1 controls, as code points."""
     yield from (_named(found.group()) for found in _CONTROL.finditer(text))
 
 
-@rule("bidi_characters", "A bidirectional control shows a text in another order than a model reads it.")
 def bidi_characters(text: str) -> Iterator[str]:
     """Yields each run of embeddings, overrides and isolates, as code points."""
     yield from (_named(found.group()) for found in _BIDI.finditer(text))
 
 
-@rule(
-    "invisible_characters",
-    "What a reviewer cannot see a model still reads, and a value with it matches nothing.",
-)
 def invisible_characters(text: str) -> Iterator[str]:
     """Yields zero-width and other unseen characters, but not those that spelling needs."""
     for found in _INVISIBLE.finditer(text):
@@ -76,7 +68,6 @@ def _pictures(char: str) -> bool:
     return bool(char) and (char == "\ufe0f" or unicodedata.category(char) in ("So", "Sk"))
 
 
-@rule("encoding_damage", "A text that was decoded wrongly once holds other values than the golden call.")
 def encoding_damage(text: str) -> Iterator[str]:
     """Yields escape sequences, replacement and private characters, mojibake, unassigned code points."""
     yield from (f"an escape sequence {found.group()}" for found in _ESCAPED.finditer(text))
@@ -89,7 +80,6 @@ def encoding_damage(text: str) -> Iterator[str]:
     yield from (_named(char) for char in text if unicodedata.category(char) == "Cn")
 
 
-@rule("imitated_letters", "A word of two alphabets looks like another word: no value of it can be copied.")
 def imitated_letters(text: str) -> Iterator[str]:
     """Yields styled letters, stacked marks, and words with Greek or Cyrillic for Latin letters."""
     if text.isascii():

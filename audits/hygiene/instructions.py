@@ -7,7 +7,6 @@ choice of a tool as such, about scores, and texts that pretend to be a system's.
 import re
 from collections.abc import Iterator
 
-from .base import rule
 from .decoded import found, readings
 
 _WHOSE = (
@@ -151,9 +150,6 @@ _PATTERNS = (
 _INSTRUCTIONS = tuple((needles, re.compile(pattern)) for needles, pattern in _PATTERNS)
 
 
-@rule(
-    "instructions", "An order to the reader makes a row measure obedience to it instead of the perturbation."
-)
 def instructions(text: str) -> Iterator[str]:
     """Yields orders to the reader, also those that stand encoded in the text (see `readings`)."""
     yield from found(_INSTRUCTIONS, readings(text))

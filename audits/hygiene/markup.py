@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from .base import rule
 from .decoded import found, views
 
 _TAGS = (
@@ -26,7 +25,6 @@ _PATTERNS = (
 _MARKUP = tuple((needles, re.compile(pattern)) for needles, pattern in _PATTERNS)
 
 
-@rule("markup", "Markup is executed or rendered by the page that shows a row, and hides text from a reader.")
 def markup(text: str) -> Iterator[str]:
     """Yields HTML, links, template and LaTeX commands (see `views` for the spellings that are tried)."""
     yield from found(_MARKUP, views(text))

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from .base import rule
 from .decoded import found, readings
 
 _CANNOT = (
@@ -45,7 +44,6 @@ _PATTERNS = (
 _REFUSALS = tuple((needles, re.compile(pattern)) for needles, pattern in _PATTERNS)
 
 
-@rule("refusals", "A generator that refuses, or talks about its text, did not write the text.")
 def refusals(text: str) -> Iterator[str]:
     """Yields a generator's refusals and its remarks about the text, also encoded ones (see `readings`)."""
     yield from found(_REFUSALS, readings(text))

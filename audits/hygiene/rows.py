@@ -17,9 +17,8 @@ from ..invariants.allowed import added_tools, rewritten_texts
 from ..invariants.base import Verdict, of
 from ..invariants.texts import gold_values
 from . import language, leaks, lengths, schemas
-from .base import RULES
 from .leaves import Leaf, leaves
-from .texts import CREDENTIAL, Find, Flagged, Known, Texts, digest, in_short, known, said
+from .texts import CREDENTIAL, RULES, Find, Flagged, Known, Texts, digest, in_short, known, said
 
 OF_A_ROW = {
     "length": "A row beyond all bounds fits no context, and hides what is in it.",
@@ -51,39 +50,25 @@ KEPT = 200_000
 """Texts whose finds are kept for the next audit of this process; where there were more, it starts again."""
 
 
-class _Memory:
-    """What was found, by digest of what was looked at. It depends on nothing else, so audits share it."""
-
-    def __init__(self) -> None:
-        self.texts: dict[bytes, tuple[Find, ...]] = {}
-        self.columns: dict[bytes, tuple[Flagged, ...]] = {}
-        self.parts: dict[bytes, tuple[tuple[str, tuple[Find, ...]], ...]] = {}
-        self.registries: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        self.tools: dict[bytes, tuple[str, str]] = {}
-
-
-_memory = _Memory()
-
-
-def _shared() -> _Memory:
-    """The memory of the audit before this one, unless it is large; then an empty one."""
-    global _memory
-    if len(_memory.texts) > KEPT:
-        _memory = _Memory()
-    return _memory
+_MEMORY: tuple[dict[bytes, Any], ...] = tuple({} for _ in range(5))
+"""What was found, by digest of what was looked at. It depends on nothing else, so audits share it."""
 
 
 class RowTexts(Texts):
     """Looks at the texts of benchmark rows."""
 
+    _registries: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]]
+    _tools: dict[bytes, tuple[str, str]]
+
     def __init__(self, allowed: frozenset[str] | None = None, *, own: bool = False) -> None:
         """`own`: rows of somebody's own tools, whose requests may name persons and orders."""
         super().__init__(allowed, guess=not own, persons=not own)
-        memory = _Memory() if own else _shared()
         self._own = own
-        self._seen = memory.texts
-        self._columns, self._parts = memory.columns, memory.parts
-        self._registries, self._tools = memory.registries, memory.tools
+        if len(_MEMORY[0]) > KEPT:
+            for kind in _MEMORY:
+                kind.clear()
+        memory: tuple[dict[bytes, Any], ...] = tuple({} for _ in _MEMORY) if own else _MEMORY
+        self._seen, self._columns, self._parts, self._registries, self._tools = memory
         self._clean: dict[str, Known] = {}
 
     def verdicts(self, raw: dict[str, Any], row: Sample, clean: Sample | None) -> dict[str, Verdict]:

@@ -1,16 +1,59 @@
 """What the rules find in one text, and whether that was reviewed. Each distinct text is looked at once."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
-from . import characters, instructions, markup, refusals  # noqa: F401  (they register their rules)
-from .base import RULES
+from . import characters
+from .instructions import instructions
 from .leaves import Leaf
+from .markup import markup
 from .personal import personal
+from .refusals import refusals
 from .reviewed import fingerprint, reviewed
 from .secrets import Match, guesses, tokens
+
+
+class Rule(NamedTuple):
+    """A check of the gate, `hygiene.NAME`."""
+
+    protects: str
+    find: Callable[[str], Iterator[str]]
+    """What it finds in a text, each said so that it may be printed; the same thing twice is said twice."""
+
+
+RULES = {
+    "control_characters": Rule(
+        "A control character moves a terminal's cursor, ends a line or a string unseen.",
+        characters.control_characters,
+    ),
+    "bidi_characters": Rule(
+        "A bidirectional control shows a text in another order than a model reads it.",
+        characters.bidi_characters,
+    ),
+    "invisible_characters": Rule(
+        "What a reviewer cannot see a model still reads, and a value with it matches nothing.",
+        characters.invisible_characters,
+    ),
+    "encoding_damage": Rule(
+        "A text that was decoded wrongly once holds other values than the golden call.",
+        characters.encoding_damage,
+    ),
+    "imitated_letters": Rule(
+        "A word of two alphabets looks like another word: no value of it can be copied.",
+        characters.imitated_letters,
+    ),
+    "instructions": Rule(
+        "An order to the reader makes a row measure obedience to it instead of the perturbation.",
+        instructions,
+    ),
+    "markup": Rule(
+        "Markup is executed or rendered by the page that shows a row, and hides text from a reader.", markup
+    ),
+    "refusals": Rule("A generator that refuses, or talks about its text, did not write the text.", refusals),
+}
+"""What may not stand in any text of a row, by name."""
 
 CREDENTIAL = "credential"
 """The rule of everything that `secrets` and `personal` find."""
@@ -69,7 +112,7 @@ class Texts:
         known = self._seen.get(key)
         if known is None:
             known = self._seen[key] = (
-                *(Find(rule.name, said, said) for rule in RULES.values() for said in rule.find(leaf.text)),
+                *(Find(name, said, said) for name, rule in RULES.items() for said in rule.find(leaf.text)),
                 *self.credentials(leaf),
             )
         return known

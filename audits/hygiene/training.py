@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from robustbench_tc.schema import Json, loads
 
 from . import schemas
-from .base import RULES
 from .leaves import Leaf, leaves
 from .rows import DIALOGUE_TAGS, OF_A_ROW
-from .texts import CREDENTIAL, Find, Flagged, Texts, digest, in_short, known, said
+from .texts import CREDENTIAL, RULES, Find, Flagged, Texts, digest, in_short, known, said
 
 PARAMETERS = "Parameters: "
 """Begins the line of a prompt that holds a tool's parameters as JSON."""

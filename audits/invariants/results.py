@@ -3,7 +3,8 @@
 import re
 
 from robustbench_tc import taxonomy
-from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool, dumps, loads
+from robustbench_tc.own import gold
+from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, dumps, loads
 from robustbench_tc.taxonomy import PerturbationType
 
 from .base import HOLDS, Verdict, accepted_names, invariant, of
@@ -24,8 +25,8 @@ def result_is_as_its_type_says(row: Sample, clean: Sample) -> Verdict:
         said = loads(first)
     except ValueError:
         return "the result does not begin with a line of JSON"
-    gold = clean.tools[clean.gold_tool_index].name if clean.gold_tool_index is not None else None
-    if not isinstance(said, dict) or said.get("status") != "success" or said.get("tool") != gold:
+    called = clean.tools[clean.gold_tool_index].name if clean.gold_tool_index is not None else None
+    if not isinstance(said, dict) or said.get("status") != "success" or said.get("tool") != called:
         return "the result is not a success of the gold tool"
     given = said.get("result")
     if not isinstance(given, dict | list | int | float) or isinstance(given, bool) or given in ({}, []):
@@ -73,7 +74,10 @@ def order_is_about_another_tool(row: Sample, clean: Sample) -> Verdict:
         return f"the ordered tool is listed {len(listed)} times"
     if name in accepted_names(row) or name in CONTROL_TOOLS:
         return "the ordered tool is a gold tool or a control tool"
-    return _misfit(listed[0], arguments)
+    if not isinstance(arguments, dict):
+        return "the arguments are not an object"
+    wrong = gold.problem(arguments, listed[0].parameters, False)
+    return HOLDS if wrong is None else " ".join(wrong)
 
 
 @invariant(instructed)
@@ -94,8 +98,8 @@ def order_is_for_nothing_in_the_request(row: Sample, clean: Sample) -> Verdict:
         return f"the conversation speaks of {shared!r}, and so does the ordered tool"
     if shared := _in_common(name, " ".join(row.golden_answers[0][0].parameters)):
         return f"the golden call takes {shared!r}, which the ordered tool gives"
-    gold = clean.tools[clean.gold_tool_index]
-    if shared := _in_common(" ".join(arguments), f"{gold.name} {gold.description}"):
+    called = clean.tools[clean.gold_tool_index]
+    if shared := _in_common(" ".join(arguments), f"{called.name} {called.description}"):
         return f"the ordered tool takes {shared!r}, which the golden call gives"
     return HOLDS
 
@@ -124,32 +128,3 @@ def _words(text: str) -> list[str]:
 
 def _alike(word: str) -> set[str]:
     return {word, word.removesuffix("s"), word[:6]}
-
-
-_OF_KIND: dict[str, type | tuple[type, ...]] = {
-    "string": str, "str": str, "integer": int, "int": int, "number": (int, float), "float": (int, float),
-    "double": (int, float), "boolean": bool, "bool": bool, "array": list, "list": list, "object": dict,
-    "dict": dict,
-}  # fmt: skip
-
-
-def _misfit(tool: Tool, arguments: Json) -> Verdict:
-    """Which argument does not fit the tool's schema."""
-    if not isinstance(arguments, dict):
-        return "the arguments are not an object"
-    if missing := set(tool.required) - set(arguments):
-        return f"a required argument is not given: {min(missing)}"
-    for name, value in arguments.items():
-        declared = tool.properties.get(name)
-        if not isinstance(declared, dict):
-            return f"the ordered tool declares no argument {name}"
-        listed = declared.get("enum")
-        kind = str(declared.get("type")).lower()
-        if isinstance(listed, list):
-            if value not in listed:
-                return f"{name} is none of the listed values"
-        elif not isinstance(value, _OF_KIND.get(kind, ())) or isinstance(value, bool) != kind.startswith(
-            "bool"
-        ):
-            return f"{name} is of another type than declared"
-    return HOLDS

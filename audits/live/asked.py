@@ -131,18 +131,12 @@ def apart(one: Json, other: Json) -> list[Json]:
     return [v for v in (*theirs, *mine) if (dumps(v) in here) != (dumps(v) in there)]
 
 
-def under(value: Json, field: str, depth: int = 0) -> Iterator[Json]:
+def under(value: Json, field: str) -> Iterator[Json]:
     """Plain values that stand under a key of that name, at any depth."""
-    if depth > 40:
-        return
-    for key, one in value.items() if isinstance(value, dict) else ():
-        if key == field:
-            yield from (
-                v for v in (one if isinstance(one, list) else [one]) if not isinstance(v, dict | list)
-            )
-        yield from under(one, field, depth + 1)
-    for one in value if isinstance(value, list) else ():
-        yield from under(one, field, depth + 1)
+    for _, one in _mappings(value, "", 0):
+        found = one.get(field)
+        listed = found if isinstance(found, list) else [found] if field in one else []
+        yield from (inner for inner in listed if not isinstance(inner, dict | list))
 
 
 def beside(value: Json, key: str) -> list[str]:

@@ -1,17 +1,14 @@
 """Rows of a live build as they lie in its files, each held against its clean row.
 
-A row with a fault repeats its clean row in all but five columns, one with more tools in all but three. Only
-what differs is decoded again, so the worlds of a long context are in memory once.
+A row with a fault repeats its clean row in all but five columns, one with more tools in all but three.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
-
 from robustbench_tc import schema
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import TASKS, Fault, LiveRow, LiveTool
+from robustbench_tc.schema import TASKS, LiveRow
 
 from ..folder import Folder
 
@@ -66,7 +63,9 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     own = OWN_OF_A_REGISTRY if config in registry_codes() else OWN
     differs = tuple(n for n in COLUMNS if n not in own and raw.get(n) != of.raw.get(n)) if of else ()
     try:
-        row = _decoded(raw, of.row if of and not differs else None, own)
+        if missing := [name for name in COLUMNS if name not in raw]:
+            raise ValueError(f"column {missing[0]} is missing")
+        row = schema.record(raw, LiveRow)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         problem = f"it does not decode: {type(error).__name__} {str(error)[:140]}"
         return Entry(where, config, None, problem, "", of and of.row, differs)
@@ -74,21 +73,3 @@ def _entry(config: str, number: int, raw: dict[str, Any], clean: dict[str, _Clea
     written["flags"] = list(row.flags)
     not_canonical = next((name for name in COLUMNS if written[name] != raw[name]), "")
     return Entry(where, config, row, "", not_canonical, of and of.row, differs)
-
-
-def _decoded(raw: dict[str, Any], clean: LiveRow | None, names: tuple[str, ...]) -> LiveRow:
-    """The row; of one that equals its clean row only its own columns are decoded."""
-    if missing := [name for name in COLUMNS if name not in raw]:
-        raise ValueError(f"column {missing[0]} is missing")
-    if clean is None:
-        return schema.record(raw, LiveRow)
-    own = {name: raw[name] for name in names}
-    whole = msgspec.to_builtins(msgspec.structs.replace(clean, turns=(), tools=(), initial_state=None))
-    row = msgspec.convert({**whole, **own, "fault": None, "tools": ()}, LiveRow)
-    text, tools = own.get("fault"), clean.tools
-    fault = None if text is None else msgspec.convert(schema.loads(text), Fault)
-    if "tools" in own:
-        tools = msgspec.convert(schema.loads(own["tools"]), tuple[LiveTool, ...])
-    return msgspec.structs.replace(
-        row, fault=fault, turns=clean.turns, tools=tools, initial_state=clean.initial_state
-    )

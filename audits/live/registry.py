@@ -1,7 +1,6 @@
 """What must hold of a row whose registry has more tools, given its clean row."""
 
 from collections.abc import Callable
-from functools import cache
 
 from robustbench_tc import taxonomy
 from robustbench_tc.live_types import registry_types, type_code
@@ -22,18 +21,14 @@ PROTECTS = {
 
 def verdicts(row: LiveRow, clean: LiveRow | None) -> dict[str, Verdict]:
     """By check; {} of a row of another type, and of one without a clean row."""
-    kind = _kinds().get(row.type_code)
+    names = (name for name in registry_types() if type_code(name) == row.type_code)
+    kind = next(map(taxonomy.get, names), None)
     if kind is None or clean is None:
         return {}
     return {
         "only_tools_come_in": _only_tools(row, clean),
         "what_comes_in_is_its_types": _of_its_type(row, clean, kind),
     }
-
-
-@cache
-def _kinds() -> dict[str, PerturbationType]:
-    return {type_code(name): taxonomy.get(name) for name in registry_types()}
 
 
 def _only_tools(row: LiveRow, clean: LiveRow) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from robustbench_tc.live_types import registry_codes
-from robustbench_tc.schema import CORE_TEXTS, Call, Json, LiveRow, dumps
+from robustbench_tc.schema import CORE_TEXTS, Json, LiveRow, dumps
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.handle import Handle, Start, WorldType
@@ -106,14 +106,11 @@ class Replay:
                 text = (await world.call(gold.call.name, gold.call.parameters)).text
                 again = None
                 if gold.tool is not None and gold.tool.writes:
-                    again = await self._second(world, gold.call)
+                    async with _closing(await world.copy()) as other:
+                        await other.call(gold.call.name, gold.call.parameters)
+                        again = await _hash(other)
                 found.append(Seen(text, before, await _hash(world), again))
         return found
-
-    async def _second(self, world: Handle, call: Call) -> str:
-        async with _closing(await world.copy()) as other:
-            await other.call(call.name, call.parameters)
-            return await _hash(other)
 
     async def _open(self, row: LiveRow, upto: int = 0) -> Handle:
         """The row's world after gold's first calls."""

@@ -8,10 +8,9 @@ from robustbench_tc.live_types import registry_codes
 from robustbench_tc.schema import Json, LiveRow
 
 from ..hygiene import lengths, schemas
-from ..hygiene.base import RULES
 from ..hygiene.leaves import leaves
 from ..hygiene.rows import OF_A_ROW
-from ..hygiene.texts import CREDENTIAL, Find, Flagged, Texts, digest, in_short, said
+from ..hygiene.texts import CREDENTIAL, RULES, Find, Flagged, Texts, digest, in_short, said
 from ..invariants.base import Verdict
 from .read import Entry
 
@@ -66,16 +65,7 @@ class LiveTexts(Texts):
     def to_review(self, row: LiveRow, *, whole: bool = True) -> Iterator[tuple[Flagged, Find]]:
         """What nobody looked at yet."""
         if whole:
-            for name in (
-                "id",
-                "category",
-                "world",
-                "flags",
-                "turns",
-                "tools",
-                "initial_state",
-                "golden_calls",
-            ):
+            for name in _TEXTS:
                 yield from self.unreviewed(self._flagged(name, msgspec.to_builtins(getattr(row, name))))
         for flagged, find in self.unreviewed(self._flagged("fault", msgspec.to_builtins(row.fault))):
             if not (find.rule == ORDERS and row.fault is not None and flagged.text == row.fault.text):

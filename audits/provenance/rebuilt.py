@@ -1,6 +1,5 @@
 """A build held against the same build made again: schema, cells, row order, footers, bytes, reports."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -195,7 +194,11 @@ class Comparison:
         wanted: dict[str, Json] = msgspec.json.decode((self._again / marker.BUILD).read_bytes())
         self._checksums = wanted.get("checksums") or {}
         if "checksums" in wanted:
-            wanted["checksums"] = {config: self._joined(config) for config in self._checksums}
+            # Of a config's shards, one after the other, as the builder has it.
+            wanted["checksums"] = {
+                config: marker.sha256_of(b"".join(map(Path.read_bytes, self._folder.shards(config, "test"))))
+                for config in self._checksums
+            }
         wanted["files"] = {path: self._folder.sha256(path) or "" for path in self._theirs}
         wanted["pyarrow"] = said.get("pyarrow")
         wanted["own_sha256"] = ""
@@ -208,13 +211,6 @@ class Comparison:
                 self._fail("provenance.report", f"{marker.BUILD}: {field}", what)
         if not self._found["provenance.report"]:
             self._fail("provenance.report", marker.BUILD, "its text is not the one that the builder writes")
-
-    def _joined(self, config: str) -> str:
-        """sha256 over a config's shards, one after the other, as the builder has it."""
-        total = hashlib.sha256()
-        for shard in self._folder.shards(config, "test"):
-            total.update(shard.read_bytes())
-        return total.hexdigest()
 
     def _card(self) -> None:
         """The rebuild's card, with the checksums of the build's own files."""

@@ -20,7 +20,7 @@ from robustbench_tc.eval.live.carrying_out import came_of
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, RunRecord, Settings
-from robustbench_tc.eval.stats.live import clean_success, lines
+from robustbench_tc.eval.stats.packs.live import clean_success, lines
 from robustbench_tc.schema import Call, Episode, LiveRow
 from robustbench_tc.worlds.host import Worlds
 

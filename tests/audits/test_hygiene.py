@@ -13,12 +13,11 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.hygiene import files, rows as row_texts, schemas
-from robustbench_tc.audits.hygiene.base import RULES
 from robustbench_tc.audits.hygiene.language import not_in_language, other_language
 from robustbench_tc.audits.hygiene.leaves import DEEPEST, Leaf, leaves
 from robustbench_tc.audits.hygiene.lengths import PARAMETERS, out_of_proportion, tool_too_long
 from robustbench_tc.audits.hygiene.rows import HYGIENE, RowTexts
-from robustbench_tc.audits.hygiene.texts import Texts
+from robustbench_tc.audits.hygiene.texts import RULES, Texts
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.perturb import cases
 from robustbench_tc.eval.prompts.history import as_text
@@ -504,7 +503,7 @@ def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
     def verdicts(texts: RowTexts) -> list[dict[str, str | None]]:
         return [texts.verdicts(raw, record(raw, Sample), None) for raw in raws]
 
-    monkeypatch.setattr(row_texts, "_memory", row_texts._Memory())
+    monkeypatch.setattr(row_texts, "_MEMORY", tuple({} for _ in row_texts._MEMORY))
     first = RowTexts()
     found = verdicts(first)
     kept = len(first._seen)

@@ -133,7 +133,7 @@ def test_an_edited_answer_has_no_judgment(seed: int, tmp_path: Path) -> None:
             asked = REGISTRY[code].requests(samples[row.clean_id])
             if {one.sample or one.key for one in asked} & edits[code].edited:
                 found = checks.check(code, 0, [row_dict(row)])
-                said = (*judge.score([*found.pairs]), *judge.could_answer([*found.new_tools]))
+                said = (*judge.judge([*found.pairs]), *judge.judge([*found.new_tools]))
                 assert any(isinstance(one, Unjudged) for one in said), row.id
                 held += 1
     assert held > 150 and all(one.edited for one in edits.values()), {

@@ -15,9 +15,9 @@ from robustbench_tc.eval.agents import is_right
 from robustbench_tc.eval.agents.astray import TOGETHER, sample_class
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
-from robustbench_tc.eval.stats.dose import Series, page_p, series, weights
-from robustbench_tc.eval.stats.interactions import Interaction, interactions
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.packs.mixed import Interaction, interactions
+from robustbench_tc.eval.stats.packs.severity import Series, page_p, series, weights
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import Sample

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.own.alike import pairs
-from robustbench_tc.own.lint import lint, tokens
+from robustbench_tc.own.lint import alike, lint, tokens
 from robustbench_tc.own.tools import parse_tools
 
 from .test_hostile_files import outcome
@@ -90,7 +89,7 @@ def test_no_pair_is_missed(sets: list[frozenset[str]], least: float) -> None:
         for at, other in enumerate(sets[:place])
         if one and len(one & other) / len(one | other) >= least - 1e-9
     }
-    found = list(pairs(sets, least))
+    found = list(alike(sets, least))
     assert len(found) == len(set(found))
     assert set(found) == wanted
 

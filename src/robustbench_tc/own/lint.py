@@ -1,6 +1,7 @@
 """What of a tool registry would break before any model is asked."""
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Literal
 
 import msgspec
@@ -8,11 +9,16 @@ import msgspec
 from robustbench_tc.schema import Json, Tool, dumps
 
 from ..llm.wire_names import MAX_NAME, safe_name
-from . import alike, instructions
+from . import instructions
 from .cases import OwnTool
 from .instructions import LONGEST
 from .units import lacks_unit
 from .words import words_of
+
+ROOT = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
+
+COMPARED = 1_000
+"""Tools that are compared with each other, the first of a registry."""
 
 LISTED = 1_000
 """Pairs of tools that are reported as alike at most."""
@@ -32,7 +38,7 @@ def lint(tools: Sequence[OwnTool]) -> tuple[Finding, ...]:
     """All findings; those about what is said of parameters last."""
     return (
         *_names(tools),
-        *_roots(tools),
+        *(_error("refused-root", ROOT, one) for one in tools if one.tool.parameters.get("type") != "object"),
         *_instructions(tools),
         *_alike(tools),
         *_descriptions(tools),
@@ -82,13 +88,6 @@ def _names(tools: Sequence[OwnTool]) -> list[Finding]:
     return found
 
 
-def _roots(tools: Sequence[OwnTool]) -> list[Finding]:
-    said = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
-    return [
-        _error("refused-root", said, tool) for tool in tools if tool.tool.parameters.get("type") != "object"
-    ]
-
-
 def _descriptions(tools: Sequence[OwnTool]) -> list[Finding]:
     found = []
     for tool in tools:
@@ -127,7 +126,7 @@ def _alike(tools: Sequence[OwnTool]) -> list[Finding]:
         ("names", 0.6, [words_of(tool.name) for tool in tools]),
         ("descriptions", 0.9, [words_of(tool.tool.description[:LONGEST]) for tool in tools]),
     ):
-        for one, other in alike.pairs(sets, least):
+        for one, other in alike(sets, least):
             if len(found) >= LISTED:
                 break
             if wire[one] != wire[other]:
@@ -141,6 +140,14 @@ def _alike(tools: Sequence[OwnTool]) -> list[Finding]:
         )
         for (one, other), what in sorted(found.items())
     ]
+
+
+def alike(sets: Sequence[frozenset[str]], least: float) -> Iterator[tuple[int, int]]:
+    """Places of two sets whose Jaccard index is `least` or more, each pair once; empty sets are like none."""
+    for one, other in combinations(range(min(len(sets), COMPARED)), 2):
+        shared = len(sets[one] & sets[other])
+        if shared and shared >= least * len(sets[one] | sets[other]) - 1e-9:
+            yield one, other
 
 
 def texts_of(tool: Tool) -> Iterator[tuple[str, str]]:

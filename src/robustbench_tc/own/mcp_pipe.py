@@ -74,8 +74,8 @@ class Tap:
 class Pipe:
     """A server that is started by its argument vector, never by a shell."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], tap: Tap) -> None:
-        self._command, self._env, self._tap = command, env, tap
+    def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self._command, self._env = command, env
         self._tail, self._leaving = b"", False
         self.garbage = 0
         """Lines on standard output that are no messages."""
@@ -152,7 +152,6 @@ class Pipe:
                 except ValueError:
                     self.garbage += bool(line.strip())
                     continue
-                self._tap.received(message)
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     await to_client.send(message)
             if self.problem is None and not self._leaving:
@@ -172,7 +171,6 @@ class Pipe:
         assert process.stdin is not None
         async with from_client:
             async for message in from_client:
-                self._tap.sent(message)
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 with suppress(OSError):  # a server that is gone is seen by the reader
                     process.stdin.write(line.encode() + b"\n")

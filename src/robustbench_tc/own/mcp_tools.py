@@ -4,8 +4,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from .tools import parse_tools
 if TYPE_CHECKING:
     from mcp import Client
 
-    from .mcp_pipe import Pipe, Streams, Tap
+    from .mcp_pipe import Pipe, Tap
 
 TIMEOUT_S = 60.0
 PAGES = 1_000
@@ -95,7 +94,7 @@ def list_tools(server: Server) -> Listed:
     missing = [name for name in server.env if name not in os.environ]
     if missing:
         raise UserError(f"--mcp-env {missing[0]}: no such environment variable")
-    pipe = Pipe(server.command, {name: os.environ[name] for name in server.env}, tap)
+    pipe = Pipe(server.command, {name: os.environ[name] for name in server.env})
     try:
         return asyncio.run(_listed(server, pipe, tap))
     except TimeoutError:
@@ -109,20 +108,14 @@ def list_tools(server: Server) -> Listed:
 
 async def _listed(server: Server, pipe: "Pipe", tap: "Tap") -> Listed:
     from mcp import Client
-
-    async with asyncio.timeout(server.timeout_s), AsyncExitStack() as stack:
-        transport = pipe.open() if server.command else _http(server.url, tap)
-        client = await stack.enter_async_context(Client(transport, cache=None))
-        info = client.server_info
-        return Listed(prefix=prefix_of(info.name if info else ""), entries=await _pages(client, tap))
-
-
-@asynccontextmanager
-async def _http(url: str, tap: "Tap") -> "AsyncIterator[Streams]":
     from mcp.client.streamable_http import streamable_http_client
 
-    async with streamable_http_client(url) as streams, tap.on(streams) as both:
-        yield both
+    async with asyncio.timeout(server.timeout_s), AsyncExitStack() as stack:
+        opened = pipe.open() if server.command else streamable_http_client(server.url)
+        streams = await stack.enter_async_context(opened)
+        client = await stack.enter_async_context(Client(tap.on(streams), cache=None))
+        info = client.server_info
+        return Listed(prefix=prefix_of(info.name if info else ""), entries=await _pages(client, tap))
 
 
 async def _pages(client: "Client", tap: "Tap") -> tuple[Json, ...]:

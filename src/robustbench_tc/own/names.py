@@ -21,18 +21,19 @@ class Names:
         for index, tool in enumerate(tools):
             self._files.setdefault(tool.name, {}).setdefault(tool.prefix, []).append(index)
         self._prefixes = sorted({tool.prefix for tool in tools}, key=len, reverse=True)
-        self.tools = tuple(self._as_listed(tool) for tool in tools)
+        self.tools = tuple(
+            tool
+            if len(self._files[tool.name]) == 1
+            else msgspec.structs.replace(
+                tool, tool=msgspec.structs.replace(tool.tool, name=f"{tool.prefix}:{tool.name}")
+            )
+            for tool in tools
+        )
         taken: dict[str, OwnTool] = {}
         for tool in self.tools:
             first = taken.setdefault(tool.tool.name, tool)
             if (first.prefix, first.name) != (tool.prefix, tool.name):
                 raise UserError(f"two tools would be listed as {tool.tool.name[:80]!r}; rename one file")
-
-    def _as_listed(self, tool: OwnTool) -> OwnTool:
-        if len(self._files[tool.name]) == 1:
-            return tool
-        listed = msgspec.structs.replace(tool.tool, name=f"{tool.prefix}:{tool.name}")
-        return msgspec.structs.replace(tool, tool=listed)
 
     def shared(self) -> list[str]:
         """The names that several files bring."""

@@ -10,7 +10,7 @@ from robustbench_tc import api, live_types
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
 from robustbench_tc.builders.live.dataset import RobustBenchTCLive
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
 from robustbench_tc.worlds import find
@@ -214,7 +214,7 @@ def test_a_build_loads_as_it_was_made(tmp_path: Path, made: Prepared) -> None:
     assert report.types == ("same_name_A", "flood_3", "flood_30")
     assert report.configs == ("tasks", "live_silent_no_op", "live_same_name_A", "live_flood_3")
     assert report.reasons == {"live_flood_30": {"too_few_donors": 40}}
-    data = inputs.load(str(out))
+    data = load_live(str(out))
     for code in ("live_same_name_A", "live_flood_3"):
         found = {row.clean_id: row for row in data.rows if row.type_code == code}
         assert found == made.registries[code]

@@ -22,7 +22,7 @@ STATIC = (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3])
 @pytest.fixture(scope="module")
 def release(bundled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled rows of eight samples, with model-written types among them."""
-    rows = inputs.select(inputs.load_samples(str(bundled)), inputs.Selection(samples=8))
+    rows = inputs.load_samples(str(bundled)).select(inputs.Selection(samples=8))
     return small.write(tmp_path_factory.mktemp("lm-eval") / "release", rows)
 
 

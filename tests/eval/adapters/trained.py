@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, dumps
 from robustbench_tc.train_recipes.retry_live.reward import compute_score
 from robustbench_tc.train_recipes.retry_live.rollout import Rollout
@@ -20,7 +20,7 @@ Parts = dict[str, float]
 
 def by_retry_live(dataset: Path, played: Sequence[Played]) -> list[Parts]:
     """The parts of the reward of each episode, as verl's loop plays it."""
-    rows = {row.id: row for row in inputs.load(str(dataset)).rows}
+    rows = {row.id: row for row in load_live(str(dataset)).rows}
     return [asyncio.run(_rolled_out(rows[one.row], one)) for one in played]
 
 
@@ -49,7 +49,7 @@ def by_trl(dataset: Path, played: Sequence[Played]) -> list[Parts]:
     """The same through TRL's environments, whose methods are called as TRL's loop calls them. A tool that is
     not there never reaches an environment."""
     rows = {row["clean_id"] + row["type_code"]: row for row in live.rows(str(dataset))}
-    turns = {row.id: len(row.turns) for row in inputs.load(str(dataset)).rows}
+    turns = {row.id: len(row.turns) for row in load_live(str(dataset)).rows}
     instances = {name: made() for name, made in live.environments().items()}
     found = []
     for one in played:

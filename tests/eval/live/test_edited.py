@@ -10,7 +10,7 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score, show
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.record import EPISODES
@@ -76,14 +76,14 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
-    assert inputs.load(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
+    assert load_live(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
 
 
 @pytest.mark.parametrize("edit", TASK)
 def test_a_task_that_cannot_be_played_is_refused(tmp_path: Path, edit: str) -> None:
     changes, why = TASK[edit]
     rows = [msgspec.structs.replace(row, **changes) for row in _pair()]
-    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
+    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
 
 
 @pytest.mark.parametrize("edit", FAULTS)
@@ -91,7 +91,7 @@ def test_a_faulted_row_that_does_not_fit_its_task_is_refused(tmp_path: Path, edi
     changes, why = FAULTS[edit]
     clean, faulted = _pair()
     rows = [clean, msgspec.structs.replace(faulted, **changes)]
-    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
+    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_commands_of_the_benchmark_name_those_for_live_runs(

@@ -11,14 +11,16 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, score
 from robustbench_tc.eval import session
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import differences
+from robustbench_tc.eval.opening import in_process
 from robustbench_tc.eval.record import start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.llm.store import read_lines
 
 from ...conftest import Done
 from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
@@ -73,19 +75,35 @@ def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Pat
     assert evaluate(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).answered == 16
 
 
+def test_a_live_run_grows_and_takes_the_answers_of_another(dataset: Path, tmp_path: Path) -> None:
+    words: dict[str, Any] = {"agent": "blind-retrier", "worlds": [WORLD]}
+    whole, grown, taken = (tmp_path / name for name in ("whole", "grown", "taken"))
+    evaluate(dataset, **words, out=whole)
+    evaluate(dataset, **words, types=["silent_no_op"], out=grown)
+    part = len(read_episodes(grown))
+    more = evaluate(dataset, **words, out=grown)
+    assert 0 < part < 16 and (more.asked.kept, more.asked.done) == (part, 16)
+    twice = evaluate(dataset, **words, repeat=2, out=taken, reuse=whole)
+    assert (twice.asked.kept, twice.asked.done) == (16, 32)
+    once = [one for one in read_episodes(taken) if one.repeat == 0]
+    assert once == read_episodes(grown) == read_episodes(whole)
+    asked = [line for _, line in read_lines(taken / "journal.jsonl") if line.get("reused")]
+    assert len(asked) == len(list(read_lines(whole / "journal.jsonl")))
+
+
 def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
-    data = inputs.load(str(dataset))
-    found = inputs.select(data, Selection(limit=5))
+    data = load_live(str(dataset))
+    found = data.select(Selection(limit=5))
     assert len(found) == 5 and found[0].clean
     clean = {row.clean_id for row in found if row.clean}
     assert {row.clean_id for row in found} == clean
-    types = inputs.select(data, Selection(types=inputs.codes(["silent_no_op"])))
+    types = data.select(Selection(types=inputs.codes(["silent_no_op"])))
     assert {row.type_code for row in types} == {"clean", "live_silent_no_op"}
     assert {row.clean_id for row in types if row.clean} == {row.clean_id for row in types if not row.clean}
     one = next(row.id for row in types if not row.clean)
     only = Selection(types=inputs.codes(["silent_no_op"]), ids=(one,))
-    assert [row.id for row in inputs.select(data, only)] == [one]
-    refuses("did you mean live_stale_read", inputs.select, data, Selection(types=("live_stale_raed",)))
+    assert [row.id for row in data.select(only)] == [one]
+    refuses("did you mean live_stale_read", data.select, Selection(types=("live_stale_raed",)))
 
 
 def test_a_world_of_ones_own_has_to_be_named(dataset: Path, tmp_path: Path) -> None:
@@ -98,14 +116,13 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
 ) -> None:
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
     of the journal. (Processes that are really killed: test_run_killed.py.)"""
-    data = inputs.load(str(dataset))
+    data = load_live(str(dataset))
     agent = ScriptedAgent("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:
         folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        speaker = session.in_process(agent)
-        state = session.run(folder, data, speaker, worlds=types, concurrency=3)
+        state = session.run(folder, data, in_process(agent, 3), worlds=types)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 

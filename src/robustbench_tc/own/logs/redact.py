@@ -111,7 +111,10 @@ class Redactor:
         out, at = [], 0
         for match in pattern.finditer(text):
             begin = match.start(match.lastindex or 0)
-            if value := _longest(kind, match[match.lastindex or 0]):
+            value = match[match.lastindex or 0]
+            while value and not _is(kind, value):  # other numbers may stand behind it
+                value = _LAST_PART.sub("", value)
+            if value:
                 out += [self._without(text[at:begin], patterns[1:]), self._replaced(kind, value)]
                 at = begin + len(value)
         return "".join([*out, self._without(text[at:], patterns[1:])])
@@ -130,13 +133,6 @@ class Redactor:
             self._known[form] = _reserved(kind, self.counts[kind], len(form))
         found = self._known[form]
         return value if found is None else f"+{found}" if value.startswith("+") else found
-
-
-def _longest(kind: str, text: str) -> str:
-    """The longest beginning of a find that is one: other numbers may stand behind it."""
-    while text and not _is(kind, text):
-        text = _LAST_PART.sub("", text)
-    return text
 
 
 def _is(kind: str, text: str) -> bool:

@@ -1,10 +1,11 @@
-"""Rows of RobustBench-TC as tasks of verifiers. Modules of their own: nothing of robustbench_tc is imported.
+"""Rows of RobustBench-TC as tasks of verifiers: `vf-eval rbtc-rows`. Nothing of robustbench_tc is imported.
 
 The harness asks the process that has the rows (`rbtc_process`) what to send, sends it to the model, and hands
 the reply back; so requests are those of `rbtc eval`, byte for byte: a row's own tools with their schemas,
 equal names included.
 """
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,38 +13,50 @@ from typing import Any
 import openai
 import verifiers.v1 as vf
 from pydantic import Field
-from rbtc_process import Core
+from rbtc_process import Core, core
+
+__all__ = ["RowHarness", "RowTaskset"]
 
 SCORE = "robustbench_tc"
 """Under which `trace.info` holds what our scorer said."""
 
 
 class RowsConfig(vf.TasksetConfig):
-    """Which rows. `python` and `dataset` may be left out where RBTC_PYTHON and a dataset's default are."""
+    """Which rows: the options of `rbtc eval`, several names separated by commas."""
 
     python: str = Field(default_factory=lambda: os.environ.get("RBTC_PYTHON", "python"))
     """The Python that has robustbench-tc."""
-    dataset: str
-    types: str = ""
-    """Types or kinds of faults, separated by commas."""
+    dataset: str = "robustbench-tc"
+    """A release or a build, of static rows or a live one."""
     revision: str | None = None
     """Of a dataset on the Hub."""
+    types: str = ""
+    """Types or kinds of faults."""
+    sources: str = ""
+    """Upstream benchmarks."""
+    ids: str = ""
+    """Row ids, or those of samples and tasks."""
+    samples: int | None = None
+    """At most so many clean ids, with all their rows."""
     mode: str = "fc"
     """fc: native tools; prompt: the registry stands in the system message, calls are read from texts."""
+    worlds: str = ""
+    """Python files of worlds that robustbench-tc does not bring."""
+    world_python: str | None = None
+    """The Python that has BFCL's classes."""
 
 
 class RowData(vf.TaskData):
     """One row; the process has the rest of it."""
 
     python: str
-    kind: str
-    settings: dict[str, Any]
+    settings: str
     clean_id: str
     type: str
 
     @property
     def core(self) -> Core:
-        return Core.of(self.python, self.kind, self.settings)
+        return core(self.python, self.settings)
 
 
 class RowTask(vf.Task[RowData]):
@@ -66,26 +79,29 @@ class RowTask(vf.Task[RowData]):
         return bool(found["score"]["reward"] == 1.0)
 
 
-def tasks(config: RowsConfig, kind: str) -> list[RowTask]:
-    """A task for each row. The process is opened with what the config has beside verifiers' own fields."""
-    own = config.model_dump(exclude={"python", *vf.TasksetConfig.model_fields})
-    there = Path(config.dataset).expanduser()
-    settings = own | ({"dataset": str(there.resolve())} if there.is_dir() else {})
-    found = []
-    for row in Core.of(config.python, kind, settings).rows:
-        said = [one["content"] for one in row["messages"] if one["role"] == "user"]
-        data = RowData(
-            id=row["id"],
-            name=row["id"],
-            python=config.python,
-            kind=kind,
-            settings=settings,
-            clean_id=row["clean_id"],
-            type=row["type"],
-            prompt="\n\n".join(said),
-        )
-        found.append(RowTask(data, config.task))
-    return found
+class RowTaskset(vf.Taskset[RowTask, RowsConfig]):
+    """One task for each row."""
+
+    def load(self) -> list[RowTask]:
+        config, found = self.config, []
+        there = Path(config.dataset).expanduser()
+        dataset = str(there.resolve()) if there.is_dir() else config.dataset
+        # What is not verifiers' own says which rows.
+        own = config.model_dump(exclude={"python", *vf.TasksetConfig.model_fields})
+        settings = json.dumps(own | {"dataset": dataset}, sort_keys=True)
+        for row in core(config.python, settings).rows:
+            said = [one["content"] for one in row["ask"]["messages"] if one["role"] == "user"]
+            data = RowData(
+                id=row["id"],
+                name=row["id"],
+                python=config.python,
+                settings=settings,
+                clean_id=row["clean_id"],
+                type=row["type"],
+                prompt="\n\n".join(said),
+            )
+            found.append(RowTask(data, config.task))
+        return found
 
 
 class RowHarness(vf.Harness[vf.HarnessConfig]):

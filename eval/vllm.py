@@ -16,7 +16,7 @@ from robustbench_tc.llm import Completion, LLMError
 from robustbench_tc.llm.errors import from_status, one_line
 from robustbench_tc.schema import Json
 
-from ..request_settings import RequestSettings
+from .request_settings import RequestSettings
 
 _PASSED_ON = (
     "temperature",

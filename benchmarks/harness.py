@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval import inputs, prompts, record, session, wire
+from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Sample
@@ -107,7 +108,7 @@ async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
 def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
     """Seconds for a session on a new run folder, its files included."""
     dataset = inputs.Dataset(name="bench", rows=tuple(rows))
-    hashes = dataset.hashes()
+    dataset.hashes()
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model="tiny",
@@ -117,14 +118,13 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
         prompt_version=prompts.prompt_version(),
         selection=inputs.Selection(),
         repeat=1,
+        share=False,
     )
     with tempfile.TemporaryDirectory(dir=".") as folder:
         started = time.perf_counter()
         run = record.start(Path(folder) / "run", dataset, settings, len(rows))
-        opened = session.endpoint(
-            Endpoint("tiny", url), RequestSettings(decoding=DECODING), concurrency=concurrency
-        )
-        state = session.run(run, rows, hashes, opened, concurrency=concurrency)
+        asked, effort = RequestSettings(decoding=DECODING), Effort(concurrency=concurrency)
+        state = session.run(run, dataset, endpoint([Endpoint("tiny", url)], asked, effort))
         seconds = time.perf_counter() - started
     assert (state.done, state.request_errors) == (len(rows), 0)
     return seconds

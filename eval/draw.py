@@ -7,13 +7,16 @@ import hashlib
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from robustbench_tc import taxonomy
-from robustbench_tc.errors import UserError
+from robustbench_tc import sources, taxonomy
+from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import LiveRow, Sample
 
 Row = TypeVar("Row", Sample, LiveRow)
+
+if TYPE_CHECKING:
+    from .inputs import Selection
 
 Origin = Literal["source", "world"]
 """What rows are shared out over: where a sample is from, or in which world an episode is played."""
@@ -22,8 +25,44 @@ SEED = 0
 """Of the order of the clean ids within a source (`order`)."""
 
 
-def part(rows: Sequence[Row], limit: int | None, samples: int | None, by: Origin = "source") -> list[Row]:
-    """The rows that `limit` or `samples` leaves, in the order they had. Raises UserError."""
+def select(
+    every: Sequence[Row], selection: "Selection", name: str, by: Origin = "source", *, anchored: bool = False
+) -> tuple[Row, ...]:
+    """The selected ones of the rows of the dataset `name`, in its order; `anchored`: rows of types bring the
+    clean rows along which they are compared with.
+
+    Raises UserError: an unknown name, or nothing is left.
+    """
+    known = dict.fromkeys(row.type_code for row in every)
+    types = {taxonomy.find_in(known, code, "type in this dataset") for code in selection.types}
+    for source in selection.sources:
+        if source not in sources.in_tables():
+            raise unknown("source", source, sources.in_tables())
+    if selection.ids:
+        present = {row.id for row in every} | {row.clean_id for row in every}
+        for wanted in selection.ids:
+            if wanted not in present:
+                raise unknown("row id", wanted, present)
+    rows = [
+        row
+        for row in every
+        if (not types or row.type_code in types)
+        and (not selection.sources or getattr(row, by) in selection.sources)
+        and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
+    ]
+    if anchored and types and not selection.ids:
+        samples, named = {row.clean_id for row in rows}, {row.id for row in rows}
+        clean = taxonomy.CLEAN
+        rows = [
+            row for row in every if row.id in named or (row.type_code == clean and row.clean_id in samples)
+        ]
+    if not rows:
+        raise UserError(f"no row of {name} fits the selection: widen --types, --sources or --ids")
+    return tuple(_part(rows, selection.limit, selection.samples, by))
+
+
+def _part(rows: list[Row], limit: int | None, samples: int | None, by: Origin) -> list[Row]:
+    """The rows that `limit` or `samples` leaves, in the order they had."""
     for name, number in (("limit", limit), ("samples", samples)):
         if number is not None and number < 1:
             raise UserError(f"--{name} {number}: give 1 or more")
@@ -33,7 +72,7 @@ def part(rows: Sequence[Row], limit: int | None, samples: int | None, by: Origin
         drawn = frozenset(order(rows, by)[:samples])
         return [row for row in rows if row.clean_id in drawn]
     if limit is None or limit >= len(rows):
-        return list(rows)
+        return rows
     kept = {row.id for row in turns(rows, by)[:limit]}
     return [row for row in rows if row.id in kept]
 

@@ -10,13 +10,18 @@ from typing import Self
 import msgspec
 
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import LiveRow, Sample
 
-from . import agents, growth, inputs, probe, reasons, record, reuse as reusing, session, verdicts
+from . import agents, growth, probe, reasons, record, reuse as reusing, session, verdicts
+from .dry_run import DryRun, dry_run
 from .inputs import Dataset, Selection
+from .journal import Lines, replay
+from .live.inputs import LiveData, world_types
+from .opening import Effort
 from .record import RunFolder
-from .run import Backend, Progress
-from .who import Effort, Who
+from .run import Progress
+from .speakers import Backend
+from .who import Who
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,48 +47,63 @@ class Evaluation:
     folder: RunFolder
     asked: Progress
     """How far this session is: rows times repeats, done, and those without an answer."""
-    data: Dataset = field(repr=False)
+    data: Dataset | LiveData = field(repr=False)
     who: Who = field(repr=False)
-    rows: Sequence[Sample] = field(repr=False)
+    rows: Sequence[Sample] | Sequence[LiveRow] = field(repr=False)
     selection: Selection
+    worlds: Sequence[str] = ()
+    """Python files of the worlds of live rows that this package does not bring."""
+    world_python: str | None = None
     unexpected: list[str] = field(default_factory=list)
     """Of a reference agent, once scored: ids whose verdict is not the known one."""
 
     @classmethod
     def begin(
         cls,
-        dataset: str,
+        data: Dataset | LiveData,
         who: Who,
         selection: Selection,
         place: Place,
         *,
         repeat: int = 1,
-        revision: str | None = None,
+        worlds: Sequence[str] = (),
+        world_python: str | None = None,
+        dry: bool = False,
     ) -> Self:
-        """The run of these rows, which goes on or grows where its folder is there; nothing is asked yet.
+        """The run of these rows, which goes on or grows where its folder is there; nothing is asked yet, and
+        where it is `dry` nothing written.
 
-        Raises UserError for a wrong selection, dataset or folder.
+        Raises UserError for a wrong selection or folder, and for a world that is not at hand.
         """
-        if place.out is not None:
-            record.check_place(Path(place.out))
-        data = inputs.load_samples(dataset, revision=revision)
-        rows = inputs.select(data, selection)
+        rows = data.select(selection)
+        if isinstance(data, LiveData):
+            world_types(data.select(selection), worlds, world_python)
         settings = who.identity(data, growth.joined(data, (), selection)[0], repeat)
-        usual = record.default_place(who.name, who.mode, who.suffix)
+        usual = record.default_place(who.name, who.mode, who.suffix, live=isinstance(data, LiveData))
         path = usual if place.out is None else Path(place.out)
         reusing.check(place.others, settings, path)
-        if place.fresh and os.path.lexists(path):
+        if place.fresh and not dry and os.path.lexists(path):
             record.discard(path, discard_changes=place.discard_changes)
-        folder = record.start(path, data, settings, len(rows) * repeat)
-        reusing.take(folder, rows, place.others)
+        folder = record.start(path, data, settings, len(rows) * repeat, dry=dry)
+        if not dry:
+            reusing.take(folder, data, selection, place.others)
         folder.notes += who.notes
         asked = Progress(len(rows) * folder.record.settings.repeat)
-        return cls(folder=folder, asked=asked, data=data, who=who, rows=rows, selection=selection)
+        return cls(
+            folder=folder,
+            asked=asked,
+            data=data,
+            who=who,
+            rows=rows,
+            selection=selection,
+            worlds=worlds,
+            world_python=world_python,
+        )
 
     @property
     def agent(self) -> str | None:
-        """The reference agent; None behind defences too: of a defended one no verdict is known beforehand."""
-        return None if self.who.chain else self.who.agent
+        """The reference agent; None behind defences and for live rows: no verdict is known beforehand."""
+        return None if self.who.chain or self.folder.record.live else self.who.agent
 
     @property
     def answered(self) -> int:
@@ -94,13 +114,13 @@ class Evaluation:
     @property
     def how_far(self) -> str:
         """A line for people."""
-        return (
-            f"{self.answered} of {self.folder.record.expected} rows have their answers in {self.folder.path}"
-        )
+        record = self.folder.record
+        what = "episodes" if record.live else "rows"
+        return f"{self.answered} of {record.expected} {what} have their answers in {self.folder.path}"
 
     @property
     def _there(self) -> int:
-        statuses = self.folder.record.totals.get("status", {})
+        statuses = self.folder.record.totals.get("ended" if self.folder.record.live else "status", {})
         return sum(count for status, count in statuses.items() if status != "request_error")
 
     def ask(
@@ -121,29 +141,41 @@ class Evaluation:
             self.asked = state
             progress(state)
 
-        folder, hashes, there = self.folder, self.data.hashes(), self._there
-        every = growth.rows(self.data, folder.record.selections)
-        asks_server = probe and not (self.who.agent or self.who.own) and folder.record.probed is None
+        folder, there, worlds = self.folder, self._there, {}
+        if isinstance(self.data, LiveData):
+            rows = self.data.select(self.selection)
+            worlds = world_types(rows, self.worlds, self.world_python)
+        asks_server = (
+            probe and not (worlds or self.who.agent or self.who.own) and folder.record.probed is None
+        )
         try:
-            with self.who.opened(self.data, effort) as (backend, at_once):
-                self.asked = session.run(
-                    folder,
-                    self.rows,
-                    hashes,
-                    backend,
-                    concurrency=at_once,
-                    every=every,
-                    selection=self.selection,
-                    results=self.data.results,
-                    words=self.who.words,
-                    first=self.who.asked,
-                    before=partial(self._probe, say=say) if asks_server else None,
-                    progress=moved,
-                )
+            self.asked = session.run(
+                folder,
+                self.data,
+                self.who.opening(self.data, effort),
+                selection=self.selection,
+                words=self.who.words,
+                worlds=worlds,
+                first=self.who.asked,
+                before=partial(self._probe, say=say) if asks_server else None,
+                progress=moved,
+            )
         except BaseException:
             if folder.before is not None and self._there <= there:
-                session.take_back(folder, growth.rows(self.data, folder.before.selections), hashes)
+                session.take_back(folder, self.data)
             raise
+
+    def dry_run(self) -> DryRun:
+        """What `ask` would take. An agent in this process is asked the same."""
+        folder, settings = self.folder, self.folder.record.settings
+        there = Lines.of(folder.journal_path) if folder.journal_path.is_file() else None
+        todo = [
+            session.begin(row, settings, repeat, words=self.who.words)
+            for repeat in range(settings.repeat)
+            for row in session.sample_by_sample(self.rows)
+            if there is None or not replay(there, session.begin(row, settings, repeat))
+        ]
+        return dry_run(todo, settings, self.who.settings.price)
 
     async def _probe(self, backend: Backend, say: Callable[[str], None]) -> None:
         record = self.folder.record
@@ -155,11 +187,14 @@ class Evaluation:
     def why_failed(self) -> list[str]:
         """Lines for people: why requests failed."""
         sessions = self.folder.record.sessions
-        found = reasons.of_predictions(self.folder.predictions_path)
+        found = reasons.of_predictions(self.folder.answers_path)
         return reasons.lines(found, sessions[-1] if sessions else None)
 
     def score(self) -> None:
         """Writes `scores.parquet`."""
+        if isinstance(self.data, LiveData):
+            verdicts.score_episodes(self.folder, self.data, self.worlds, self.world_python)
+            return
         verdicts.score_file(self.folder, self.data)
         if self.agent is None:
             return

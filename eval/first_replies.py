@@ -4,16 +4,17 @@ An own agent is tried on one row before the others are asked. A model is stopped
 without a call to rows whose gold is a call: the server has no tool parser, or the model calls otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Sample
+from robustbench_tc.schema import LiveRow, Sample
 
-from . import passes
-from .predictions import as_answer
+from .dialogue import Dialogue
+from .journal import as_answer
 from .record import Answer, Settings
+from .scripted import parsed
 
 SILENT = 20
 """So many replies without a call, and none with one, stop a session."""
@@ -36,28 +37,34 @@ Asked = Literal["own agent", "model"]
 class FirstReplies:
     """Looks at replies until one shows that the run works. A run whose journal holds such a one goes on."""
 
-    def __init__(self, asked: Asked, settings: Settings, journal: Store, rows: Sequence[Sample]) -> None:
-        """`rows`: all of the run's, whose answers the journal may hold."""
+    def __init__(
+        self, asked: Asked, settings: Settings, journal: Store, rows: Mapping[str, Sample | LiveRow]
+    ) -> None:
+        """`rows`: of the dataset, by id; the journal may hold answers to them."""
         self._asked = asked
         self._settings = settings
         self._silent = 0
-        by_id = {row.id: row for row in rows}
-        lines = filter(None, map(journal.get, journal.keys()))
+        lines = (line for key in list(journal.keys()) if "status" in (line := journal.get(key) or {}))
         there = (as_answer(journal.path, line) for line in lines)
-        self._works = any(self._shows(by_id[one.id], one) for one in there if one.id in by_id)
+        self._works = any(
+            self._shows(one, lambda one: parsed(row, settings, one).calls)
+            for one in there
+            if isinstance(row := rows.get(one.id), Sample)
+        )
 
     @property
     def one_alone(self) -> bool:
         """Whether a row is to be tried before the others are asked."""
         return self._asked == "own agent" and not self._works
 
-    def see(self, row: Sample, shown: Sample, made: Answer) -> None:
-        """Looks at the reply to `row`, which defences may have `shown` otherwise.
+    def see(self, dialogue: Dialogue, made: Answer) -> None:
+        """Looks at the answer to the dialogue's next request.
 
         Raises UserError where there is no sense in going on.
         """
-        self._works = self._works or self._shows(shown, made)
-        if self._works:
+        row = dialogue.env.row
+        self._works = self._works or self._shows(made, dialogue.calls)
+        if self._works or not isinstance(row, Sample):
             return
         if made.status == "agent_error":
             said = (made.error or "").removeprefix("agent: ")
@@ -69,7 +76,7 @@ class FirstReplies:
             why = _WHY_SILENT[self._settings.mode]
             raise UserError(f"{SILENT} of {SILENT} replies hold no call: {why} --no-early-stop goes on")
 
-    def _shows(self, shown: Sample, made: Answer) -> bool:
+    def _shows(self, made: Answer, calls: Callable[[Answer], object]) -> bool:
         if made.status != "ok" or self._asked == "own agent":
             return made.status == "ok"
-        return bool(made.tool_calls) or bool(passes.calls_of(shown, self._settings, made))
+        return bool(made.tool_calls) or bool(calls(made))

@@ -14,7 +14,6 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .draw import Row
 from .inputs import Data, Selection
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Grown(NamedTuple):
     """One line for what differs from the command's own selection or from the run as it was."""
 
 
-def rows(data: Data[Row], selections: Iterable[Selection]) -> tuple[Row, ...]:
+def rows(data: Data[Any], selections: Iterable[Selection]) -> tuple[Any, ...]:
     """The rows of all selections together, each once, in the dataset's order. Raises UserError."""
     wanted = _ids(data, selections)
     return tuple(row for row in data.rows if row.id in wanted)

@@ -1,24 +1,26 @@
 """The rows to evaluate: a release folder, a Hub dataset, or the layout of the paper's public release."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from robustbench_tc import schema, sources, taxonomy
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc import live_types, schema, taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool
 
 from . import draw, needs_no_reading, paper_layout
+from .draw import Row
 from .live import inputs as live_inputs
 from .live.inputs import LiveData
+from .live.row_check import mistake
 from .needs_no_reading import TypeFigures
 
 Names: TypeAlias = str | Sequence[str]
@@ -26,6 +28,10 @@ Names: TypeAlias = str | Sequence[str]
 
 
 Row_co = TypeVar("Row_co", bound=Sample | LiveRow, covariant=True)
+
+
+NEEDED = ("*/test-*.parquet", "README.md", "*.json")
+"""What is downloaded from the Hub."""
 
 
 class Data(Protocol[Row_co]):
@@ -113,8 +119,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return schema.fingerprint(sorted(self.hashes().items()))
 
     def select(self, selection: "Selection") -> tuple[Sample, ...]:
-        """As `select`."""
-        return select(self, selection)
+        """The selected rows, in the dataset's order. Raises UserError."""
+        return draw.select(self.rows, selection, self.name)
 
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
@@ -180,10 +186,15 @@ def selection_of(
     ids: str | Sequence[str] = (),
     limit: int | None = None,
     samples: int | None = None,
+    *,
+    live: bool = False,
 ) -> Selection:
-    """Which rows these words mean; components stand for their types. `select` checks names."""
-    codes: list[str] = []
-    for word in taxonomy.split(types):
+    """Which rows these words mean; components stand for their types, and of `live` rows kinds of faults for
+    theirs. `Data.select` checks names."""
+    if live and sources:
+        raise UserError("--sources: live rows are of no source; select them by --types, --ids or --samples")
+    codes = [*live_inputs.codes(taxonomy.split(types))] if live else []
+    for word in () if live else taxonomy.split(types):
         codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
     return Selection(
         types=tuple(dict.fromkeys(codes)),
@@ -203,9 +214,10 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset | LiveData:
     """
     local = Path(dataset).expanduser()
     is_file = local.is_file() and revision is None
-    folder = local if is_file else resolve_dataset(dataset, revision, patterns=live_inputs.NEEDED)
+    folder = local if is_file else resolve_dataset(dataset, revision, patterns=NEEDED)
     if is_dataset(folder):
-        return live_inputs.load_folder(folder, dataset)
+        place = str(folder.resolve()) if local.is_dir() else dataset
+        return _load_live(folder, place, None if local.is_dir() else folder.name)
     if is_file or local.is_dir():
         return _load_folder(folder.resolve())
     if not (folder / taxonomy.CLEAN).is_dir():
@@ -214,36 +226,20 @@ def load(dataset: str, *, revision: str | None = None) -> Dataset | LiveData:
     return _load_release(folder, dataset, revision=folder.name)
 
 
+def load_live(dataset: str, *, revision: str | None = None) -> LiveData:
+    """`load` for what takes a live dataset alone. Raises UserError."""
+    found = load(dataset, revision=revision)
+    if isinstance(found, Dataset):
+        raise UserError(f"{dataset} is not a live dataset (`rbtc build live` makes one)")
+    return found
+
+
 def load_samples(dataset: str, *, revision: str | None = None) -> Dataset:
     """`load` for what takes no live dataset. Raises UserError for one."""
     found = load(dataset, revision=revision)
     if isinstance(found, LiveData):
         raise UserError(f"{dataset} is a live dataset: its rows are episodes, which `rbtc eval` alone plays")
     return found
-
-
-def select(dataset: Dataset, selection: Selection) -> tuple[Sample, ...]:
-    """The selected rows, in the dataset's order. Raises UserError: an unknown name, or nothing is left."""
-    known = dict.fromkeys(row.type_code for row in dataset.rows)
-    types = {taxonomy.find_in(known, name, "type in this dataset") for name in selection.types}
-    for source in selection.sources:
-        if source not in sources.in_tables():
-            raise unknown("source", source, sources.in_tables())
-    if selection.ids:
-        present = {row.id for row in dataset.rows} | {row.clean_id for row in dataset.rows}
-        for wanted in selection.ids:
-            if wanted not in present:
-                raise unknown("row id", wanted, present)
-    rows = [
-        row
-        for row in dataset.rows
-        if (not types or row.type_code in types)
-        and (not selection.sources or row.source in selection.sources)
-        and (not selection.ids or row.id in selection.ids or row.clean_id in selection.ids)
-    ]
-    if not rows:
-        raise UserError(f"no row of {dataset.name} fits the selection: widen --types, --sources or --ids")
-    return tuple(draw.part(rows, selection.limit, selection.samples))
 
 
 def _load_folder(folder: Path) -> Dataset:
@@ -268,18 +264,10 @@ def paper_rows(folder: Path) -> Dataset | None:
 
 def _load_release(folder: Path, name: str, revision: str | None = None) -> Dataset:
     rows: list[Sample] = []
-    registries: dict[str, tuple[Tool, ...]] = {}
+    read = partial(sample, registries={})
     for code in taxonomy.configs(folder):
-        rows += _read_rows(folder / code, code, registries)
-    seen: set[str] = set()
-    for row in rows:
-        if row.id in seen:
-            raise UserError(f"{name}: the row id {row.id!r} occurs twice")
-        seen.add(row.id)
-    anchors = {row.id for row in rows if row.type_code == taxonomy.CLEAN}
-    for row in rows:
-        if f"{row.clean_id}::{taxonomy.CLEAN}" not in anchors:
-            raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
+        rows += _read_rows(folder / code, Sample, read, str)
+    _clean_of(name, rows)
     book = read_book(folder)
     audited = needs_no_reading.audited(folder, Counter(row.type_code for row in rows))
     return Dataset(
@@ -292,21 +280,51 @@ def _load_release(folder: Path, name: str, revision: str | None = None) -> Datas
     )
 
 
-def _read_rows(folder: Path, code: str, registries: dict[str, tuple[Tool, ...]]) -> list[Sample]:
+def _load_live(folder: Path, name: str, revision: str | None) -> LiveData:
+    configs = [TASKS, *sorted(path.name for path in folder.glob("live_*") if path.is_dir())]
+    order = {code: at for at, code in enumerate(live_types.type_codes())}
+    configs.sort(key=lambda code: (code != TASKS, order.get(code, len(order)), code))
+    rows: list[LiveRow] = []
+    read = partial(schema.record, kind=LiveRow)
+    for config in configs:
+        rows += _read_rows(folder / config, LiveRow, read, live_types.config_of)
+    clean = _clean_of(name, rows)
+    for row in rows:
+        if wrong := mistake(row, clean[row.clean_id]):
+            raise UserError(f"{name}, row {row.id!r}: {wrong}"[:600])
+    return LiveData(name=name, revision=revision, version=version_of(folder), rows=tuple(rows))
+
+
+def _clean_of(name: str, rows: Iterable[Row]) -> dict[str, Row]:
+    """The clean row of each sample. Raises UserError for an id that occurs twice, and where there is none."""
+    seen: set[str] = set()
+    clean: dict[str, Row] = {}
+    for row in rows:  # clean ones come first
+        if row.id in seen:
+            raise UserError(f"{name}: the row id {row.id!r} occurs twice")
+        seen.add(row.id)
+        if row.type_code == taxonomy.CLEAN:
+            clean[row.clean_id] = row
+        if row.clean_id not in clean:
+            raise UserError(f"{name}: {row.id!r} has no clean row to be judged against")
+    return clean
+
+
+def _read_rows(
+    folder: Path, kind: type[Row], read: Callable[[dict[str, Any]], Row], config_of: Callable[[str], str]
+) -> Iterator[Row]:
     """The rows of one config. Raises UserError naming the file's folder and the row."""
-    rows = []
     for index, plain in enumerate(parquet.read_rows(parquet.shards(folder))):
-        missing = [name for name in Sample.__struct_fields__ if name not in plain]
+        missing = [name for name in kind.__struct_fields__ if name not in plain]
         if missing:
             raise UserError(f"{folder} is not of this benchmark: it has no column {', '.join(missing)}")
         try:
-            row = sample(plain, registries)
+            row = read(plain)
         except ValueError as error:
             raise UserError(f"{folder}, row {index}: {error}") from None
-        if row.type_code != code:
-            raise UserError(f"{folder}, row {index}: type {row.type_code!r} in the config {code!r}")
-        rows.append(row)
-    return rows
+        if config_of(row.type_code) != folder.name:
+            raise UserError(f"{folder}, row {index}: type {row.type_code!r} in the config {folder.name!r}")
+        yield row
 
 
 def sample(plain: dict[str, Any], registries: dict[str, tuple[Tool, ...]]) -> Sample:

@@ -1,8 +1,7 @@
 """From a journal's answers to predictions, and predictions on disk."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,13 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import parquet
 from robustbench_tc.io.files import atomic_file
-from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, asked_hash
+from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, dumps
 
-from . import defend, delivered, wire
-from .defend import chain
-from .defend.base import Said
-from .passes import goes_on, native_calls, parsed, scene
-from .prompts import wording
+from . import delivered, wire
+from .dialogue import Dialogue
+from .journal import Journal, replay
 from .record import Answer, Settings
+from .scripted import Scripted, parsed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +38,7 @@ def combine(
     native = sum(len(one.tool_calls or ()) for one in together)
     if len(together) > 1:  # calls in order, over several replies
         said = [one.text for one in together if one.text]
-        calls = native_calls(row, settings, together)
+        calls = _native_calls(row, settings, together)
         scored = msgspec.structs.replace(scored, text="\n".join(said) or None, tool_calls=calls)
     undelivered, thought_call = _delivery(row, settings, answers)
     return Prediction(
@@ -102,6 +99,18 @@ def _delivery(
     return why, thought_call
 
 
+def _native_calls(row: Sample, settings: Settings, answers: Sequence[Answer]) -> Json:
+    """The calls of several replies as those of one, in the form of native calls."""
+    found: list[dict[str, Json]] = []
+    for answer in answers:
+        if answer.tool_calls:
+            found += answer.tool_calls
+            continue
+        for call in parsed(row, settings, answer).calls:
+            found.append({"id": f"call_{len(found)}", "name": call.name, "arguments": dumps(call.parameters)})
+    return found or None
+
+
 def counts_attempts(row: Sample) -> bool:
     """Whether it matters how many of the row's calls met its error: where more than the first can."""
     return taxonomy.known(row.type_code) and "times" in taxonomy.get(row.type_code).traits
@@ -113,46 +122,19 @@ def _sum(values: Iterable[float | int | None]) -> Json:
 
 
 def of(
-    journal: Store, rows: Sequence[Sample], hashes: dict[str, str], settings: Settings
+    journal: Journal, rows: Sequence[Sample], hashes: dict[str, str], settings: Settings
 ) -> Iterator[Prediction]:
-    """Every prediction that the journal has all passes of, repeats of a row together, rows in order."""
+    """Every prediction that the journal has all replies of, repeats of a row together, rows in order."""
     for row in rows:
         for repeat in range(settings.repeat):
-            found = passes(journal, row, settings, repeat)
-            if found:
-                yield combine(row, hashes[row.id], settings, *found)
+            if (answers := kept(journal, row, settings, repeat)) is not None:
+                yield combine(row, hashes[row.id], settings, *answers)
 
 
-def passes(journal: Store, row: Sample, settings: Settings, repeat: int) -> list[Answer]:
-    """The answers to all passes of a row; none where one is not there yet."""
-    said: list[Said] = []
-    asked, words, defences = asked_hash(row), wording(row), defend.parse(settings.defend)
-    while not said or goes_on(row, settings, [one.answer for one in said]):
-        keys = partial(settings.key, asked, repeat, len(said) + 1, words)
-        kept = partial(_at, journal, keys)
-        one = chain.replay(defences, scene(row, settings, said), kept, repeat=repeat)
-        if one is None:
-            return []
-        said.append(one)
-    return [one.answer for one in said]
-
-
-def _at(journal: Store, key: Callable[[int], str], further: int) -> Answer | None:
-    return answer(journal, key(further))
-
-
-def answer(journal: Store, key: str) -> Answer | None:
-    """The journal's latest line under `key`."""
-    found = journal.get(key)
-    return None if found is None else as_answer(journal.path, found)
-
-
-def as_answer(place: Path, line: dict[str, Json]) -> Answer:
-    """A line of the journal at `place`. Raises UserError for what is no answer, or one of a later version."""
-    try:
-        return msgspec.convert(line, Answer)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{place} holds other records than answers ({error})") from None
+def kept(journal: Journal, row: Sample, settings: Settings, repeat: int) -> list[Answer] | None:
+    """The replies to a row that count; None where one is not there yet."""
+    env = Scripted(row, settings)
+    return env.answers if replay(journal, Dialogue(env, settings, repeat)) else None
 
 
 def write(path: Path, found: Iterable[Prediction]) -> None:

@@ -16,7 +16,7 @@ from .read_reply import read
 from .record import Finding
 
 if TYPE_CHECKING:
-    from .run import Backend
+    from .speakers import Backend
 
 MAX_TOKENS = 512
 """Of each reply: a model that thinks first needs some."""

@@ -4,18 +4,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from robustbench_tc.io import parquet
+from robustbench_tc.schema import Status
 
-from .record import Session
+from .record import EPISODES, Session
 
 FINISHED = frozenset({"stop", "tool_calls", "function_call", "length", "content_filter"})
 """Finish reasons that say how a reply ended; of any other nobody knows what it means."""
 
 MOSTLY = 0.9
 """Share of the rows that are rejected for one reason above which a run says nothing of its model."""
+
+_FAILED = frozenset(get_args(Status)) - {"ok"}
 
 SHOWN = 15
 """Reasons that get a line of their own; of the others the codes are counted."""
@@ -39,19 +43,21 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 def of_predictions(path: Path) -> list[Reason]:
-    """The reasons in a run's `predictions.parquet` or `scores.parquet`, the most frequent first."""
+    """The reasons in a run's `predictions.parquet`, `episodes.parquet` or scored predictions, the most
+    frequent first."""
     if not path.is_file():
         return []
-    rows = parquet.read_rows([path], ["id", "status", "error"])
-    return reasons((row["id"], row["status"], row["error"]) for row in rows)
+    status = "ended" if path.name == EPISODES else "status"
+    rows = parquet.read_rows([path], ["id", status, "error"])
+    return reasons((row["id"], row[status], row["error"]) for row in rows)
 
 
 def reasons(failed: Iterable[tuple[str, str, str | None]]) -> list[Reason]:
-    """The same of (row id, status, error)s; those with the status `ok` are answers and left out."""
+    """The same of (row id, status, error)s; those with an answer are left out."""
     first: dict[tuple[str, str], tuple[str, str]] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for row, status, error in failed:
-        if status == "ok":
+        if status not in _FAILED:
             continue
         said = error or "unknown error"
         kind = status, _VARIES.sub(lambda found: found[0] if found[0].startswith("HTTP ") else "#", said)

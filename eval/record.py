@@ -67,6 +67,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Names of the headers sent beside the client's own; a session has digests of their values."""
     defend: tuple[str, ...] = ()
     """Defences between the rows and the model (`defend.names`), the first in front."""
+    share: bool = True
+    """Whether equal requests are asked once at temperature 0."""
+    checkpoint: str | None = None
+    """What the endpoint is asked for, where `model` is a name that the user gave it (`--name`)."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether equal requests of a model have one answer."""
+        return self.share and self.decoding.get("temperature") == 0
 
     def key(
         self, asked_hash: str, repeat: int, number: int, wording: str | None = None, further: int = 0
@@ -118,6 +127,8 @@ class Session(msgspec.Struct, kw_only=True):
     """Attempts that failed and were made again, by code."""
     left_out: list[str] = []
     """Decoding parameters that the endpoint does not take."""
+    shared: int = 0
+    """Requests that were not sent: an equal one had its answer."""
     headers: dict[str, str] = {}
     """A digest of each header's value (`RequestSettings.header_digests`)."""
     cost: float | None = None
@@ -208,6 +219,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     served_model: str | None = None
     reused: bool = False
     """Taken from another run (`--reuse`): asked and paid for there."""
+    request: str | None = None
+    """A digest of the request, where equal ones are asked once (`run.Sharing`)."""
+    shared: bool = False
+    """The answer to an equal request of this run, which was paid for there."""
 
 
 def mode_of(word: str) -> Mode:
@@ -234,6 +249,11 @@ class RunFolder:
     def answers_path(self) -> Path:
         """The file that is made of the journal: predictions, or episodes."""
         return self.path / (EPISODES if self.record.live else PREDICTIONS)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether its last session has not ended: it runs, or was cut off."""
+        return bool(self.record.sessions) and self.record.sessions[-1].seconds is None
 
     @property
     def predictions_path(self) -> Path:
@@ -306,10 +326,11 @@ def default_place(model: str, mode: Mode, suffix: str = "", *, live: bool = Fals
     return Path("runs/live" if live else "runs") / f"{slug}-{mode}{suffix}"
 
 
-def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> RunFolder:
+def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry: bool = False) -> RunFolder:
     """The folder for a run: a new one, or the one that is there if its answers were got under equal settings.
 
-    That one grows by rows and repeats that it does not hold yet; `expected` is for a new one.
+    That one grows by rows and repeats that it does not hold yet; `expected` is for a new one. `dry`: nothing
+    is written.
     Raises UserError with every difference for a folder that has answers under other settings.
     """
     check_place(path)
@@ -321,13 +342,14 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> Run
             differences = growth.identity(there, settings)
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
-            grown = None if same or settings.backend == "import" else growth.grown(folder, data, settings)
-            folder.claim(folder.answers_path, folder.scores_path)
+            grows = not same and settings.backend not in ("import", "door")
+            grown = growth.grown(folder, data, settings) if grows else None
+            if not dry:
+                folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name
             if grown is not None:
                 growth.let_grow(folder, grown)
             return folder
-    path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(
         path,
         RunRecord(
@@ -340,8 +362,10 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> Run
             expected=expected,
         ),
     )
-    folder.claim(folder.answers_path, folder.scores_path)
-    folder.save()
+    if not dry:
+        path.mkdir(parents=True, exist_ok=True)
+        folder.claim(folder.answers_path, folder.scores_path)
+        folder.save()
     return folder
 
 

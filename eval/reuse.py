@@ -1,20 +1,17 @@
 """Answers that another run has already: `rbtc eval --reuse RUN` takes them instead of asking again."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm import Store
-from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN, Json, Sample, asked_hash
+from robustbench_tc.schema import Json
 
 from . import growth
-from .passes import most
-from .predictions import answer, as_answer, passes
-from .prompts import wording
-from .record import Answer, RunFolder, Settings, open_run
+from .inputs import Dataset, Selection
+from .journal import Lines, replay
+from .live.inputs import LiveData
+from .record import RunFolder, Settings, open_run
+from .session import begin
 
 
 def check(runs: Sequence[Path], settings: Settings, out: Path) -> None:
@@ -29,68 +26,43 @@ def check(runs: Sequence[Path], settings: Settings, out: Path) -> None:
             raise UserError(f"--reuse {path}: it has no journal.jsonl to take answers from")
 
 
-def take(folder: RunFolder, rows: Sequence[Sample], runs: Sequence[Path]) -> None:
+def take(folder: RunFolder, data: Dataset | LiveData, selection: Selection, runs: Sequence[Path]) -> None:
     """Puts answers of `runs` that `folder` is to ask for into its journal; the other runs stay as they are.
 
     An answer is taken under its key: equal model, mode, decoding, prompts and what the row asks, in whatever
-    version of the dataset and whatever is right there. Recorded failures are not answers. What was taken, and
-    how many rows are left to ask, is counted in the run record and in the folder's notes.
+    version of the dataset and whatever is right there; with the calls of a live row goes what came of them.
+    Recorded failures are not answers. What was taken, and how many rows are left to ask, is counted in the
+    record and in the folder's notes.
     """
     if not runs:
         return
-    settings, record = folder.record.settings, folder.record
-    keys = [
-        (
-            row,
-            [settings.key(asked_hash(row), repeat, n + 1, wording(row)) for n in range(most(row))],
-        )
-        for row in rows
-        for repeat in range(settings.repeat)
-    ]
+    settings, record, rows = folder.record.settings, folder.record, data.select(selection)
     with folder.journal() as journal:
+        ours = Lines.of(journal.path)
         for path in runs:
-            there = _answers(path, {key for _, of_row in keys for key in of_row})
+            theirs = Lines.of(open_run(path).journal_path)
             taken: dict[str, dict[str, Json]] = {}
-            for row, of_row in keys:
-                for key in _missing(journal, of_row, there):
-                    taken[key] = msgspec.to_builtins(
-                        msgspec.structs.replace(there[key], id=row.id, reused=True)
-                    )
+            for row in rows:
+                for repeat in range(settings.repeat):
+                    found = Lines(theirs.path, theirs.lines)
+                    replay(found, begin(row, settings, repeat))
+                    for key in found.read:
+                        if key not in ours.lines:
+                            taken[key] = theirs.lines[key] | {"id": row.id, "reused": True}
+                        elif _said(ours.lines[key]) != _said(theirs.lines[key]):
+                            break  # what follows is of another dialogue
             journal.extend(taken)
-            record.reused[str(path)] = record.reused.get(str(path), 0) + len(taken)
-            folder.notes.append(f"reused {len(taken)} answers of {path}")
-        left = {row.id for row in rows if not _answered(journal, row, settings)}
-        folder.notes.append(f"{len(left)} of {len(rows)} rows are left to ask")
+            ours.lines.update(taken)
+            answers = sum("results" not in line for line in taken.values())
+            record.reused[str(path)] = record.reused.get(str(path), 0) + answers
+            folder.notes.append(f"reused {answers} answers of {path}")
+        left = sum(
+            not all(replay(ours, begin(row, settings, repeat)) for repeat in range(settings.repeat))
+            for row in rows
+        )
+        folder.notes.append(f"{left} of {len(rows)} rows are left to ask")
     folder.save()
 
 
-def _answered(journal: Store, row: Sample, settings: Settings) -> bool:
-    """Whether all repeats of a row have every pass."""
-    found = [passes(journal, row, settings, repeat) for repeat in range(settings.repeat)]
-    return all(answers and _kept(answers[-1]) is not None for answers in found)
-
-
-def _missing(journal: Store, passes: Sequence[str], there: dict[str, Answer]) -> list[str]:
-    """Which of a row's answers are taken: those that lack here, a later one only behind its own earlier."""
-    found = []
-    for key in passes:
-        ours, theirs = _kept(answer(journal, key)), there.get(key)
-        if theirs is None:
-            break
-        if ours is None:
-            found.append(key)
-        elif (ours.text, ours.tool_calls) != (theirs.text, theirs.tool_calls):
-            break
-    return found
-
-
-def _kept(found: Answer | None) -> Answer | None:
-    """An answer; a recorded failure is none."""
-    return None if found is None or found.status in ASKED_AGAIN else found
-
-
-def _answers(path: Path, wanted: Container[str]) -> dict[str, Answer]:
-    """The answers of a run by key. A later line under a key replaces an earlier one, as in its journal."""
-    place = open_run(path).journal_path
-    found = {key: as_answer(place, line) for key, line in read_lines(place) if key in wanted}
-    return {key: one for key, one in found.items() if _kept(one) is not None}
+def _said(line: dict[str, Json]) -> Json:
+    return line.get("text"), line.get("tool_calls"), line.get("results")

@@ -1,143 +1,45 @@
-"""One start of `rbtc eval` on a run folder: opens the journal and a backend, asks, and leaves the files."""
+"""One start of `rbtc eval` on a run folder: opens the journal and whoever answers, asks, leaves the files."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
 
 from robustbench_tc import __version__
-from robustbench_tc.compute import loop, parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.llm import Client, Endpoint, LoadBalancer, Stats, Store, Transport, over_http
-from robustbench_tc.llm.ray import on_actors
-from robustbench_tc.schema import Sample
+from robustbench_tc.compute import loop
+from robustbench_tc.llm import Store
+from robustbench_tc.schema import LiveRow, Sample
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Worlds
 
-from . import predictions
-from .backends.endpoint import EndpointBackend
-from .backends.vllm import VLLMTransport, check_takes
+from . import growth, predictions
+from .dialogue import Dialogue
 from .first_replies import Asked, FirstReplies
-from .inputs import Selection
-from .models import Model
-from .passes import Results
+from .inputs import Dataset, Selection
+from .journal import Journal
+from .live import episodes
+from .live.inputs import LiveData
+from .live.record import leave as leave_episodes
+from .live.stage import Stage
+from .live.world_env import World
+from .opening import Opening
 from .prompts import OURS, Prompts, wording
-from .record import RunFolder, Session
-from .request_settings import RequestSettings
-from .run import Backend, Harness, Progress
-
-
-class Opened(NamedTuple):
-    """A backend that is ready to be asked."""
-
-    backend: Backend
-    address: str
-    """For the run record; never holds a key."""
-    stats: Stats
-    """Filled while the backend is asked."""
-    requests: RequestSettings
-
-
-OpenBackend = Callable[[], AbstractAsyncContextManager[Opened]]
-
-
-def endpoint(
-    spec: Endpoint,
-    requests: RequestSettings,
-    *,
-    also: Sequence[Endpoint] = (),
-    concurrency: int,
-    timeout_s: float = 300.0,
-    max_retries: int = 6,
-    backoff_s: float = 0.5,
-    workers: Workers = SERIAL,
-) -> OpenBackend:
-    """A model at an address. `also`: further addresses of it, which share its requests."""
-    specs = [one.resolved() for one in (spec, *also)]
-    return _opening(
-        lambda ray: over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
-        specs[0],
-        ", ".join(map(str, specs)),
-        requests,
-        workers,
-        concurrency=concurrency,
-        max_retries=max_retries,
-        backoff_s=backoff_s,
-    )
-
-
-def vllm(
-    model: Model | None,
-    name: str,
-    requests: RequestSettings,
-    *,
-    batch: int,
-    workers: Workers = SERIAL,
-    engines: int = 1,
-    gpus: float = 1,
-) -> OpenBackend:
-    """vLLM in this process, or on Ray so many engines with so many GPUs each.
-
-    `name` is a folder, a Hub id or a name of the models' table.
-    """
-    weights = (model.weights if model is not None else None) or name
-    check_takes(requests)
-    known = {} if model is None else {"dtype": model.dtype, "max_model_len": model.max_model_len}
-    options = {option: value for option, value in known.items() if value is not None}
-    engine = partial(VLLMTransport, weights, batch=batch, **options)
-    names = [f"vllm in process: {weights}"] * (engines if workers.engine == "ray" else 1)
-
-    def wire(ray: Any) -> Transport:
-        if ray is None:
-            return engine()
-        return LoadBalancer(on_actors(ray, [engine] * engines, concurrency=2 * batch, gpus=gpus), names)
-
-    # Twice as many as an engine takes at once: the next batch waits while it is at one.
-    return _opening(
-        wire,
-        Endpoint(name, reasoning=False),
-        ", ".join(names),
-        requests,
-        workers,
-        concurrency=2 * batch * len(names),
-    )
-
-
-def _opening(
-    wire: Callable[[Any], Transport],
-    spec: Endpoint,
-    address: str,
-    requests: RequestSettings,
-    workers: Workers,
-    **options: Any,
-) -> OpenBackend:
-    """A backend over what `wire` opens, which gets the module `ray` or None; `options` of the client."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        with parallel.on_ray(workers) as ray:
-            async with Client(
-                spec,
-                wire=wire(ray),
-                max_cost=requests.max_cost,
-                price=requests.price,
-                system_as_user=requests.system_as_user,
-                **options,
-            ) as client:
-                backend = EndpointBackend(client, requests.decoding, requests.system)
-                yield Opened(backend, address, client.stats, requests)
-
-    return opened
+from .record import RunFolder, Session, Settings
+from .run import Progress, Runner, Sharing
+from .scripted import Results, Scripted
+from .speakers import Backend
 
 
 def spent(journal: Store, price: tuple[float, float] | None) -> float:
-    """What the journal's answers cost, reused ones left out; failed and lost requests are in no journal."""
+    """What the journal's answers cost, reused and shared ones left out; failed and lost requests are in no
+    journal."""
     if price is None:
         return 0.0
     tokens = [0, 0]
     for key in list(journal.keys()):
         line = journal.get(key) or {}
-        if line.get("reused"):
+        if line.get("reused") or line.get("shared"):
             continue
         tokens[0] += line.get("prompt_tokens") or 0
         tokens[1] += line.get("completion_tokens") or 0
@@ -146,73 +48,81 @@ def spent(journal: Store, price: tuple[float, float] | None) -> float:
 
 def run(
     folder: RunFolder,
-    rows: Sequence[Sample],
-    hashes: dict[str, str],
-    open_backend: OpenBackend,
+    data: Dataset | LiveData,
+    opening: Opening,
     *,
-    concurrency: int,
-    every: Sequence[Sample] | None = None,
     selection: Selection | None = None,
-    results: Mapping[str, Results] | None = None,
     words: Prompts = OURS,
+    worlds: Mapping[str, WorldType] = MappingProxyType({}),
     first: Asked | None = None,
     before: Callable[[Backend], Awaitable[None]] | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
-    """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet say how far it got.
+    """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet, or episodes.parquet,
+    say how far it got.
 
-    `every`: all rows of the run, where `rows`, those to ask, are only a part of them. `selection`: what was
-    asked for, for the record. `results`: by clean id what the tools of own cases answer; `words`: of
-    prompt mode; `first`: whose first replies may stop the session (`first_replies`); `before`: what is asked
-    before any row.
+    `selection`: what is asked of the run's rows, by default the first that it was begun with. `words`: of
+    prompt mode; `worlds`: by the name that live rows have; `first`: whose first replies may stop the session
+    (`first_replies`); `before`: what is asked before any row.
     Raises UserError where it cannot go on; the folder is then good for another start.
     """
     settings, record = folder.record.settings, folder.record
     started = time.monotonic()
+    selection = selection or settings.selection
+    rows: Sequence[Sample | LiveRow] = data.select(selection)
     made = Session(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         endpoint="",
         package_version=__version__,
-        concurrency=concurrency,
+        concurrency=opening.at_once,
         selection=selection,
         repeat=settings.repeat,
     )
-    served = set(record.served_models)
-    every = rows if every is None else every
+    results = data.results if isinstance(data, Dataset) else {}
+    is_live = isinstance(data, LiveData)
+    dialogues = (
+        begin(row, settings, repeat, results.get(row.clean_id, {}), words)
+        for repeat in range(settings.repeat)
+        for row in sample_by_sample(rows)
+    )
 
     async def ask() -> Progress:
-        async with open_backend() as opened:
+        async with opening.open() as opened, Worlds() as hosted:
+            stats = opened.stats
             made.endpoint, made.headers = opened.address, opened.requests.header_digests
             # A limit of cost is one of the run: what earlier sessions spent counts.
-            earlier = opened.stats.cost = spent(journal, opened.requests.price)
+            earlier = stats.cost = spent(journal, opened.requests.price)
 
             def tell(state: Progress) -> None:
-                state.cost = opened.stats.cost
+                state.cost = stats.cost
+                made.requests, made.shared = state.asked, state.shared
                 progress(state)
 
-            harness = Harness(
-                settings,
+            runner = Runner(
                 journal,
-                opened.backend,
-                workers=2 * concurrency,
-                results=results,
-                words=words,
-                first=first and FirstReplies(first, settings, journal, every),
+                opened.speaker,
+                workers=2 * opening.at_once,
+                unwritten=opening.at_once if is_live else None,
+                stage=partial(_stage, hosted, worlds) if is_live else None,
+                sharing=Sharing(journal, stats) if settings.shares and opened.backend is not None else None,
+                first=first and FirstReplies(first, settings, journal, data.by_id),
                 progress=tell,
             )
             try:
-                if before is not None:
+                if before is not None and opened.backend is not None:
                     await before(opened.backend)
-                return await harness.run(rows)
+                return await runner.run(dialogues, len(rows) * settings.repeat)
             finally:
-                served.update(harness.served_models)
-                made.requests, made.retries = opened.stats.requests, opened.stats.retries
-                made.errors, made.left_out = dict(opened.stats.errors), list(opened.stats.left_out)
-                made.retried = dict(opened.stats.retried)
+                record.served_models = sorted({*record.served_models, *runner.served_models})
+                made.requests = stats.requests or made.requests  # in this process no client counts
+                made.retries = stats.retries
+                made.errors, made.left_out = dict(stats.errors), list(stats.left_out)
+                made.retried = dict(stats.retried)
                 if opened.requests.price is not None:
-                    made.cost = round(opened.stats.cost - earlier, 9)
+                    made.cost = round(stats.cost - earlier, 9)
 
-    if said := next(filter(None, map(wording, rows)), None):
+    samples = (row for row in rows if isinstance(row, Sample))
+    if said := next(filter(None, map(wording, samples)), None):
         record.open_wording = said
     with folder.journal() as journal:
         record.sessions.append(made)
@@ -221,21 +131,51 @@ def run(
             return loop.run(ask())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
-            record.served_models = sorted(served)
-            _leave(folder, journal, every, hashes)
+            leave(folder, journal, data)
 
 
-def take_back(folder: RunFolder, rows: Sequence[Sample], hashes: dict[str, str]) -> None:
-    """Makes a run that was to grow what it was before, with `rows`: for a session that got no answer."""
+def begin(
+    row: Sample | LiveRow,
+    settings: Settings,
+    repeat: int = 0,
+    results: Results = MappingProxyType({}),
+    words: Prompts = OURS,
+) -> Dialogue:
+    """A row before its first request. `results`: what the tools of own cases answer; `words`: of prompt
+    mode."""
+    env = World(row, settings) if isinstance(row, LiveRow) else Scripted(row, settings, results, words)
+    return Dialogue(env, settings, repeat)
+
+
+def sample_by_sample(rows: Iterable[Sample | LiveRow]) -> list[Sample | LiveRow]:
+    """The rows with all types of a sample together, so that a server's prefix cache has what they share."""
+    samples: dict[str, list[Sample | LiveRow]] = {}
+    for row in rows:
+        samples.setdefault(row.clean_id, []).append(row)
+    return [row for sample in samples.values() for row in sample]
+
+
+def _stage(hosted: Worlds, worlds: Mapping[str, WorldType], dialogue: Dialogue) -> Stage:
+    assert isinstance(dialogue.env.row, LiveRow)
+    return Stage(dialogue.env.row, hosted, worlds[dialogue.env.row.world])
+
+
+def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
+    """Makes a run that was to grow what it was before: for a session that got no answer."""
     record, before = folder.record, folder.before
     if before is not None:
         record.settings, record.also, record.expected = before.settings, before.also, before.expected
         with folder.journal() as journal:
-            _leave(folder, journal, rows, hashes)
+            leave(folder, journal, data)
 
 
-def _leave(folder: RunFolder, journal: Store, rows: Sequence[Sample], hashes: dict[str, str]) -> None:
-    found = list(predictions.of(journal, rows, hashes, folder.record.settings))
+def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
+    """Writes what the journal has all answers of, as predictions or episodes, and totals."""
+    settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
+    if isinstance(data, LiveData):
+        leave_episodes(folder, episodes.of(journal, rows, settings))
+        return
+    found = list(predictions.of(journal, rows, data.hashes(), settings))
     predictions.write(folder.predictions_path, found)
     folder.record.totals = predictions.totals(found)
     folder.save()

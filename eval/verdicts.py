@@ -1,7 +1,10 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import msgspec
@@ -15,9 +18,11 @@ from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema
 
-from . import inputs, predictions
+from . import growth, inputs, predictions, session
 from .inputs import Dataset
-from .live import inputs as live_inputs
+from .journal import Lines
+from .live import inputs as live_inputs, score as live_score, unedited
+from .live.inputs import LiveData
 from .parse import READER_VERSION
 from .record import RunFolder, open_run
 from .row_files import RowFiles
@@ -30,11 +35,27 @@ Flagged: TypeAlias = dict[str, dict[str, dict[str, int]]]
 _ANOTHER = "{} is another dataset than {} was asked: name the right one with --dataset"
 
 
-def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
+def data_of(folder: RunFolder, name: str | None = None) -> Dataset | LiveData:
     """The dataset of a run, from where it lay then or from `name`. Raises UserError for another one."""
-    found = inputs.load_samples(str(place_of(folder, name)))
+    found = inputs.load(str(place_of(folder, name)))
     if found.fingerprint() != folder.record.settings.fingerprint:
         raise UserError(_ANOTHER.format(name or folder.record.dataset, folder.path))
+    return found
+
+
+def dataset_of(folder: RunFolder, name: str | None = None) -> Dataset:
+    """`data_of` for a run whose rows are samples. Raises UserError."""
+    found = data_of(folder, name)
+    if isinstance(found, LiveData):
+        raise UserError(f"{folder.path} is a live run: this looks at predictions")
+    return found
+
+
+def live_data_of(folder: RunFolder, name: str | None = None) -> LiveData:
+    """`data_of` for a live run. Raises UserError."""
+    found = data_of(folder, name)
+    if isinstance(found, Dataset):
+        raise UserError(f"{folder.path} is no live run: this looks at episodes")
     return found
 
 
@@ -42,7 +63,7 @@ def place_of(folder: RunFolder, name: str | None = None) -> Path:
     """Where the dataset of a run lies. Raises UserError."""
     asked, revision = folder.record.dataset, folder.record.dataset_revision
     try:
-        return resolve_dataset(name or asked, None if name else revision, patterns=live_inputs.NEEDED)
+        return resolve_dataset(name or asked, None if name else revision, patterns=inputs.NEEDED)
     except UserError as error:
         if name is not None:  # --dataset names it
             raise
@@ -68,18 +89,56 @@ def score(
     *,
     dataset: str | Path | None = None,
     workers: Workers = SERIAL,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
 ) -> RunFolder:
-    """Turns the predictions of a run folder into verdicts (`scores.parquet`); the model is not asked.
+    """Turns the predictions or episodes of a run folder into verdicts (`scores.parquet`); the model is not
+    asked.
 
-    `dataset`: where the run's dataset lies now, if it was moved. Raises UserError for a folder that is not a
+    `dataset`: where the run's dataset lies now, if it was moved. `worlds`: Python files of the worlds of live
+    rows that this package does not bring. Raises UserError for a folder that is not a
     run, a copied one that has verdicts, damaged predictions, and a dataset that is not the one that was
     asked; the verdicts of before then stay.
     """
     folder = open_run(Path(run))
     folder.claim(folder.scores_path)
     place = None if dataset is None else str(dataset)
-    score_file(folder, rows_of(folder, place, workers.num_proc), workers)
+    if folder.record.live:
+        score_episodes(folder, live_data_of(folder, place), worlds, world_python)
+    else:
+        score_file(folder, rows_of(folder, place, workers.num_proc), workers)
     return folder
+
+
+@contextmanager
+def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = None) -> Iterator[RunFolder]:
+    """A run that is under way, as its journal has it at this moment: a scored copy, which is removed again.
+
+    Raises UserError where no row has its answer yet.
+    """
+    data = data_of(folder)
+    with TemporaryDirectory() as place:
+        copy = RunFolder(Path(place), deepcopy(folder.record))
+        session.leave(copy, Lines.of(folder.journal_path), data)
+        if not copy.record.totals.get("episodes" if copy.record.live else "predictions"):
+            raise UserError(f"{folder.path} is under way: no row has its answer yet")
+        if isinstance(data, LiveData):
+            score_episodes(copy, data, worlds, python)
+        else:
+            score_file(copy, data)
+        yield copy
+
+
+def score_episodes(folder: RunFolder, data: LiveData, worlds: Sequence[str], python: str | None) -> None:
+    """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
+
+    Raises UserError for a world that is not at hand, and for episodes that are not the journal's.
+    """
+    kinds = live_inputs.world_types(growth.rows(data, folder.record.selections), worlds, python)
+    unedited.check_all(folder, data.by_id)
+    live_score.score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
+    folder.record.reader = READER_VERSION
+    folder.save()
 
 
 def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None:

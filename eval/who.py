@@ -1,26 +1,28 @@
 """Who is asked, checked before any work: a model at its addresses, a reference agent, a user's own agent."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.errors import UserError
+from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
-from . import agent_server, agents, defend as defences, models, record, request_settings, session
-from .callables.agent import Function, OwnAgent, own_agent
-from .defend.again import is_strict, strict
+from . import agents, defend as defences, models, opening, record, request_settings
+from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
-from .inputs import Dataset, Names, Selection, names_of
+from .inputs import Dataset, Names, Selection, anchors, names_of
+from .live import defended, prompts as live_prompts
+from .live.agents import AGENTS as SCRIPTED
+from .live.inputs import LiveData
+from .opening import Effort, Opening
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .request_settings import RequestOptions, RequestSettings
+from .speakers import ReferenceAgent, ScriptedAgent
 
 Engine: TypeAlias = Literal["openai", "vllm", "anthropic", "gemini"]
 """Who answers: an OpenAI-compatible server, vLLM in this process, or a provider over its own API."""
@@ -29,29 +31,21 @@ PromptFormat: TypeAlias = Literal["benchmark", "rlla"]
 """The words of prompt mode: the benchmark's, or ToolRL's, in which its checkpoints were trained."""
 
 
-class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast answers come. No answer depends on it."""
-
-    concurrency: int = 32
-    """Requests under way at each address."""
-    timeout_s: float = 300.0
-    max_retries: int = 6
-    workers: Workers = SERIAL
-    gpus: int = 1
-
-
 @dataclass(frozen=True, kw_only=True)
 class Who:
     """Who is asked and how."""
 
     name: str
+    """In the run's record, the usual name of its folder, and reports."""
     mode: record.Mode
     backend: str
     settings: RequestSettings
+    checkpoint: str | None = None
+    """What the endpoint is asked for, where that is not `name`."""
     endpoints: Sequence[Endpoint] = ()
     """The addresses of a model; none of an agent of the user's."""
     agent: str | None = None
-    """A reference agent."""
+    """A reference agent, or a scripted one where rows are live."""
     own: OwnAgent | None = None
     asked: Asked | None = None
     """Whose first replies may stop the run; None for a reference agent."""
@@ -59,69 +53,49 @@ class Who:
     chain: Sequence[Defence] = ()
     suffix: str = ""
     """Of the run folder's usual name."""
+    share: bool = True
+    """Whether equal requests are asked once at temperature 0."""
     notes: Sequence[str] = ()
 
-    def identity(self, data: Dataset, selection: Selection, repeat: int) -> record.Settings:
+    def identity(self, data: Dataset | LiveData, selection: Selection, repeat: int) -> record.Settings:
         """What the answers of a run depend on."""
         return record.Settings(
             fingerprint=data.fingerprint(),
             model=self.name,
             mode=self.mode,
             backend=self.backend,
-            prompt_version=self.words.version,
+            prompt_version=live_prompts.version() if isinstance(data, LiveData) else self.words.version,
             selection=selection,
             repeat=repeat,
             defend=defences.names(self.chain),
+            share=self.share,
+            checkpoint=self.checkpoint,
             **self.settings.identity,
         )
 
-    @contextmanager
-    def opened(self, data: Dataset, effort: Effort) -> Iterator[tuple[session.OpenBackend, int]]:
-        """How the backend is opened, and how many requests are under way at all its addresses."""
+    def opening(self, data: Dataset | LiveData, effort: Effort) -> Opening:
+        """How whoever answers is opened."""
         if self.own is not None:
             at_once = effort.concurrency if self.own.in_parallel else 1
-            yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
-        elif self.backend == "vllm":
-            engines = effort.gpus if effort.workers.engine == "ray" else 1
-            entry, batch = models.find(self.name), effort.concurrency
-            yield (
-                session.vllm(
-                    entry, self.name, self.settings, batch=batch, workers=effort.workers, engines=engines
-                ),
-                batch * engines,
-            )
-        elif self.agent is not None:
-            # It knows the requests that defences make of the rows.
-            rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
-            sent = strict if is_strict(self.chain) else list
-            with agent_server.serving(self.agent, rows, self.words, sent=sent) as url:
-                served = Endpoint(self.name, url, api_key="none", reasoning=False)
-                yield at_addresses([served], self.settings, effort)
-        else:
-            yield at_addresses(self.endpoints, self.settings, effort)
-
-
-def at_addresses(
-    endpoints: Sequence[Endpoint], asked: RequestSettings, effort: Effort
-) -> tuple[session.OpenBackend, int]:
-    """A model at its addresses, and how many requests are under way at all of them."""
-    at_once = effort.concurrency * len(endpoints)
-    opened = session.endpoint(
-        endpoints[0],
-        asked,
-        also=endpoints[1:],
-        concurrency=at_once,
-        timeout_s=effort.timeout_s,
-        max_retries=effort.max_retries,
-        workers=effort.workers,
-    )
-    return opened, at_once
+            speaker = AgentSpeaker(self.own, at_once, effort.timeout_s)
+            address = f"{self.backend} {self.own.name}"
+            return opening.in_process(speaker, at_once, speaker.stats, address, self.settings)
+        if self.backend == "vllm":
+            return opening.vllm(self.checkpoint or self.name, self.settings, effort)
+        if self.agent is None:
+            return opening.endpoint(self.endpoints, self.settings, effort)
+        if isinstance(data, LiveData):
+            return opening.in_process(ScriptedAgent(self.agent, data.clean()), effort.concurrency)
+        # It knows the rows as defences show them.
+        rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
+        return opening.in_process(ReferenceAgent(self.agent, anchors(rows), self.words), effort.concurrency)
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asked, as it was named; the fields are options of `rbtc eval`."""
 
     model: str | None = None
+    name: str | None = None
     base_url: Names = ()
     agent: str | None = None
     callable: Function | None = None
@@ -132,14 +106,24 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     rlla: str | Path | None = None
     defend: Names = ()
     early_stop: bool = True
+    share: bool = True
 
-    def checked(self, options: RequestOptions) -> Who:
-        """Raises UserError for names that are wrong or do not go together."""
+    def checked(self, options: RequestOptions, *, live: bool = False) -> Who:
+        """Who is meant, for rows that are `live` or not. Raises UserError for names that are wrong or do not
+        go together."""
         words = _prompts(self.prompt_format, self.rlla, self.mode)
         mode = self.mode if words is OURS else "prompt"
         chain = defences.parse(names_of(self.defend))
         is_own = self.callable is not None or self.command is not None
-        who = self._own(mode, options) if is_own else self._model(mode, options)
+        if live and (is_own or words is not OURS or self.backend == "vllm"):
+            raise UserError(
+                "live rows are played by a model behind a server or by a scripted agent, in their own words: "
+                "leave --callable, --command, --prompt-format and --backend vllm out"
+            )
+        who = self._own(mode, options) if is_own else self._model(mode, options, live)
+        who = replace(who, share=self.share)
+        if live:
+            return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
         for one in chain:
             if who.mode not in one.modes:
                 known = " and ".join(one.modes)
@@ -155,7 +139,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"{which} is who is asked: leave {clash[0]} out")
         own = own_agent(self.callable, self.command, options)
         return Who(
-            name=self.model or own.name,
+            name=self.name or self.model or own.name,
             mode=record.mode_of(mode or "fc"),
             backend=own.backend,
             settings=own.settings,
@@ -163,19 +147,26 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             asked="own agent",
         )
 
-    def _model(self, mode: str | None, options: RequestOptions) -> Who:
-        """A model, or a reference agent, with the settings of the models' table."""
+    def _model(self, mode: str | None, options: RequestOptions, live: bool) -> Who:
+        """A model, or an agent of ours, with the settings of the models' table."""
+        if self.agent is not None and live and self.agent not in SCRIPTED:
+            raise unknown("scripted agent", self.agent, SCRIPTED)
+        if self.agent is not None and not live:
+            agents.agent(self.agent)
         found = endpoints(self.model, self.base_url, self.agent, self.backend, options)
         name = found[0].model
         entry = models.find(name)
+        if self.name is not None and (self.agent or entry or models.find(self.name)):
+            raise UserError(f"--name {self.name}: it is for a path or a checkpoint; {name} keeps its name")
         who = Who(
-            name=name,
+            name=self.name or name,
+            checkpoint=name if self.name else None,
             mode=record.mode_of(mode or models.mode_of(name)),
-            backend=found[0].provider,
+            backend="agent" if live and self.agent else found[0].provider,
             settings=request_settings.settle(entry, options, self.agent),
             endpoints=found,
             agent=self.agent,
-            asked="model" if self.early_stop and self.agent is None else None,
+            asked="model" if self.early_stop and self.agent is None and not live else None,
         )
         if mode is not None or entry is None:
             return who
@@ -207,11 +198,10 @@ def endpoints(
     base_urls = (base_url,) if isinstance(base_url, str) else base_url
     if agent is not None:
         if (model, [*base_urls], backend) != (None, [], "openai"):
-            raise UserError("--agent brings its own server: leave --model, --base-url and --backend out")
-        agents.agent(agent)
+            raise UserError("--agent answers in this process: leave --model, --base-url and --backend out")
         return [Endpoint(f"agent-{agent}")]
     if model is None:
-        raise UserError("no model: name one with --model, or a reference agent with --agent")
+        raise UserError("no model: name one with --model, or an agent of ours with --agent")
     named = native_model(model)
     if named is not None and backend not in ("openai", named[0]):
         raise UserError(f"--model {model} and --backend {backend} disagree: leave one of them out")

@@ -30,7 +30,15 @@ class Ask(msgspec.Struct, frozen=True):
     row: Sample | None = None
     """What is asked about, for agents in this process; nothing of it beside the request goes anywhere."""
     number: int = 1
-    """The pass, from 1."""
+    """Of the reply that is asked for, from 1."""
+    draw: int = 0
+    """Which of several samples of the same request, from 0."""
+
+
+def has_duplicates(ask: Ask) -> bool:
+    """Whether tools of the request have the same name, which some servers refuse."""
+    names = [tool["function"]["name"] for tool in ask.tools or ()]
+    return len(set(names)) < len(names)
 
 
 class WireNames:
@@ -113,48 +121,31 @@ def following(
 
     `results`: for each reply what its calls were answered with, in their order; without any, the row's text.
     """
-    asked = first(row, mode, words)
-    for number, (text, tool_calls) in enumerate(replies, 1):
-        said = results[number - 1] if number <= len(results) else None
-        asked = _after(row, mode, asked, text, tool_calls, number, said, words)
-    return asked
+    asked, names = first(row, mode, words), WireNames(row.tools)
+    messages = list(asked.messages)
+    for place, (text, tool_calls) in enumerate(replies):
+        said = results[place] if place < len(results) else None
+        turn = words.result("\n".join([row.injected_error or ""] if said is None else said))
+        texts = [row.injected_error or ""] * len(tool_calls or ()) if said is None else said
+        messages += replied(text, tool_calls, texts, turn, mode, names, messages)
+    return Ask(messages, asked.tools)
 
 
-def second(row: Sample, mode: str, text: str | None, tool_calls: Json) -> Ask:
-    """The request after the error: the first reply, then the error text as its tool's result."""
-    return following(row, mode, [(text, tool_calls)])
-
-
-def _after(
-    row: Sample,
-    mode: str,
-    asked: Ask,
+def replied(
     text: str | None,
     tool_calls: Json,
-    number: int,
-    said: Sequence[str] | None,
-    words: Prompts,
-) -> Ask:
-    """The request that follows `asked` and its reply: the reply, then what its calls are answered with.
-
-    `text` and `tool_calls` are the reply as journaled (names mapped back). One tool message per call id in
-    fc mode; a reply that wrote its call as text, in either mode, gets one user turn.
-    """
-    error = row.injected_error or ""
-    if mode == "fc" and tool_calls:
-        texts = [error] * len(tool_calls) if said is None else said
-        return Ask(
-            [*asked.messages, *calling(text, tool_calls, texts, WireNames(row.tools), asked.messages)],
-            asked.tools,
-        )
-    return Ask(
-        [
-            *asked.messages,
-            {"role": "assistant", "content": written(text, tool_calls)},
-            {"role": "user", "content": words.result(error if said is None else "\n".join(said))},
-        ],
-        asked.tools,
-    )
+    results: Sequence[str],
+    turn: str | None,
+    mode: str,
+    names: WireNames,
+    before: Sequence[dict[str, Json]],
+) -> list[dict[str, Json]]:
+    """A reply and what its calls were answered with, as the next request has them: one tool message for each
+    native call; of calls in a text, the user's `turn`. `before`: the messages that it replied to."""
+    if mode == "fc" and tool_calls and results:
+        return calling(text, tool_calls, results, names, before)
+    said = {"role": "assistant", "content": written(text, tool_calls)}
+    return [said] if turn is None else [said, {"role": "user", "content": turn}]
 
 
 def calling(

@@ -143,16 +143,22 @@ def connect(inputs: Inputs, *, check: bool = True) -> Iterator["duckdb.DuckDBPyC
             connection.execute(f"set variable {variable} = ?", [value])
         try:
             connection.execute("set variable mixtures = ?", [_mixtures(connection, runs, release)])
-            for view in _views(inputs, bool(runs), bool(live)):
+            files_of_views = (
+                "stg_types",
+                "macro_in_subset",
+                "no_paper" if inputs.paper is None else "stg_paper_cells",
+                *(["stg_runs", "stg_predictions"] if runs else ["no_runs"]),
+                "stg_live" if live else "no_live",
+                "no_release" if release is None else "stg_release",
+                *("int_answers", "int_cells", "int_components", "int_pairs"),
+            )
+            for view in files_of_views:
                 connection.execute(FOLDER.joinpath(f"{view}.sql").read_text(encoding="utf-8"))
             for view in _ASKED_OFTEN:
                 connection.execute(f"create temp table {view}_rows as from {view}")
                 connection.execute(f"create or replace view {view} as from {view}_rows")
-            if check:
-                for run in (*runs, *live):
-                    _refuse_duplicates(connection, run)
-            for run in runs if release is not None else ():
-                _refuse_another(connection, run, str(release))
+            for run in (*runs, *live) if check or release is not None else ():
+                _refuse(connection, run, None if run in live else release)
         except duckdb.Error as error:
             raise UserError(f"these runs cannot be read: {_first_line(error)}") from None
         yield connection
@@ -187,44 +193,24 @@ def _is_live(run: str) -> bool:
     return (Path(run) / "episodes.parquet").exists()
 
 
-def _views(inputs: Inputs, runs: bool, live: bool) -> list[str]:
-    return [
-        "stg_types",
-        "macro_in_subset",
-        "no_paper" if inputs.paper is None else "stg_paper_cells",
-        *(["stg_runs", "stg_predictions"] if runs else ["no_runs"]),
-        "stg_live" if live else "no_live",
-        "no_release" if inputs.release is None else "stg_release",
-        "int_answers",
-        "int_cells",
-        "int_components",
-        "int_pairs",
-    ]
-
-
 def text_of(name: str, inputs: Inputs) -> str:
     """The query of a mart or a .sql file; what holds a space is a query itself. Raises UserError where the
     inputs do not fit it."""
-    if re.search(r"\s", name.strip()) and not name.endswith(".sql"):
-        return name
     if name.endswith(".sql"):
-        path = Path(name)
-        if not path.is_file():
+        if not Path(name).is_file():
             raise UserError(f"no SQL file at {name}")
-        return path.read_text(encoding="utf-8")
+        return Path(name).read_text(encoding="utf-8")
+    if re.search(r"\s", name.strip()):
+        return name
     if name not in marts():
         raise unknown("mart", name, marts())
     mart = marts()[name]
-    if mart.needs == "live" and not any(map(_is_live, inputs.runs)):
-        raise UserError(f"{name} looks at live episodes: name a live run with --run")
-    for run in inputs.runs:
-        if _is_live(run) != (mart.needs == "live"):
-            of_live = ", ".join(one for one, about in marts().items() if about.needs == "live")
-            raise UserError(
-                f"{name} has no rows for live runs: {run} is one; {of_live} have them"
-                if mart.needs != "live"
-                else f"{name} looks at live episodes, and {run} is not a live run"
-            )
+    live = {_is_live(run) for run in inputs.runs}
+    if mart.needs == "live" and live != {True}:
+        raise UserError(f"{name} looks at live episodes: name live runs with --run, and no other")
+    if mart.needs != "live" and True in live:
+        of_live = ", ".join(one for one, about in marts().items() if about.needs == "live")
+        raise UserError(f"{name} has no rows for live runs; {of_live} have them")
     if mart.needs == "runs" and not inputs.runs:
         raise UserError(
             f"{name} looks at single predictions: name a run with --run (the paper printed counts)"
@@ -272,30 +258,29 @@ def _scored(run: str) -> str:
     return _folder(run, "scores.parquet", hint)
 
 
-def _refuse_another(connection: "duckdb.DuckDBPyConnection", run: str, release: str) -> None:
-    """A release with no sample of the run is another dataset's: every row of it would count as missing."""
-    found = connection.execute(
-        "select count(*), count(*) filter (where clean_id in (select clean_id from read_parquet(?))) "
-        "from read_parquet(?)",
-        [f"{release}/clean/test-*.parquet", f"{run}/scores.parquet"],
-    ).fetchall()
-    for asked, known in found:
-        if asked and not known:
-            raise UserError(f"{release} has no sample of {run}: name the release that the run was asked")
-
-
-def _refuse_duplicates(connection: "duckdb.DuckDBPyConnection", run: str) -> None:
-    """A row answered twice would be averaged over. One run at a time: bounded memory."""
-    found = connection.execute(
+def _refuse(connection: "duckdb.DuckDBPyConnection", run: str, release: str | None) -> None:
+    """UserError for a row that was answered twice, which would be averaged over, and for a release with no
+    sample of the run: every row of it would count as missing. One run at a time: bounded memory."""
+    scores = f"{run}/scores.parquet"
+    doubled = connection.execute(
         "select id, repeat, count(*) from read_parquet(?) "
         "group by id, repeat having count(*) > 1 order by id limit 1",
-        [f"{run}/scores.parquet"],
+        [scores],
     ).fetchall()
-    for row, repeat, times in found:
+    for row, repeat, times in doubled:
         raise UserError(
             f"{run} holds predictions more than once, the first {row!r} repeat {repeat} "
             f"{times} times: score the run again or remove the copies"
         )
+    if release is None:
+        return
+    counts = connection.execute(
+        "select count(*), count(*) filter (where clean_id in (select clean_id from read_parquet(?))) "
+        "from read_parquet(?)",
+        [f"{release}/clean/test-*.parquet", scores],
+    ).fetchall()
+    if counts[0][0] and not counts[0][1]:
+        raise UserError(f"{release} has no sample of {run}: name the release that the run was asked")
 
 
 def _first_line(text: object) -> str:

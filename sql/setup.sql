@@ -8,7 +8,7 @@
 --     set variable release = 'robustbench-tc';
 --     .read sql/stg_release.sql
 --     .read sql/hardest.sql
---     set variable live_runs = ['runs/live-qwen3-8b-fc'];   -- folders that `rbtc live score` has finished
+--     set variable live_runs = ['runs/live/qwen3-8b-fc'];   -- folders that `rbtc score` has finished
 --     .read sql/stg_live.sql
 --     .read sql/live_recovery.sql
 .read sql/stg_types.sql

@@ -20,6 +20,7 @@ from robustbench_tc import api
 from robustbench_tc.compute import loop
 from robustbench_tc.eval.leaderboard.submit import init
 from robustbench_tc.eval.run import Progress
+from robustbench_tc.eval.stats.screen import Screen
 
 from .conftest import ROOT
 from .hub import WRITER, Hub
@@ -139,6 +140,7 @@ def test_in_a_notebook_it_is_asked_beside_the_running_loop(place: Path, answers:
     assert (run.answered, run.scores.num_rows) == (3, 3)
     assert run.sql("select count(*) as n from stg_predictions").to_pylist() == [{"n": 3}]
     assert str(run).startswith("agent-oracle") and "Cannot tell" in run._repr_html_()
+    assert isinstance(run.summary, Screen)
     assert run.summary.overview.answer.sentence in str(run)
 
 
@@ -171,7 +173,7 @@ def test_what_is_interrupted_in_a_notebook_ends_there_too() -> None:
         ({"backend": "vlm"}, "did you mean vllm"),
         ({"mode": "chat"}, "mode 'chat': prompt or fc"),
         ({"types": "CDD"}, "did you mean CD"),
-        ({"agent": "oracle", "base_url": "http://127.0.0.1:9/v1"}, "brings its own server"),
+        ({"agent": "oracle", "base_url": "http://127.0.0.1:9/v1"}, "answers in this process"),
         ({"agent": None}, "no model"),
     ],
 )

@@ -49,8 +49,8 @@ CHESS, CLUB = "bfcl_v3__BFCL_v3_simple__simple_starter_2", "chess_club.record_re
 BUILD = "build --profile bundled --types CD --out {out}"
 TRAINING = "build toolrl-dr --rlla {rlla} --configs mixed --out {out}"
 LIVE = "build live --worlds {world} --kinds silent_no_op --out {out}"
-LIVE_RUN = "live run {live} --worlds {world} --agent oracle --out {out}"
-LIVE_REPORT = "live report {live_run} --worlds {world} --out {out}"
+LIVE_RUN = "eval {live} --worlds {world} --agent oracle --out {out}"
+LIVE_REPORT = "report {live_run} --worlds {world} --out {out}"
 EVAL = "eval {release} --agent oracle --out {out}"
 SPACE = "leaderboard space {out} --results acme/results"
 SITE = "leaderboard build {results} --out {out}"
@@ -91,19 +91,15 @@ OUTPUTS: dict[str, list[Output]] = {
         Output(EVAL, "run", goes_on=True),
         Output(f"{EVAL} --fresh", "run"),
         Output(f"{EVAL} --fresh --discard-changes", "run"),
-    ],
-    "score run": [Output("score {out}", "run", goes_on=True)],
-    "score --out": [Output("score {journal} --dataset {release} --out {out}", "run", goes_on=True)],
-    "live run --out": [
         Output(LIVE_RUN, "live_run", goes_on=True),
         Output(f"{LIVE_RUN} --fresh", "live_run"),
         Output(f"{LIVE_RUN} --fresh --discard-changes", "live_run"),
     ],
-    "live report --out": [
-        Output(LIVE_REPORT, "live_report"),
-        Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
+    "score run": [
+        Output("score {out}", "run", goes_on=True),
+        Output("score {out} --worlds {world}", "live_run", goes_on=True),
     ],
-    "live score run": [Output("live score {out} --worlds {world}", "live_run", goes_on=True)],
+    "score --out": [Output("score {journal} --dataset {release} --out {out}", "run", goes_on=True)],
     "gate --junit": [Output("gate {run} --junit {out}")],
     "gate --save-baseline": [Output("gate {run} --save-baseline {out}", "baseline")],
     "gate --markdown": [Output("gate {run} --markdown {out}")],
@@ -115,6 +111,8 @@ OUTPUTS: dict[str, list[Output]] = {
     "report --out": [
         Output(REPORT, "report"),
         Output(f"{REPORT} --discard-changes", "report"),
+        Output(LIVE_REPORT, "live_report"),
+        Output(f"{LIVE_REPORT} --discard-changes", "live_report"),
     ],
     "sql --out": [
         Output("sql table2 --paper --out {out}"),
@@ -183,8 +181,7 @@ train check --model-dir, data amend --answers, data amend --sources, build --err
 release --benchmark, release --sign, release --sources, release --training, verify --key, sql --run,
 leaderboard submit run, leaderboard build place, leaderboard verify --repeated,
 gate run, lint files, proxy --plan, proxy explain journal,
-build --cases, compare --log-key, report --log-key,
-live summary run, live report run
+build --cases, compare --log-key, report --log-key
 """
 """Parameters that name something to read (some of the last ones: a key, a format)."""
 
@@ -216,7 +213,7 @@ def places() -> Iterator[str]:
 
 
 def test_every_parameter_that_names_a_place_is_in_the_table() -> None:
-    found = set(places()) - {"quickstart --out"}  # its folders are those of build, eval, build live, live run
+    found = set(places()) - {"quickstart --out"}  # its folders are those of build, eval, build live
     read = {name.strip() for name in INPUTS.replace("\n", " ").split(",") if name.strip()}
     assert found - read - set(OUTPUTS) == set(), "say whether it is read or written"
     assert (read | set(OUTPUTS)) - found == set(), "no longer there"
@@ -536,7 +533,7 @@ def test_a_command_never_loses_what_came_into_a_folder_of_ours(
             place = prepare(root, patch)
             before = tree(root)
             done = rbtc(*words(output, place, made, tmp_path / f"new-{number}"))
-            goes_on = output.goes_on and (what != "in a link" or name in ("score run", "live score run"))
+            goes_on = output.goes_on and (what != "in a link" or name == "score run")
             if goes_on:  # in its own folder it writes its own files; the others are as they were
                 ours = set(tree(made[output.ours or ""]))
                 before = {n: held for n, held in before.items() if n.partition("/")[2] not in ours}

@@ -18,7 +18,7 @@ import pytest
 from benchmarks import samples
 
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.agent_server import serving
+from tests.agent_server import serving
 
 from .conftest import ROOT
 from .hub import WRITER, Hub

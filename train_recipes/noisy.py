@@ -5,8 +5,8 @@
     rule     with `adapt` the rate changes at the beginning of an epoch, by the last validation before it
 
 The idea is NoisyAgent's (arXiv:2605.27209): noise on a part of the rollouts, more of it once the model copes,
-advantages of each part for themselves. Rule and draws are ours. `verl_noisy` puts them into verl's trainer,
-`noisy_table` shows what the advantages of such a group are.
+advantages of each part for themselves. Rule and draws are ours. `verl_noisy` puts them into verl's trainer;
+docs/training.md has what the advantages of such a group are.
 """
 
 import math

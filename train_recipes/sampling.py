@@ -10,7 +10,7 @@ of that of the worst of K types, where the step is sqrt(8 ln K / T) (Freund and 
 losses in [0, 1]); the model that learns against it is the other player. Here the step is fixed and half of
 the draws stay even, so the bound is where the rule comes from and no promise. A type that cannot be learnt
 takes what it can of the rows in both: the even half is what the others keep.
-`python -m robustbench_tc.train_recipes.sampling` shows it on simulated learners.
+docs/training.md shows it on simulated learners.
 """
 
 import math
@@ -154,60 +154,3 @@ def losses(rows: Iterable[Row], answers: Iterable[Scored]) -> dict[str, float]:
     for about, one in zip(rows, answers, strict=True):
         found.setdefault(about.type_code, []).append(one.correct)
     return {name: 1 - sum(right) / len(right) for name, right in found.items()}
-
-
-class Learner(NamedTuple):
-    """A simulated model: its loss of a type falls with the rows of that type, and a little with others."""
-
-    speed: dict[str, float]
-    """Type → how fast its loss falls with its own rows; 0: it cannot be learnt."""
-    transfer: float = 0.0
-    """What a row of another type is worth."""
-
-    def trained(self, loss: Mapping[str, float], shares: Mapping[str, float], rows: int) -> dict[str, float]:
-        """The losses after so many rows."""
-        return {
-            name: loss[name]
-            * math.exp(-self.speed[name] * rows * (share + self.transfer * (1 - share)) / 1_000)
-            for name, share in shares.items()
-        }
-
-
-LEARNERS = {
-    "alike": Learner(dict.fromkeys("abcd", 4.0)),
-    "one slow": Learner({"a": 8.0, "b": 8.0, "c": 8.0, "d": 1.5}),
-    "one slow, transfer": Learner({"a": 8.0, "b": 8.0, "c": 8.0, "d": 1.5}, transfer=0.3),
-    "one cannot be learnt": Learner({"a": 4.0, "b": 4.0, "c": 4.0, "d": 0.0}),
-}
-
-
-STEPS, ROWS, SEEN = 18, 150, 20
-"""Of the simulation: validations, train rows between two, validation rows of a type."""
-
-
-def simulated(learner: Learner, mode: Mode) -> dict[str, float]:
-    """The losses at the end, from 0.8 each."""
-    rng = random.Random(f"simulated {mode}")
-    weights = Weights(dict.fromkeys(learner.speed, 1.0), mode)
-    loss = dict.fromkeys(learner.speed, 0.8)
-    for _ in range(STEPS):
-        seen = {name: sum(rng.random() < value for _ in range(SEEN)) / SEEN for name, value in loss.items()}
-        weights.update(seen)
-        loss = learner.trained(loss, weights.shares, ROWS)
-    return loss
-
-
-def table() -> str:
-    """Mean and worst loss of each learner under each mode, as Markdown."""
-    lines = ["| learner | " + " | ".join(MODES) + " |", "|---|" + "---:|" * len(MODES)]
-    for name, learner in LEARNERS.items():
-        cells = []
-        for mode in MODES:
-            loss = simulated(learner, mode)
-            cells.append(f"{math.fsum(loss.values()) / len(loss):.3f}, {max(loss.values()):.3f}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(table())  # noqa: T201

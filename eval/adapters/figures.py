@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.values import METRICS, Counts, codes_of, from_counts
 
-from .bench import in_order
-
 Row = tuple[str, str, int, bool]
 """Clean id, type, repeat, whether it is right."""
 
@@ -28,7 +26,8 @@ def figures(rows: Iterable[Row]) -> dict[str, float]:
             lost=bool(anchor) and not right,
             gained=paired and not anchor and right,
         )
-    found = from_counts({code: counts[code] for code in in_order(list(counts))}, set(counts))
+    order = (taxonomy.CLEAN, *(kind.code for kind in taxonomy.among(counts)))
+    found = from_counts({code: counts[code] for code in order if code in counts}, set(counts))
     table = {name: value for name in METRICS if (value := found[name]) is not None}
     whole = {code for name in taxonomy.COMPONENTS if f"accuracy_{name}" in table for code in codes_of(name)}
     for code in found.types:

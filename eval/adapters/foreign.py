@@ -16,7 +16,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Prediction, Verdict
 
-from .bench import KEY, Origin
+from .rows import KEY, Origin
 
 MOST = 1_000_000
 """Samples in one log."""
@@ -52,6 +52,12 @@ def keys_of(given: Sequence[str]) -> Keys:
             raise UserError(f"--log-key {safe(word, keep='')!r}: write clean_id=KEY, type=KEY or score=NAME")
         found[name] = value
     return Keys(**found)
+
+
+class Ours(msgspec.Struct):
+    """What our task wrote into the metadata of a log."""
+
+    origin: Origin | None = msgspec.field(default=None, name=KEY)
 
 
 class LogSample(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,16 +146,6 @@ def decoded(data: bytes, kind: type[T], where: str, writer: str) -> T:
         raise UserError(f"{where} cannot be read: {text(error)}") from None
 
 
-def origin_in(metadata: object, path: object) -> Origin | None:
-    """What our task wrote into the metadata of a log. Raises UserError where it cannot be read."""
-    if not isinstance(metadata, dict) or KEY not in metadata:
-        return None
-    try:
-        return msgspec.convert(metadata[KEY], Origin)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{path}: what it says of its dataset cannot be read: {text(error)}") from None
-
-
 def _own(sample: LogSample, model: str, origin: Origin) -> Scored:
     """A sample of our task. Its score counts beside the verdict: a harness lets people change a score."""
     value = _number(next(iter(sample.scores.values()), None))
@@ -178,13 +174,14 @@ def _foreign(sample: LogSample, model: str, keys: Keys) -> Scored:
     """A sample of another task, paired by its metadata or its id."""
     clean_id = text(sample.metadata.get(keys.clean_id, sample.id))
     code = text(sample.metadata.get(keys.type, taxonomy.CLEAN))
-    names = list(sample.scores) if keys.score is None else [keys.score]
-    if len(names) > 1:
-        listed = ", ".join(text(name, 40) for name in names[:10])
+    scores = sample.scores
+    wanted = keys.score or next(iter(scores), "")
+    if scores and (wanted not in scores or (len(scores) > 1 and keys.score is None)):
+        listed = ", ".join(text(name, 40) for name in list(scores)[:10])
         raise UserError(
-            f"{sample.where} has {len(names)} scores ({listed}): choose one with --log-key score=NAME"
+            f"{sample.where} has {len(scores)} scores ({listed}): choose one with --log-key score=NAME"
         )
-    said = next((sample.scores[name] for name in names if name in sample.scores), None)
+    said = scores.get(wanted)
     failure = sample.failure
     if failure is None and (said is None or said != said):  # NaN is inspect_ai's word for "not scored"
         failure = "no score"

@@ -11,8 +11,8 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 
-from .foreign import MOST, Keys, Log, LogSample, decoded, origin_in, text
-from .zipped import Zip, opened
+from .foreign import MOST, Keys, Log, LogSample, Ours, decoded, text
+from .zipped import Zip
 
 
 class _Score(msgspec.Struct):
@@ -47,7 +47,7 @@ class _Spec(msgspec.Struct):
     created: str = ""
     dataset: _Dataset = msgspec.field(default_factory=_Dataset)
     config: _Config = msgspec.field(default_factory=_Config)
-    metadata: dict[str, Any] | None = None
+    metadata: Ours | None = None
     packages: dict[str, str] = {}
     model_generate_config: dict[str, Any] = {}
 
@@ -66,13 +66,13 @@ class _Header(msgspec.Struct):
 @contextmanager
 def read(path: Path, keys: Keys) -> Iterator[Log]:
     """A log. Raises UserError with one line for whatever is wrong."""
-    with opened(path) as log:
+    with Zip(path) as log:
         yield _log(log, path)
 
 
 def _log(log: Zip, path: Path) -> Log:
     names = ("header.json", "_journal/start.json")
-    data = next((data for name in names if (data := log.read(name)) is not None), None)
+    data = next((data for name in names if (data := log.member(name)) is not None), None)
     if data is None:
         raise UserError(f"{path} is no log of inspect_ai: it has no header.json")
     header = decoded(data, _Header, f"{path}, its header", "inspect_ai")
@@ -84,7 +84,7 @@ def _log(log: Zip, path: Path) -> Log:
     return Log(
         path=str(path),
         model=text(spec.model) or "unnamed",
-        origin=origin_in(spec.metadata, path),
+        origin=None if spec.metadata is None else spec.metadata.origin,
         backend="inspect_ai",
         samples=_samples(log, path),
         expected=min(samples, MOST) * repeats,
@@ -100,8 +100,8 @@ def _log(log: Zip, path: Path) -> Log:
 
 
 def _samples(log: Zip, path: Path) -> Iterator[LogSample]:
-    for name in log.names("samples/"):
-        data = log.read(name) or b""
+    for name in (name for name in log.NameToInfo if name.startswith("samples/")):
+        data = log.member(name) or b""
         one = decoded(data, _Sample, f"{path}, {text(name, 100)!r}", "inspect_ai")
         where = f"{path}, sample {text(one.id, 80)!r}"
         if not 0 < one.epoch <= MOST:

@@ -14,7 +14,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 
-from .foreign import MOST, Keys, Log, LogSample, decoded, origin_in, text
+from .foreign import MOST, Keys, Log, LogSample, Ours, decoded, text
 
 RESULTS = 64 * 2**20
 """Bytes of a results file."""
@@ -26,7 +26,7 @@ DATED = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.-]{8,20})\.json")
 
 
 class _Task(msgspec.Struct):
-    metadata: Any = None
+    metadata: Ours | list[Any] | None = None
     generation_kwargs: dict[str, Any] | None = None
 
 
@@ -52,18 +52,18 @@ class _Sample(msgspec.Struct):
 @contextmanager
 def read(path: Path, keys: Keys) -> Iterator[Log]:
     """One evaluation. Raises UserError with one line for whatever is wrong."""
-    with path.open("rb") as file:
-        data = file.read(RESULTS + 1)
-    if len(data) > RESULTS:
+    if path.stat().st_size > RESULTS:
         raise UserError(f"{path} has more than {RESULTS:,} bytes, which is as much as is read")
-    results = decoded(data, _Results, str(path), "lm-eval")
+    results = decoded(path.read_bytes(), _Results, str(path), "lm-eval")
     dated = DATED.search(path.name)
     if not results.configs or dated is None:
         raise UserError(
             f"{path} is no results_DATE.json of lm-eval (of inspect_ai's, `inspect log convert` makes .eval)"
         )
     origins = {
-        task: origin for task, one in results.configs.items() if (origin := origin_in(one.metadata, path))
+        task: one.metadata.origin
+        for task, one in results.configs.items()
+        if isinstance(one.metadata, Ours) and one.metadata.origin is not None
     }
     if len({origin.fingerprint for origin in origins.values()}) > 1:
         raise UserError(f"{path}: its tasks are of different datasets")
@@ -97,16 +97,14 @@ def _samples(path: Path, date: str, tasks: list[str], keys: Keys) -> Iterator[Lo
         if not file.is_file():
             raise UserError(f"{path}: no {file.name} beside it: run lm-eval with --log_samples")
         for where, data in _lines(file):
+            one = decoded(data, _Sample, where, "lm-eval")
             whole = decoded(data, dict[str, Any], where, "lm-eval")
-            try:
-                one = msgspec.convert(whole, _Sample)
-            except msgspec.ValidationError as error:
-                raise UserError(f"{where} is not as lm-eval writes it: {text(error)}") from None
             if wanted in ("", one.filter):
+                own = "prediction" in one.doc  # then it has the row's id
                 number = f"{task}:{one.doc_id}" if len(tasks) > 1 else one.doc_id
                 yield LogSample(
                     where=where,
-                    id=str(one.doc.get("id", number) if "prediction" in one.doc else number),
+                    id=str(one.doc.get("id") if own else number),
                     metadata=one.doc,
                     scores={f"{name},{wanted}" if wanted else name: whole.get(name) for name in one.metrics},
                     question_hash=text(one.doc_hash, 64),

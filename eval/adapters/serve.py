@@ -1,11 +1,11 @@
 """Our rows for a harness that cannot share an environment with us: a process that answers on a Unix socket.
 
-    python -m robustbench_tc.eval.adapters.serve live|static SETTINGS SOCKET
+    python -m robustbench_tc.eval.adapters.serve SETTINGS SOCKET
 
-SETTINGS are the rows', as JSON. It prints a line once it listens, and ends with its standard input. Requests
-and answers are JSON over HTTP; what is wrong with a request is one line, under status 400.
+SETTINGS are those of `Rows`, as JSON. It prints a line once it listens, and ends with its standard input.
+Requests and answers are JSON over HTTP; what is wrong with a request is one line, under status 400.
 
-    POST /rows                          → rows: [{id, clean_id, type, messages}]
+    POST /rows                          → rows: [{id, clean_id, type, ask}]
     POST /begin  row, model             → dialogue: n, ask: {messages, tools} or null
     POST /reply  dialogue, completion   → ask: the next, null once it has ended
     POST /end    dialogue               → score: {reward, metrics, record}; it is closed
@@ -14,8 +14,8 @@ and answers are JSON over HTTP; what is wrong with a request is one line, under 
 Nothing of what a model said is evaluated. A request has at most REQUEST bytes.
 """
 
-import asyncio
 import os
+import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -25,14 +25,12 @@ import msgspec
 from aiohttp import web
 
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.speakers import answer_of
 from robustbench_tc.llm import LLMError
+from robustbench_tc.llm.messages import completion as read_completion
 from robustbench_tc.schema import Json
 
-from .dialogue import Dialogue, Rows, answer_of
-from .live_rows import LiveRows
-from .static_rows import StaticRows
-
-KINDS: dict[str, Callable[..., Any]] = {"live": LiveRows, "static": StaticRows}
+from .rows import Playing, Rows
 
 REQUEST = 64 * 2**20
 
@@ -42,7 +40,7 @@ class Service:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._dialogues: dict[int, Dialogue] = {}
+        self._playing: dict[int, Playing] = {}
         self._begun = 0
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -67,35 +65,39 @@ class Service:
 
     async def close(self, app: web.Application) -> None:
         """Gives back every dialogue, and the worlds."""
-        for dialogue in self._dialogues.values():
-            await dialogue.close()
-        self._rows.close()
+        for playing in self._playing.values():
+            await playing.close()
+        self._rows.worlds.close()
 
     async def rows(self) -> dict[str, Json]:
-        return {"rows": self._rows.rows()}
+        found = [
+            {"id": row.id, "clean_id": row.clean_id, "type": row.type_code, **_next(self._rows.begin(row.id))}
+            for row in self._rows.rows.values()
+        ]
+        return {"rows": found}
 
     async def begin(self, row: str, model: str = "") -> dict[str, Json]:
-        dialogue = self._rows.begin(row, model)
         self._begun += 1
-        self._dialogues[self._begun] = dialogue
-        return {"dialogue": self._begun, **_next(dialogue)}
+        self._playing[self._begun] = playing = self._rows.begin(row, model)
+        return {"dialogue": self._begun, **_next(playing)}
 
     async def reply(self, dialogue: int, completion: dict[str, Json]) -> dict[str, Json]:
-        found = self._dialogues[dialogue]
-        if found.ask() is None:
+        playing = self._playing[dialogue]
+        talk = playing.dialogue
+        if talk.ended is not None:
             raise UserError("this dialogue has ended")
-        await found.reply(answer_of(found, completion))
-        return _next(found)
+        await playing.reply(answer_of(read_completion(completion), talk.base(), talk.env.tools))
+        return _next(playing)
 
     async def end(self, dialogue: int) -> dict[str, Json]:
-        return {"score": msgspec.to_builtins(await self._dialogues.pop(dialogue).score())}
+        return {"score": msgspec.to_builtins(await self._playing.pop(dialogue).score())}
 
     async def gold(self, row: str) -> dict[str, Json]:
         return {"score": msgspec.to_builtins(await self._rows.gold(row))}
 
 
-def _next(dialogue: Dialogue) -> dict[str, Json]:
-    ask = dialogue.ask()
+def _next(playing: Playing) -> dict[str, Json]:
+    ask = playing.dialogue.ask()
     return {"ask": None if ask is None else {"messages": ask.messages, "tools": ask.tools}}
 
 
@@ -107,31 +109,22 @@ def application(rows: Rows) -> web.Application:
     return found
 
 
-async def serve(rows: Rows, socket: str) -> None:
-    """Until the standard input ends."""
-    runner, loop, ended = web.AppRunner(application(rows)), asyncio.get_running_loop(), asyncio.Event()
+def _end_with_input() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
-    def wait() -> None:
-        sys.stdin.buffer.read()
-        loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=wait, daemon=True).start()
-    await runner.setup()
-    await web.UnixSite(runner, socket).start()
+def _listening(_: str) -> None:
     sys.stdout.write("it listens\n")
     sys.stdout.flush()
     os.dup2(2, 1)  # nobody reads what a package prints
-    try:
-        await ended.wait()
-    finally:
-        await runner.cleanup()
 
 
 if __name__ == "__main__":
+    settings, socket = sys.argv[1:]
     try:
-        kind, settings, place = sys.argv[1:]
-        asyncio.run(serve(KINDS[kind](**msgspec.json.decode(settings)), place))
+        app = application(Rows(**msgspec.json.decode(settings)))
     except UserError as wrong:
         sys.exit(str(wrong))
-    except KeyboardInterrupt:  # a terminal sends it to the harness and to this process
-        sys.exit(130)
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    web.run_app(app, path=socket, print=_listening, shutdown_timeout=1)

@@ -11,26 +11,19 @@ from robustbench_tc.errors import unknown
 from robustbench_tc.schema import CONTROL_TOOLS, Call, Sample
 
 from .. import wire
+from ..prompts.calls import DECLINED
 from ..score import has_to_ask
-from .abstention import ABSTENTION
-from .base import Agent, AgentContext, without_call
+from .astray import ASTRAY
+from .base import QUESTION, Agent, AgentContext
 from .blind import BLIND, POLICIES, try_blind
-from .context import CONTEXT
-from .language import LANGUAGE_AGENTS
-from .mixed import MIXED
 from .null_models import NULL_MODELS
-from .offers import OFFERS
-from .registry import REGISTRY
 from .scripted import SCRIPTED
-from .severity import SEVERITY
 
 __all__ = [
-    "ABSTENTION",
     "AGENTS",
     "BLIND",
     "NULL_MODELS",
     "POLICIES",
-    "REGISTRY",
     "SCRIPTED",
     "Agent",
     "AgentContext",
@@ -40,10 +33,7 @@ __all__ = [
     "try_blind",
 ]
 
-AGENTS: Mapping[str, Agent] = {
-    **SCRIPTED, **NULL_MODELS, **BLIND, **LANGUAGE_AGENTS, **ABSTENTION, **CONTEXT, **REGISTRY, **OFFERS,
-    **SEVERITY, **MIXED,
-}  # fmt: skip
+AGENTS: Mapping[str, Agent] = {**SCRIPTED, **NULL_MODELS, **BLIND, **ASTRAY}
 
 
 def agent(name: str) -> Agent:
@@ -56,7 +46,9 @@ def agent(name: str) -> Agent:
 def reply(name: str, scene: AgentContext) -> tuple[Call, ...] | str:
     """What the agent answers; an answer without calls is given in words."""
     said = agent(name).reply(scene)
-    return without_call(scene.row) if said == () else said
+    if said == ():
+        return QUESTION if has_to_ask(scene.row) else DECLINED
+    return said
 
 
 def is_right(name: str, row: Sample, clean: Sample) -> bool:

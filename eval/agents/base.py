@@ -8,8 +8,7 @@ from robustbench_tc.eval.score import matchers
 from robustbench_tc.eval.score.category import read_category
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, OMIT, Call, Json, Sample
 
-from ..prompts.calls import DECLINED
-from ..score import answered_with_success, has_to_ask, scoring_tools
+from ..score import answered_with_success, scoring_tools
 from ..score.golden import concrete
 from ..score.own import is_default
 
@@ -19,10 +18,8 @@ JUNK = "something else"
 QUESTION = "Which one do you mean?"
 """What it says where it has to ask."""
 
-
-def without_call(row: Sample) -> str:
-    """What an agent says that sees that no call is right."""
-    return QUESTION if has_to_ask(row) else DECLINED
+REFUSAL = "The tool could not be reached, so I am afraid I have no answer for you."
+REPORT = "It is done."
 
 
 class AgentContext(NamedTuple):
@@ -54,6 +51,24 @@ class Agent(NamedTuple):
     reply: Callable[[AgentContext], tuple[Call, ...] | str]
     right: Callable[[AgentContext], bool]
     """Whether the reply scores: known by construction."""
+
+
+Reply = Callable[[AgentContext], tuple[Call, ...] | str]
+
+
+def report(scene: AgentContext) -> tuple[Call, ...] | str:
+    """Gold; after the success of a call, that it is done."""
+    return REPORT if scene.after_result else scene.gold
+
+
+def weak(
+    about: str,
+    fails: Callable[[AgentContext], bool],
+    instead: Reply,
+    otherwise: Reply = lambda scene: scene.gold,
+) -> Agent:
+    """An agent that is right but where it `fails`: there it answers with `instead`."""
+    return Agent(about, lambda s: (instead if fails(s) else otherwise)(s), lambda s: not fails(s))
 
 
 def scorer(row: Sample) -> str:

@@ -12,6 +12,7 @@ reference agents, since a policy says only which tool is called; of a wrong tool
 that no gold accepts.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +21,11 @@ from functools import partial
 from math import prod
 from typing import NamedTuple
 
-from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, Tool, dumps
+from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Sample, Tool
 
 from ..score import scoring_tools
 from ..score.golden import concrete
 from .base import JUNK, Agent, AgentContext, takes_junk
-
-Registry = tuple[Tool, ...]
 
 _OFFER = re.compile(
     r"(?:per (?:call|(?P<many>1,000) calls): )?\$\s?(?P<price>\d{1,15}(?:\.\d{1,15})?)"
@@ -56,8 +55,9 @@ class Look(NamedTuple):
 
 
 def look(tool: Tool) -> Look:
-    schema = _text(tool.parameters)
+    schema = json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))  # odd texts too
     without_offers = _OFFER.sub("0", tool.description)
+    inner = [one for one in tool.properties.values() if isinstance(one, dict)]
     return Look(
         tool.name,
         schema,
@@ -65,36 +65,21 @@ def look(tool: Tool) -> Look:
         len(without_offers) + len(schema),
         _NUMBER.sub("0", without_offers),
         _offer(tool.description),
-        _style(tool),
+        (
+            frozenset(tool.parameters),
+            frozenset(key for one in inner for key in one),
+            frozenset(str(one.get("type")) for one in inner),
+        ),
     )
 
 
-def _text(parameters: Json) -> str:
-    """The parameters as text; odd ones too (a lone surrogate is not JSON)."""
-    try:
-        return dumps(parameters)
-    except (ValueError, TypeError, RecursionError):
-        return repr(parameters)
-
-
 def _offer(description: str) -> float | None:
-    found = None
-    for found in _OFFER.finditer(description):  # noqa: B007
-        pass
+    *_, found = [None, *_OFFER.finditer(description)]
     if found is None:
         return None
     if found["price"] is not None:
         return float(found["price"]) / (1000 if found["many"] else 1)
     return float(found["time"]) * (1000 if found["unit"] == "s" else 1)
-
-
-def _style(tool: Tool) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    inner = [one for one in tool.properties.values() if isinstance(one, dict)]
-    return (
-        frozenset(tool.parameters),
-        frozenset(key for one in inner for key in one),
-        frozenset(str(one.get("type")) for one in inner),
-    )
 
 
 class Seen(NamedTuple):
@@ -106,7 +91,7 @@ class Seen(NamedTuple):
     """`confusable`."""
 
 
-def see(tools: Registry) -> Seen:
+def see(tools: Sequence[Tool]) -> Seen:
     """Looks at a registry once, for all policies."""
     looks = list(map(look, tools))
     return Seen(looks, confusable(looks))
@@ -146,10 +131,6 @@ def _least(rank: Callable[[Look], tuple[float, ...]], seen: Seen) -> frozenset[i
     return frozenset(min(group, key=lambda place: (*rank(seen.looks[place]), place)) for group in seen.groups)
 
 
-def _offered(tool: Look) -> tuple[float, ...]:
-    return (1.0, 0.0) if tool.offer is None else (0.0, tool.offer)
-
-
 def _odd(seen: Seen) -> frozenset[int]:
     styles = Counter(tool.style for tool in seen.looks)
     return _least(lambda tool: (styles[tool.style],), seen)
@@ -158,7 +139,7 @@ def _odd(seen: Seen) -> frozenset[int]:
 POLICIES: Mapping[str, Policy] = {
     "picks-best-offer": Policy(
         "takes the confusable tool that states the lowest price or the shortest time, else the first",
-        partial(_least, _offered),
+        partial(_least, lambda tool: (tool.offer is None, tool.offer or 0.0)),
     ),
     "picks-shortest-twin": Policy(
         "takes the confusable tool with the shortest name, and reads no price",
@@ -180,8 +161,17 @@ POLICIES: Mapping[str, Policy] = {
 }
 
 
-def _answers(row: Sample) -> list[tuple[int, frozenset[int]]]:
-    """Of every accepted answer the place of the tool that it calls first, and those of all its tools.
+class _Answer(NamedTuple):
+    """An accepted answer whose tools are all listed."""
+
+    calls: GoldenAnswer
+    first: int
+    """Place of the tool that it calls first."""
+    tools: frozenset[int]
+
+
+def _answers(row: Sample) -> list[_Answer]:
+    """The accepted answers with the places of their tools.
 
     A name means the first tool that is listed under it; the gold tool's name means the gold tool.
     """
@@ -190,16 +180,15 @@ def _answers(row: Sample) -> list[tuple[int, frozenset[int]]]:
     if gold is not None and 0 <= gold < len(row.tools):
         places[row.tools[gold].name] = gold
     return [
-        (places[answer[0].name], frozenset(places[call.name] for call in answer))
+        _Answer(answer, places[answer[0].name], frozenset(places[call.name] for call in answer))
         for answer in row.golden_answers
         if answer and all(call.name in places for call in answer)
     ]
 
 
-def _fitting(row: Sample, chosen: frozenset[int]) -> int | None:
-    """Which of `_answers` calls all the chosen tools, one of them first; None where none does."""
-    found = enumerate(_answers(row))
-    return next((n for n, (first, tools) in found if first in chosen and chosen <= tools), None)
+def _fitting(row: Sample, chosen: frozenset[int]) -> GoldenAnswer | None:
+    """The accepted answer that calls all the chosen tools, one of them first; None where none does."""
+    return next((one.calls for one in _answers(row) if one.first in chosen and chosen <= one.tools), None)
 
 
 class Tried(NamedTuple):
@@ -224,17 +213,15 @@ def try_blind(row: Sample) -> Tried:
     groups = seen.groups
     right = {name: _fitting(row, one.choose(seen)) is not None for name, one in POLICIES.items()}
     if len(groups) == 1:
-        gold = frozenset(first for first, _ in answers)
+        gold = frozenset(one.first for one in answers)
         return Tried(groups, gold, Fraction(len(gold.intersection(groups[0])), len(groups[0])), right)
-    drawn = [_drawn(groups, tools) for first, tools in answers if any(first in group for group in groups)]
-    gold = frozenset(place for _, tools in answers for place in tools)
+    drawn = [
+        prod((Fraction(len(tools.intersection(group)), len(group)) for group in groups), start=Fraction(1))
+        for _, first, tools in answers
+        if any(first in group for group in groups)
+    ]
+    gold = frozenset(place for one in answers for place in one.tools)
     return Tried(groups, gold, max(drawn, default=Fraction(0)), right)
-
-
-def _drawn(groups: list[list[int]], wanted: frozenset[int]) -> Fraction:
-    """How probable it is that tools drawn at random, one of every group, are all wanted."""
-    shares = (Fraction(len(wanted.intersection(group)), len(group)) for group in groups)
-    return prod(shares, start=Fraction(1))
 
 
 # --- as reference agents ------------------------------------------------------------------------------------
@@ -246,9 +233,7 @@ def _called(choose: Choice, scene: AgentContext) -> tuple[Call, ...] | str:
     chosen = choose(see(row.tools))
     found = _fitting(row, chosen)
     if found is not None:
-        listed = {tool.name for tool in row.tools}
-        answers = [one for one in row.golden_answers if one and all(call.name in listed for call in one)]
-        return concrete(answers[found], scoring_tools(row, scene.clean), source=row.source)
+        return concrete(found, scoring_tools(row, scene.clean), source=row.source)
     called = (row.tools[place] for place in sorted(chosen))
     return (
         tuple(Call(tool.name, dict.fromkeys(tool.properties, JUNK)) for tool in called)

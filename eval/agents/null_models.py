@@ -28,10 +28,6 @@ def _echo(scene: AgentContext) -> str:
     return f"These are the tools:\n```json\n{dumps(listed)}\n```"
 
 
-def _quoted(scene: AgentContext) -> str:
-    return f"I already made this call: {python_calls(scene.gold)}. It timed out. Please try again later."
-
-
 def _thought(scene: AgentContext) -> str:
     call = render_calls(scene.gold, scene.row.output_format)
     return f"<think>\nThe right call would be\n{call}\nbut I would rather not.\n</think>\n{APOLOGY}"
@@ -64,6 +60,10 @@ NULL_MODELS: Mapping[str, Agent] = {
         lambda s: _right_without_arguments(s.row, _everything(s)[:1]),
     ),
     "apology": Agent("apologises and calls nothing", lambda s: APOLOGY, lambda s: False),
-    "quotes-the-gold": Agent("reports the gold as a call that failed", _quoted, lambda s: False),
+    "quotes-the-gold": Agent(
+        "reports the gold as a call that failed",
+        lambda s: f"I already made this call: {python_calls(s.gold)}. It timed out. Please try again later.",
+        lambda s: False,
+    ),
     "thinks-the-gold": Agent("thinks of the gold, then apologises", _thought, lambda s: False),
 }

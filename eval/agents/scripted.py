@@ -3,22 +3,31 @@ benchmark is, but a benchmark that mixes them up is broken.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from robustbench_tc.eval.score.category import read_category
-from robustbench_tc.schema import Call, Sample, Tool
+from robustbench_tc.schema import Call, Json, Sample, Tool
 
-from .base import JUNK, Agent, AgentContext, is_free, scorer, takes_junk
+from .base import JUNK, REFUSAL, Agent, AgentContext, is_free, report, scorer, takes_junk, weak
 
 SURPLUS = frozenset({"toolalpaca", "tooleyes"})
 """Scorers that tolerate a parameter which gold has not."""
 
-REFUSAL = "The tool could not be reached, so I am afraid I have no answer for you."
-REPORT = "It is done."
 RAMBLE = (
     "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
     "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
 ) * 4
+
+
+def _with_one_changed(scene: AgentContext, change: Callable[[Json], Json | None]) -> tuple[Call, ...] | None:
+    """Gold with the first compared argument that `change` has another value for; None where it has none."""
+    for index, call in enumerate(scene.gold):
+        for name, value in call.parameters.items():
+            new = None if _free_in_some_answer(scene.row, call.name, name) else change(value)
+            if new is not None:
+                changed = Call(call.name, {**call.parameters, name: new})
+                return (*scene.gold[:index], changed, *scene.gold[index + 1 :])
+    return None
 
 
 def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
@@ -27,12 +36,8 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     The first argument that is compared is changed; a call without one gets a parameter it did not need.
     """
     row = scene.row
-    for index, (gold, call) in enumerate(zip(row.golden_answers[0], scene.gold, strict=True)):
-        for name in call.parameters:
-            if not _free_in_some_answer(row, gold.name, name):
-                changed = Call(call.name, {**call.parameters, name: JUNK})
-                calls = (*scene.gold[:index], changed, *scene.gold[index + 1 :])
-                return calls, scorer(row) == "tooleyes"
+    if (calls := _with_one_changed(scene, lambda value: JUNK)) is not None:
+        return calls, scorer(row) == "tooleyes"
     first = scene.gold[0]
     if first.parameters:
         name = next(iter(first.parameters))
@@ -80,10 +85,6 @@ def _reads_fuller(name: str, short: str) -> bool:
     )
 
 
-def _lured(scene: AgentContext) -> tuple[Call, ...]:
-    return tuple(Call(_lure(scene, call) or call.name, call.parameters) for call in scene.gold)
-
-
 def _taken_first(scene: AgentContext, call: Call) -> Tool | None:
     """The distractor, if it is listed before the gold tool of that name; None when gold's comes first."""
     same = [tool for tool in scene.row.tools if tool.name == call.name]
@@ -93,11 +94,11 @@ def _taken_first(scene: AgentContext, call: Call) -> Tool | None:
 
 
 def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
-    calls = []
-    for call in scene.gold:
-        tool = _taken_first(scene, call)
-        calls.append(call if tool is None else Call(call.name, dict.fromkeys(tool.properties, JUNK)))
-    return tuple(calls)
+    taken = [(call, _taken_first(scene, call)) for call in scene.gold]
+    return tuple(
+        call if tool is None else Call(call.name, dict.fromkeys(tool.properties, JUNK))
+        for call, tool in taken
+    )
 
 
 def _first_listed_right(scene: AgentContext) -> bool:
@@ -116,25 +117,19 @@ def _misspelt(scene: AgentContext) -> str | None:
 
 def _with_typo(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     """Gold with the misspelt word in its first text that is compared, and whether that goes unnoticed."""
-    word, calls = _misspelt(scene), scene.gold
-    for index, call in enumerate(calls):
-        for name, value in call.parameters.items():
-            if word and isinstance(value, str) and not _free_in_some_answer(scene.row, call.name, name):
-                changed = Call(call.name, {**call.parameters, name: f"{value} {word}"})
-                return (*calls[:index], changed, *calls[index + 1 :]), scorer(scene.row) == "tooleyes"
-    return calls, True
+    word = _misspelt(scene)
+    calls = _with_one_changed(scene, lambda v: f"{v} {word}" if word and isinstance(v, str) else None)
+    return (scene.gold, True) if calls is None else (calls, scorer(scene.row) == "tooleyes")
 
 
 SCRIPTED: Mapping[str, Agent] = {
     "oracle": Agent(
         "answers with gold, repeats its call after an error, and reports a result",
-        lambda s: REPORT if s.after_result else s.gold,
+        report,
         lambda s: True,
     ),
-    "gives-up-on-error": Agent(
-        "answers with gold, and apologises after an error",
-        lambda s: REFUSAL if s.after_error else s.gold,
-        lambda s: not s.after_error,
+    "gives-up-on-error": weak(
+        "answers with gold, and apologises after an error", lambda s: s.after_error, lambda s: REFUSAL
     ),
     "retries-with-a-changed-argument": Agent(
         "answers with gold, and changes an argument after an error",
@@ -143,7 +138,7 @@ SCRIPTED: Mapping[str, Agent] = {
     ),
     "name-biased": Agent(
         "takes the tool whose name sounds cheap, fast or readable",
-        _lured,
+        lambda s: tuple(Call(_lure(s, call) or call.name, call.parameters) for call in s.gold),
         lambda s: not any(_lure(s, call) for call in s.gold),
     ),
     "first-of-duplicates": Agent(

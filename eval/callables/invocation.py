@@ -15,9 +15,9 @@ import msgspec
 from robustbench_tc.llm import Completion
 from robustbench_tc.schema import Json, Sample
 
-from .. import passes, wire
-from ..passes import Results
+from .. import wire
 from ..score import answered_with_success
+from ..scripted import Results, in_order, result_text
 from .task import MAX_CALLS, Reply, call_of
 
 
@@ -31,7 +31,7 @@ class Invocation:
         self._names = wire.WireNames(row.tools)
         self._answered = wire.answered(row)
         self._both = answered_with_success(row)
-        self._in_order = passes.in_order(row)
+        self._in_order = in_order(row)
         self._longest = max((1, *(len(golden) for golden in row.golden_answers)))
         self._lock = threading.Lock()
         self._batches: list[list[tuple[str, str]]] = [[]]
@@ -84,7 +84,7 @@ class Invocation:
                 return self._row.injected_error or ""
             known = self._names.back(name)
             self._used[known] += 1
-            return passes.result_text(self._results, known, self._used[known] - 1)
+            return result_text(self._results, known, self._used[known] - 1)
 
     def close(self) -> None:
         """Takes no further call: the agent has answered, or was given up."""

@@ -1,6 +1,6 @@
-"""A chain of defences at work: a pass of a row as the requests that it takes."""
+"""A chain of defences at work: a moment of a dialogue as the requests that it takes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,31 +11,27 @@ from .base import Asking, Defence, Request, Said, Scene, Turn
 
 Chain = Sequence[Defence]
 
-Kept = Callable[[int], Answer | None]
-"""The recorded answer to a pass's request of this number, from 0; None where there is none."""
 
+def finished(said: Said, scene: Scene, asked: Sequence[Answer], *, repeat: int, number: int) -> Said:
+    """What a moment ends with: the reply that counts, whether it calls, and the tokens and the time of all
+    requests `asked`."""
 
-def replay(chain: Chain, scene: Scene, kept: Kept, *, repeat: int) -> Said | None:
-    """A pass from recorded answers alone; None where one is missing."""
-    number, asked = len(scene.turns) + 1, list[Answer]()
-    steps = reply(chain, scene)
-    try:
-        next(steps)
-        while True:
-            found = kept(len(asked))
-            if found is None:
-                return None
-            asked.append(found)
-            steps.send(found)
-    except StopIteration as end:
-        return finished(end.value, scene, asked, repeat=repeat, number=number) if chain else end.value
+    def total(name: str) -> int | None:
+        there = [value for one in asked if (value := getattr(one, name)) is not None]
+        return sum(there) if there else None
 
-
-def finished(said: Said, scene: Scene, asked: Iterable[Answer], *, repeat: int, number: int) -> Said:
-    """What a pass ends with: the reply that counts, and whether it calls."""
-    answer = together(said, asked, repeat=repeat, number=number)
-    calls = answer.status == "ok" and bool(scene.read(scene.row, answer))
-    return Said(msgspec.structs.replace(answer, has_call=calls), said.inner)
+    calls = said.answer.status == "ok" and bool(scene.read(scene.row, said.answer))
+    answer = msgspec.structs.replace(
+        said.answer,
+        repeat=repeat,
+        number=number,
+        has_call=calls,
+        prompt_tokens=total("prompt_tokens"),
+        completion_tokens=total("completion_tokens"),
+        latency_s=total("latency_s"),
+        retries=sum(one.retries for one in asked),
+    )
+    return Said(answer, said.inner)
 
 
 def shown(chain: Chain, row: Sample) -> Sample:
@@ -74,22 +70,3 @@ def _inner(said: Said) -> Said:
     if said.inner is None:
         raise ValueError("a reply without the one that it was made of")
     return said.inner
-
-
-def together(said: Said, asked: Iterable[Answer], *, repeat: int, number: int) -> Answer:
-    """The answer of a pass: the reply, with the tokens and the time of all requests of the pass."""
-    every = list(asked)
-
-    def total(name: str) -> int | None:
-        there = [value for one in every if (value := getattr(one, name)) is not None]
-        return sum(there) if there else None
-
-    return msgspec.structs.replace(
-        said.answer,
-        repeat=repeat,
-        number=number,
-        prompt_tokens=total("prompt_tokens"),
-        completion_tokens=total("completion_tokens"),
-        latency_s=total("latency_s"),
-        retries=sum(one.retries for one in every),
-    )

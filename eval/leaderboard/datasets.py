@@ -10,6 +10,7 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs as live_inputs
 from robustbench_tc.worlds.find import BUNDLED
 
@@ -62,7 +63,7 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True):
             )
         live = None
         if status.live is not None:
-            live = _load(LiveRows, live_inputs.load, "live", status.live, base)
+            live = _load(LiveRows, load_live, "live", status.live, base)
             if other := sorted({row.world for row in live.rows} - set(BUNDLED)):  # nobody's code is run here
                 raise UserError(
                     f"{live.title} has rows of the world {other[0]}: a board replays the bundled worlds "

@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from robustbench_tc.eval.stats.delivery import Delivery
+from robustbench_tc.eval.stats.caveats import Beside, Delivery
 from robustbench_tc.eval.stats.evidence import Word
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live import Line
 from robustbench_tc.eval.stats.packs import Table
+from robustbench_tc.eval.stats.packs.live import Line
 from robustbench_tc.eval.stats.summary import TypeRow
-from robustbench_tc.eval.stats.verified import Beside
 
 Kind = Literal["core", "own", "live"]
 """A run over the benchmark's rows, over rows of somebody's own tools, or of episodes in live worlds."""
@@ -147,7 +146,7 @@ class LiveFigures(msgspec.Struct, frozen=True, kw_only=True):
     clean: Interval
     """Success of the clean episodes."""
     lines: tuple[Line, ...]
-    """`eval.stats.live.lines`: every kind, explicit, implicit, all, and registry types."""
+    """`eval.stats.packs.live.lines`: every kind, explicit, implicit, all, and registry types."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,38 +14,19 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.defend import chain
+from robustbench_tc.eval.defend.base import Said
 from robustbench_tc.eval.live import agents, prompts
-from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.live.episode import Journal, Place, Replied, Results, kept
+from robustbench_tc.eval.live.carrying_out import came_of
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
+from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, RunRecord, Settings
-from robustbench_tc.eval.stats.live import clean_success, lines
-from robustbench_tc.schema import Call, Episode, LiveRow, row_hash
+from robustbench_tc.eval.stats.packs.live import clean_success, lines
+from robustbench_tc.schema import Call, Episode, LiveRow
 from robustbench_tc.worlds.host import Worlds
 
 from . import checks, flags
 from .datasets import LiveRows
 from .entry import Flag, LiveFigures, Refused, shown
-
-
-class _Uploaded(Place, frozen=True):
-    """Where the replies of one episode are: in the episode itself. Requests that defences made beside them
-    are not there, so how many there were is taken as said."""
-
-    said: Episode
-
-    def reply(self, journal: Journal, so_far: Conversation) -> Replied | None:
-        at, said = len(so_far.replies), self.said
-        base = Answer(id=self.row.id, repeat=self.repeat, number=at + 1, status="ok")
-        if at < len(said.replies):
-            one = said.replies[at]
-            names = ("text", "tool_calls", "finish_reason", "prompt_tokens", "completion_tokens", "latency_s")
-            answer = msgspec.structs.replace(base, **{name: getattr(one, name) for name in names})
-            most = chain.budget(so_far.chain)
-            return Replied(answer, min(max(one.requests, 1), most))
-        if said.ended in ("rejected", "too_long"):
-            return Replied(msgspec.structs.replace(base, status=said.ended, error=said.error), 1)
-        return None
 
 
 def check(path: Path, record: RunRecord, data: LiveRows) -> tuple[Episode, ...]:
@@ -64,22 +45,16 @@ def check(path: Path, record: RunRecord, data: LiveRows) -> tuple[Episode, ...]:
 
 def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
     """The episode, which is what its replies make of it. Raises Refused."""
-    place = _Uploaded(row, settings, one.repeat, row_hash(row), one)
-    results = {
-        f"{place.key(number)}:results": msgspec.to_builtins(
-            Results(id=row.id, repeat=one.repeat, number=number, results=reply.steps)
-        )
-        for number, reply in enumerate(one.replies, 1)
-    }
+    world = World(row, settings)
     try:
-        made = kept(place, results)
+        made = _made(world, one)
     except Exception as error:  # whatever hostile replies make a reader raise
         raise Refused("journal", f"{row.id} cannot be read: {shown(str(error), 300)}") from None
     if made != one:
         raise Refused(
             "journal",
             f"{row.id}, repeat {one.repeat}: the episode is not what its own replies and results make of it; "
-            "add episodes.parquet as `rbtc live run` wrote it",
+            "add episodes.parquet as `rbtc eval` wrote it",
         )
     lost = [step for reply in one.replies for step in reply.steps if step.problem in ("timeout", "died")]
     if lost:  # it had no effect, says the run, and nobody can look: a run could leave out what harms it
@@ -89,6 +64,26 @@ def _as_played(one: Episode, row: LiveRow, settings: Settings) -> Episode:
             "be replayed: begin the run again with --fresh",
         )
     return one
+
+
+def _made(world: World, said: Episode) -> Episode | None:
+    """What the replies of an episode make of it. Requests that defences made beside them are not there, so
+    how many there were is taken as said."""
+    names = ("text", "tool_calls", "finish_reason", "prompt_tokens", "completion_tokens", "latency_s")
+    most = chain.budget(world.chain)
+    for number, reply in enumerate(said.replies, 1):
+        if world.ended is not None:
+            return None
+        base = Answer(id=said.id, repeat=said.repeat, number=number, status="ok")
+        answer = msgspec.structs.replace(base, **{name: getattr(reply, name) for name in names})
+        doing = world.take(Said(answer), [answer] * min(max(reply.requests, 1), most))
+        if doing is not None:
+            if not came_of(doing, reply.steps):
+                return None
+            world.add(reply.steps)
+    if world.ended is None and said.ended in ("rejected", "too_long"):
+        world.ended, world.error = said.ended, said.error
+    return None if world.ended is None else world.episode(said.repeat)
 
 
 def replayed(episodes: Sequence[Episode], data: LiveRows) -> list[LiveScore]:
@@ -111,7 +106,7 @@ def figures(scores: Sequence[LiveScore]) -> LiveFigures:
 
 
 def scripted(episodes: Sequence[Episode], data: LiveRows) -> tuple[Flag, ...]:
-    """Whether all but a few episodes have the calls of a scripted agent of `rbtc live run --agent`, whatever
+    """Whether all but a few episodes have the calls of a scripted agent of `rbtc eval --agent`, whatever
     the run is called. What such an agent calls follows from what it was shown, so nothing is played."""
     clean = data.clean()
     for name in agents.AGENTS:

@@ -10,7 +10,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper, verdicts
 from robustbench_tc.eval.record import RunFolder, RunRecord
-from robustbench_tc.eval.stats import evidence, packs, runs, summary, values, verified
+from robustbench_tc.eval.stats import caveats, evidence, packs, runs, summary, values
 from robustbench_tc.schema import Json, Prediction, Verdict
 
 from . import flags
@@ -49,7 +49,7 @@ def score(
     made = _figures(
         found,
         sources={source: (right[source], n) for source, n in sorted(asked.items())},
-        verified=verified.beside(outcomes, unstated, found.lines) if data.kind == "core" else {},
+        verified=caveats.beside(outcomes, unstated, found.lines) if data.kind == "core" else {},
         usage=Usage(**usage),
         packs=Counter(taxonomy.get(one.type_code).pack for one in answers if one.type_code not in CONDITIONS),
         tables=packs.tables(packs.Given(of_scored, outcomes, found, True)),

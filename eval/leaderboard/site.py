@@ -21,7 +21,8 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.dataset_cards import citation
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.stats import live as live_report, packs
+from robustbench_tc.eval.stats import packs
+from robustbench_tc.eval.stats.packs import live as live_report
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.io import templates
 from robustbench_tc.io.folders import atomic_dir

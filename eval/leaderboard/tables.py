@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats.live import groups
+from robustbench_tc.eval.stats.packs.live import groups
 from robustbench_tc.eval.stats.values import HEADS, METRICS
 
 from .boards import Board, Row, defended

@@ -8,15 +8,14 @@ so that a fault has its effect; they do not know the fault. An answer follows fr
 that was cut off goes on as it would have.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from robustbench_tc import schema
 from robustbench_tc.schema import Call, LiveRow
 
-from . import controls, policies
-from .policies import Policy
+from .policies import CONTROLS, POLICIES, Player, Policy
 
 
 class View(NamedTuple):
@@ -34,50 +33,43 @@ class View(NamedTuple):
 class Scripted:
     """One agent in one episode: a policy, played from the beginning for every answer."""
 
-    def __init__(self, policy: type[Policy], row: LiveRow) -> None:
-        self._policy = policy(row)
+    def __init__(self, policy: Policy, row: LiveRow) -> None:
+        self._policy, self._row = policy, row
 
     def reply(self, view: View) -> tuple[Call, ...] | str:
         """The calls of the next step, or the text that ends the turn or asks."""
-        seen, turn = 0, 0
-        script: Generator[Call | str, str, None] = self._policy.script()
+        script = Player(self._policy, self._row).script()
+        seen = turn = 0
         said = next(script, None)
         while said is not None:
-            if isinstance(said, str):
+            now = seen == len(view.history)
+            if isinstance(said, Call):
+                if now:
+                    return (self._as_offered(said, view),)
+                said = script.send(view.history[seen][1])
+                seen += 1
+            else:
                 questioned = said.endswith("?")
-                if turn == view.turn and seen == len(view.history) and not (questioned and view.asked):
+                if now and turn == view.turn and not (questioned and view.asked):
                     return said
                 turn += not questioned
                 said = next(script, None)
-            elif seen == len(view.history):
-                return (said,)
-            else:
-                try:
-                    said = script.send(view.history[seen][1])
-                except StopIteration:
-                    said = None
-                seen += 1
         return "There is nothing more to do."
 
-
-class TakesFirst(Scripted):
-    """Does as gold, but of several tools of one name it fills in the first as that is declared."""
-
-    def reply(self, view: View) -> tuple[Call, ...] | str:
-        said = super().reply(view)
-        return said if isinstance(said, str) else tuple(_as_first(call, view.tools) for call in said)
-
-
-def _as_first(call: Call, tools: Sequence[schema.Tool]) -> Call:
-    """The call with those of its parameters that the first tool of its name declares."""
-    first = next((tool for tool in tools if tool.name == call.name), None)
-    if first is None:
-        return call
-    return Call(call.name, {name: v for name, v in call.parameters.items() if name in first.properties})
+    def _as_offered(self, call: Call, view: View) -> Call:
+        """The call; of one that takes the first tool of a name, with the parameters that this declares."""
+        first = next((tool for tool in view.tools if tool.name == call.name), None)
+        if first is None or not self._policy.takes_first:
+            return call
+        return Call(call.name, {name: v for name, v in call.parameters.items() if name in first.properties})
 
 
 AGENTS: Mapping[str, Callable[[LiveRow], Scripted]] = {
-    **{name: partial(Scripted, policy) for name, policy in (policies.POLICIES | controls.CONTROLS).items()},
-    "takes-first": partial(TakesFirst, policies.Oracle),
+    name: partial(Scripted, policy)
+    for name, policy in {
+        **POLICIES,
+        **CONTROLS,
+        "takes-first": Policy(literal=True, takes_first=True),
+    }.items()
 }
 """Name → an agent for a clean row."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from robustbench_tc.schema import Json, Reply
+from robustbench_tc.schema import Json
 
 EMPTY_TURN = "multi_turn:empty_turn_model_response"
 STATE = "multi_turn:instance_state_mismatch"
@@ -30,62 +30,24 @@ class PlayedTurn(NamedTuple):
         return [text for step in self.steps for text in step]
 
 
-class Verdict(NamedTuple):
-    """What upstream decides."""
-
-    valid: bool
-    error_type: str | None = None
-
-
-def upstream_verdict(model: Sequence[PlayedTurn], gold: Sequence[PlayedTurn]) -> Verdict:
-    """The first turn that fails decides; turns in which gold calls nothing are passed over."""
+def upstream_error(model: Sequence[PlayedTurn], gold: Sequence[PlayedTurn]) -> str | None:
+    """Why upstream holds an episode for wrong, None where it is right. The first turn that fails decides;
+    turns in which gold calls nothing are passed over."""
     if len(model) < len(gold):
-        return Verdict(False, FEWER_TURNS)
+        return FEWER_TURNS
     seen: Counter[str] = Counter()
     for played, wanted in zip(model, gold, strict=False):
         seen.update(played.results)
         if not wanted.results:
             continue
         if not played.steps or (len(played.steps) == 1 and not played.steps[0]):
-            return Verdict(False, EMPTY_TURN)
+            return EMPTY_TURN
         # As Python compares: mappings regardless of order, and 1 equals 1.0 and True.
         if played.state != wanted.state and _comparable(played.state) != _comparable(wanted.state):
-            return Verdict(False, STATE)
+            return STATE
         if Counter(wanted.results) - seen:  # matches are not used up: the next turn counts all of them again
-            return Verdict(False, RESPONSE)
-    return Verdict(True)
-
-
-def turns_of(replies: Sequence[Reply], states: Sequence[Json], start: Json) -> list[PlayedTurn]:
-    """An episode's turns as `upstream_verdict` takes them.
-
-    `states`: the world's state after each call of the episode, in order; `start`: before the first. Replies
-    without calls are no steps. Turns that the episode did not reach are not there.
-    """
-    if not replies:
-        return []
-    after: list[Json] = [start, *states]
-    done, turns = 0, []
-    for number in range(replies[-1].turn + 1):
-        steps = [
-            [step.text for step in reply.steps] for reply in replies if reply.turn == number and reply.steps
-        ]
-        done += sum(map(len, steps))
-        turns.append(PlayedTurn(steps, _classes(after[done])))
-    return turns
-
-
-def gold_turns(results: Sequence[Sequence[str]], states: Sequence[Json]) -> list[PlayedTurn]:
-    """Gold's turns: the results of each, and the world's state when each ends."""
-    return [
-        PlayedTurn([texts] if texts else [], _classes(state))
-        for texts, state in zip(results, states, strict=True)
-    ]
-
-
-def _classes(state: Json) -> Json:
-    """Without the working directory, which upstream does not compare."""
-    return state["classes"] if isinstance(state, Mapping) and "classes" in state else state
+            return RESPONSE
+    return None
 
 
 def _comparable(state: Json) -> Json:

@@ -1,6 +1,6 @@
 """What is done about the calls of a reply, in order: each as it is, and what `--defend retry` adds to it.
 
-    steps = carried_out(so_far, wanted)     # yields what to call, is sent what came of it, returns the steps
+    steps = carried_out(wanted, retry)      # yields what to call, is sent what came of it, returns the steps
 
 A call that met a transient error is repeated without the agent. A read and an idempotent write at once; any
 other write only where reads show that it has not happened. They are found in the registry alone: a read
@@ -19,8 +19,8 @@ import msgspec
 from robustbench_tc.schema import Call, Json, LiveTool, Step, dumps
 from robustbench_tc.worlds.faults import meant
 
-from ..defend.again import Retry, transient
-from .conversation import Conversation, Wanted
+from ..defend.again import transient
+from .prompts import MAX_CALLS
 from .shown import leaves, looks_failed, parsed
 
 MOST_REPEATS = 2
@@ -30,6 +30,36 @@ MOST_LOOKS = 2
 """So many reads are made to see whether a write happened."""
 
 _DEEPEST = 40
+
+MAX_ARGUMENTS = 100_000
+"""Characters of the arguments of a native call, as text; one with more is answered with an error."""
+
+TOO_LONG = f"Error: the arguments have more than {MAX_ARGUMENTS} characters"
+TOO_MANY = f"Error: only the first {MAX_CALLS} calls of a reply are carried out; this one had more"
+REFUSALS = (TOO_LONG, TOO_MANY)
+"""What a call is answered that never reaches the world, nor the fault before it."""
+
+
+class Wanted(NamedTuple):
+    """One call that a reply asks for."""
+
+    name: str
+    """Of the registry, whatever the agent was shown."""
+    arguments: Json
+    refusal: str | None = None
+    """Why it is not carried out at all."""
+    tool: int | None = None
+    """As `Step.tool`."""
+
+
+class Seen(NamedTuple):
+    """What a retry knows of the episode."""
+
+    registry: Sequence[LiveTool]
+    offered: Sequence[LiveTool]
+    """In this turn."""
+    history: Sequence[tuple[Call, str]]
+    """Every call before with its result, as the agent saw them."""
 
 
 class Do(NamedTuple):
@@ -48,6 +78,13 @@ class Do(NamedTuple):
             defence=self.defence,
         )  # fmt: skip
 
+    def is_of(self, step: Step) -> bool:
+        """Whether a journaled step came of this call: one that was not refused has to be made again."""
+        refusal = step.text if step.text in REFUSALS and not step.executed and not step.met else None
+        there = (step.name, step.arguments, step.tool, step.defence, refusal)
+        here = (*self.wanted[:2], self.wanted.tool, self.defence, self.wanted.refusal)
+        return msgspec.json.encode(here) == msgspec.json.encode(there)
+
 
 class Look(NamedTuple):
     """A read that shows a write, and what it showed before."""
@@ -57,23 +94,37 @@ class Look(NamedTuple):
 
 
 CarryingOut = Generator[Do, Step, tuple[Step, ...]]
+"""Calls to make, one by one: yields each, is sent what came of it, returns all steps."""
+
 _Doing = Generator[Do, Step, Step]
 
 
-def carried_out(so_far: Conversation, wanted: Sequence[Wanted]) -> CarryingOut:
-    """Every call that the calls of one reply lead to, the defences' own among them."""
-    retry = any(isinstance(one, Retry) for one in so_far.chain)
+def carried_out(wanted: Sequence[Wanted], retry: Seen | None) -> CarryingOut:
+    """Every call that the calls of one reply lead to; with `retry` the repeats and looks of that defence."""
     made: list[Step] = []
     for one in wanted:
         tool = None
-        if retry and one.refusal is None and isinstance(one.arguments, dict):
-            tools = so_far.row.tools
-            tool = meant(tools, one.name, one.arguments) if one.tool is None else tools[one.tool]
-        if tool is None or tool.distractor:
+        if retry is not None and one.refusal is None and isinstance(one.arguments, dict):
+            known = retry.registry
+            tool = meant(known, one.name, one.arguments) if one.tool is None else known[one.tool]
+        if retry is None or tool is None or tool.distractor:
             yield from _do(made, Do(one))
         else:
-            yield from _tended(so_far, made, one, tool)
+            yield from _tended(retry, made, one, tool)
     return tuple(made)
+
+
+def came_of(doing: CarryingOut, steps: Sequence[Step]) -> bool:
+    """Whether these steps are what making the calls led to, as their own texts have it."""
+    at = 0
+    try:
+        what = next(doing)
+        while at < len(steps) and what.is_of(steps[at]):
+            at += 1
+            what = doing.send(msgspec.structs.replace(steps[at - 1], told=None))
+    except StopIteration as end:
+        return bool(tuple(steps) == end.value)
+    return False
 
 
 def _do(made: list[Step], what: Do) -> _Doing:
@@ -82,11 +133,11 @@ def _do(made: list[Step], what: Do) -> _Doing:
     return step
 
 
-def _tended(so_far: Conversation, made: list[Step], one: Wanted, tool: LiveTool) -> Generator[Do, Step, None]:
+def _tended(seen: Seen, made: list[Step], one: Wanted, tool: LiveTool) -> Generator[Do, Step, None]:
     """One call, and again as long as its error may pass."""
     unsafe = tool.writes and not tool.idempotent
     looks = []
-    for read in _looks(so_far, made, one, tool) if unsafe else ():
+    for read in _looks(seen, made, one, tool) if unsafe else ():
         found = yield from _do(made, Do(read, "look"))
         if not looks_failed(found.text):
             looks.append(Look(read, found.text))
@@ -125,11 +176,11 @@ def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, tuple[
 # --- which reads show a write -------------------------------------------------------------------------
 
 
-def _looks(so_far: Conversation, made: Sequence[Step], one: Wanted, tool: LiveTool) -> list[Wanted]:
-    names = [known.name for known in so_far.row.tools]
+def _looks(seen: Seen, made: Sequence[Step], one: Wanted, tool: LiveTool) -> list[Wanted]:
+    names = [known.name for known in seen.registry]
     reads = [
         known
-        for known in so_far.tools
+        for known in seen.offered
         if not known.writes and not known.distractor and names.count(known.name) == 1
     ]
     about = [
@@ -140,7 +191,7 @@ def _looks(so_far: Conversation, made: Sequence[Step], one: Wanted, tool: LiveTo
         for step in made
         if step.defence is None and isinstance(step.arguments, dict)
     ]
-    return about[:MOST_LOOKS] or _named(reads, tool, one.arguments, [*so_far.history, *now])
+    return about[:MOST_LOOKS] or _named(reads, tool, one.arguments, [*seen.history, *now])
 
 
 def _given(read: LiveTool, write: LiveTool, arguments: Mapping[str, Json]) -> dict[str, Json] | None:

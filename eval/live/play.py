@@ -13,15 +13,18 @@ from robustbench_tc.schema import Call, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from ..defend.base import Request
+from ..dialogue import Dialogue
 from ..inputs import Selection
 from ..record import JOURNAL, Answer, Settings
 from ..row_view import described
-from . import episode, prompts
-from .conversation import Conversation
+from ..run import Runner
+from ..speakers import in_world
+from ..wire import Ask
+from . import prompts
 from .replay import replayed
 from .show import Shown, shown
-from .speakers import answered
+from .stage import Stage
+from .world_env import World
 
 HELP = """Type a call:      TOOL {"parameter": "value"}
 Type a text:      it goes to the user and ends the turn
@@ -41,30 +44,32 @@ class Person:
         """`ask` returns what is typed after a question, None at the end of the input."""
         self._ask, self._say = ask, say
 
-    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
+    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
         """The next call, or the next text for the user."""
-        said: str | Answer = "\n".join(_news(so_far))
+        so_far = dialogue.env
+        assert isinstance(so_far, World)
+        said: str | Answer = "\n".join(_news(so_far, ask))
         while isinstance(said, str):
             for line in said.splitlines():
                 self._say(line)
             said = self._typed(so_far, base)
         return said
 
-    def _typed(self, so_far: Conversation, base: Answer) -> Answer | str:
+    def _typed(self, so_far: World, base: Answer) -> Answer | str:
         """The answer that a line is, else what to say about it. Raises Left."""
         line = self._ask("> ")
         if line is None or line == "quit":
             raise Left
-        offered = [tool.name for tool in so_far.tools]
+        offered = [tool.name for tool in so_far.offered]
         name, _, rest = line.partition(" ")
         if line in ("", "help"):
             return HELP
         if line == "tools":
-            return "\n".join(_listed(so_far.tools))
+            return "\n".join(_listed(so_far.offered))
         if line in offered or rest.lstrip().startswith("{"):
             try:
                 arguments = msgspec.json.decode(rest.strip() or "{}", type=dict)
-                return answered(base, (Call(name, arguments),), so_far)
+                return in_world(base, (Call(name, arguments),), so_far)
             except (ValueError, RecursionError) as error:
                 return f"the arguments are not JSON ({error}): nothing was called"
         if name in offered:
@@ -78,14 +83,16 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
         fingerprint="", model="person", mode="fc", backend="person", decoding={},
         prompt_version=prompts.version(), selection=Selection(), repeat=1,
     )  # fmt: skip
-    place = episode.Place.of(row, settings, 0)
 
     async def playing() -> Shown:
         with Store(Path(folder) / JOURNAL) as journal:
             async with Worlds() as worlds:
-                once = asyncio.Semaphore()
-                played, _ = await episode.play(place, journal, Person(ask, say), worlds, world, once)
-                return shown(await replayed(row, played, worlds, world=world))
+                env = World(row, settings)
+                runner = Runner(
+                    journal, Person(ask, say), workers=1, stage=lambda one: Stage(row, worlds, world)
+                )
+                await runner.play(Dialogue(env, settings))
+                return shown(await replayed(row, env.episode(0), worlds, world=world))
 
     loop = asyncio.new_event_loop()  # asyncio.run would keep the first Ctrl-C from a person who thinks
     with tempfile.TemporaryDirectory() as folder:
@@ -97,19 +104,19 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
             loop.close()
 
 
-def _news(so_far: Conversation) -> Iterator[str]:
+def _news(so_far: World, ask: Ask) -> Iterator[str]:
     """What an agent gets to see now that it has not seen before."""
     last = so_far.replies[-1] if so_far.replies else None
     if last is None:
         yield HELP
-        yield from _listed(so_far.tools)
+        yield from _listed(so_far.offered)
     elif last.steps:
         yield from (step.text for step in last.steps)
         return
     elif not last.answered:
         adds = so_far.row.turns[so_far.turn].adds
-        yield from _listed(tool for tool in so_far.tools if tool.name in adds)
-    messages = so_far.request().messages
+        yield from _listed(tool for tool in so_far.offered if tool.name in adds)
+    messages = ask.messages
     yield f"user: {next(one['content'] for one in reversed(messages) if one['role'] == 'user')}"
 
 

@@ -86,15 +86,11 @@ def replied(
 ) -> Messages:
     """A reply and what its calls were answered, as the next request has them. `before`: the request that it
     replied to."""
-    if mode == "fc" and reply.tool_calls and results:
-        return wire.calling(reply.text, reply.tool_calls, [one.text for one in results], names, before)
-    messages: Messages = [{"role": "assistant", "content": wire.written(reply.text, reply.tool_calls)}]
+    turn = PLEASE_DECIDE if reply.answered else None
     if results:
-        said = [dumps({"name": one.name, "result": one.text}) for one in results]
-        messages.append({"role": "user", "content": RESULTS + "\n".join(said)})
-    elif reply.answered:
-        messages.append({"role": "user", "content": PLEASE_DECIDE})
-    return messages
+        turn = RESULTS + "\n".join(dumps({"name": one.name, "result": one.text}) for one in results)
+    texts = [one.text for one in results]
+    return wire.replied(reply.text, reply.tool_calls, texts, turn, mode, names, before)
 
 
 def _listed(tools: Sequence[Tool]) -> str:

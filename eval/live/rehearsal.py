@@ -8,7 +8,7 @@ nothing.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, LiveRow, LiveTool
+from robustbench_tc.worlds.base import World
 from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.handle import Start, load_file
 
@@ -52,7 +53,7 @@ class Rehearsal:
     def __init__(self, row: LiveRow) -> None:
         self.calls = [call for turn in row.golden_calls for call in turn]
         self._start: Start = msgspec.convert(row.initial_state, Start)
-        self._tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
+        self.tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
         self._offered = [
             {tool.name for tool in row.offered(turn)}
             for turn, calls in enumerate(row.golden_calls)
@@ -62,7 +63,7 @@ class Rehearsal:
         self.results: list[str] = []
         self._ids: list[str] = []
         if self._world_class is not None:
-            world = self._world_class(self._start.state, self._start.seed)
+            world = self._open()
             self.results = [world.call(call.name, call.parameters) for call in self.calls]
             self._ids = world.generated()
         shapes = {re.sub("[0-9]", r"\\d", re.escape(one)) for one in self._ids}
@@ -72,9 +73,9 @@ class Rehearsal:
             " ".join(said[: turn + 1]) for turn, calls in enumerate(row.golden_calls) for _ in calls
         ]
 
-    def tool(self, name: str) -> LiveTool | None:
-        """The world's tool of that name."""
-        return self._tools.get(name)
+    def _open(self) -> World:
+        assert self._world_class is not None
+        return self._world_class(self._start.state, self._start.seed)
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
@@ -105,16 +106,17 @@ class Rehearsal:
         """Arguments of one of gold's calls that stand in no words of the user's and in an earlier result."""
         found = {}
         for path, value in leaves(self.calls[number].parameters):
-            if isinstance(value, bool) or value is None:
+            said = rf"(?<![\w-]){re.escape(str(value))}(?![\w-])"
+            if isinstance(value, bool) or value is None or re.search(said, self._said[number]):
                 continue
-            if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", self._said[number]):
-                continue
-            for earlier, result in enumerate(self.results[:number]):
-                held = leaves(parsed(result))
-                place = next((at for at, one in held if type(one) is type(value) and one == value), None)
-                if place is not None:
-                    found[path] = Origin(earlier, place)
-                    break
+            places = (
+                Origin(earlier, at)
+                for earlier, result in enumerate(self.results[:number])
+                for at, one in leaves(parsed(result))
+                if type(one) is type(value) and one == value
+            )
+            if (origin := next(places, None)) is not None:
+                found[path] = origin
         return found
 
     @cache  # noqa: B019 - few rehearsals are kept at a time
@@ -123,68 +125,56 @@ class Rehearsal:
         may be the same where no read tells them apart. One that shows an id for each is preferred."""
         if self._world_class is None:
             return None
-        tool = self._tools[self.calls[number].name]
+        tool = self.tools[self.calls[number].name]
         worlds = [self._after(number, times) for times in (0, 1, 2)]
         best: Shown | None = None
         for read in self.reads(number):
-            none, once = (self._answer(world, read) for world in worlds[:2])
-            if none == once:
+            shown = Shown(read, *(self.without_ids(one.call(read.name, read.parameters)) for one in worlds))
+            if shown.none == shown.once:
                 continue
-            shown = Shown(read, none, once, self._answer(worlds[2], read))
             if tool.idempotent or shown.once.count(_ID) < shown.twice.count(_ID):
                 return shown
             if best is None or (best.once == best.twice and shown.once != shown.twice):
                 best = shown
         return best
 
-    def _after(self, number: int, times: int) -> Any:
+    def _after(self, number: int, times: int) -> World:
         """The world in which one of gold's calls was made so often."""
-        world = self._world_class(self._start.state, self._start.seed)
+        world = self._open()
         for call in [*self.calls[:number], *[self.calls[number]] * times]:
             world.call(call.name, call.parameters)
         return world
 
-    def _answer(self, world: Any, read: Call) -> str:
-        return self.without_ids(world.call(read.name, read.parameters))
-
     def reads(self, number: int) -> Iterator[Call]:
         """Reads that are offered at one of gold's calls, with arguments from what is known by then."""
-        known: dict[str, list[Json]] = {}
-        strings: list[Json] = []
-        for call in self.calls[: number + 1]:
-            for path, value in leaves(call.parameters):
-                _note(known, str(path[0]), value)
-                _note({"": strings}, "", value)
-        for result in self.results[:number]:
-            for path, value in leaves(parsed(result)):
-                name = next((one for one in reversed(path) if isinstance(one, str)), "")
-                _note(known, name, value)
-                _note({"": strings}, "", value)
-        yield from (call for call in self.calls if self._is_read(call.name, number))
-        for tool in self._tools.values():
-            if self._is_read(tool.name, number):
-                yield from _trials(tool, known, strings)
-
-    def _is_read(self, name: str, number: int) -> bool:
-        tool = self._tools.get(name)
-        return tool is not None and not tool.writes and name in self._offered[number]
+        given = (leaf for call in self.calls[: number + 1] for leaf in leaves(call.parameters))
+        shown = (leaf for result in self.results[:number] for leaf in leaves(parsed(result)))
+        seen = [(str(path[0]), value) for path, value in given]
+        seen += [(next((at for at in reversed(path) if isinstance(at, str)), ""), v) for path, v in shown]
+        seen = [(name, v) for name, v in seen if isinstance(v, str | int | float) and not isinstance(v, bool)]
+        reads = [one for one in self.tools.values() if not one.writes and one.name in self._offered[number]]
+        names = {tool.name for tool in reads}
+        yield from (call for call in self.calls if call.name in names)
+        for tool in reads:
+            yield from _trials(tool, seen)
 
 
-def _trials(tool: LiveTool, known: Mapping[str, list[Json]], strings: list[Json]) -> Iterator[Call]:
+def _trials(tool: LiveTool, seen: Sequence[tuple[str, Json]]) -> Iterator[Call]:
     """Calls of a read with known values: those that were seen under the parameter's name first."""
     properties: dict[str, Any] = tool.parameters.get("properties") or {}
-    required = [str(one) for one in tool.parameters.get("required") or []]
     made: list[dict[str, Json]] = [{}]
-    for name in required:
+    for name in map(str, tool.parameters.get("required") or []):
         schema: dict[str, Any] = properties.get(name) or {}
         kinds = _KINDS.get(str(schema.get("type")), ())
-        values = schema.get("enum") or [
-            one for one in dict.fromkeys([*known.get(name, []), *strings]) if isinstance(one, kinds)
-        ]
+        known = dict.fromkeys([*(v for at, v in seen if at == name), *(v for _, v in seen)])
+        values = schema.get("enum") or [one for one in known if isinstance(one, kinds)]
         if schema.get("type") == "array":
-            values = [[one] for one in strings]
+            values = [[one] for one in dict.fromkeys(v for _, v in seen)]
         made = [{**one, name: value} for one in made for value in values][:_TRIALS]
     yield from (Call(tool.name, one) for one in made)
+
+
+_KINDS: dict[str, Any] = {"string": str, "integer": int, "number": (int, float)}
 
 
 @lru_cache(maxsize=256)
@@ -197,18 +187,8 @@ def rehearsal(row: LiveRow) -> Rehearsal:
     return _rehearsed(msgspec.json.encode(row))
 
 
-_KINDS: dict[str, Any] = {"string": str, "integer": int, "number": (int, float)}
-
-
-def _note(known: dict[str, list[Json]], name: str, value: Json) -> None:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        values = known.setdefault(name, [])
-        if value not in values:
-            values.append(value)
-
-
 @cache
-def _played(name: str) -> tuple[Any, Mapping[str, str]]:
+def _played(name: str) -> tuple[type[World] | None, Mapping[str, str]]:
     """The class of a world that runs in this process, and what people call the work of each tool; neither of
     a world that is not at hand."""
     try:

@@ -23,9 +23,8 @@ from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import equal
 
-from .conversation import answered
 from .gold import Gold, gold_of, key, renamed, without_ids
-from .journaled import Journaled
+from .stage import Journaled, answered
 from .unmended import Unmended, is_allowed, unmended
 
 AT_ONCE = 16
@@ -109,7 +108,14 @@ async def replayed(
             for step in (one for reply in episode.replies if reply.turn == turn for one in reply.steps):
                 journaled.step = step
                 made = await answered(faulted, step)
-                _check(episode, step, made, len(steps))
+                # A lost call is not made again: that its world answered an error is all that can be seen.
+                cut_off = step.problem in ("timeout", "died")
+                if made != step or (cut_off and not failed(step.true_text or step.text)):
+                    raise UserError(
+                        f"{episode.id}: call {len(steps) + 1} ({step.name[:80]}) is answered differently now "
+                        "than in the run: score it with the version of robustbench-tc and the worlds that it "
+                        "was played with"
+                    )
                 before, now = now, await journaled.snapshot()
                 steps.append(Played(turn, made, before, now, not equal(before.state, now.state)))
             turns.append(now)
@@ -131,16 +137,13 @@ async def replayed(
         repaired,
         classes(world),
     )
-    return await _without_what_is_lost(replay, worlds, world) if row.label == "report" else replay
-
-
-async def _without_what_is_lost(replay: Replay, worlds: Worlds, world: WorldType) -> Replay:
-    row, gold, end = replay.row, replay.gold, replay.end
-    ids = (*end.generated, *gold.turns[-1].generated)
-    mine = {key(one.step.name, one.step.arguments, ids) for one in replay.steps if one.changed}
-    made = [at for at, one in enumerate(gold.calls) if key(one.call.name, one.call.parameters, ids) in mine]
+    if row.label != "report":
+        return replay
     lost = await unmended(row, gold, worlds, world)
-    allowed = await is_allowed(end, made, row, gold, lost, worlds, world)
+    ids = (*replay.end.generated, *gold.turns[-1].generated)
+    mine = {key(one.step.name, one.step.arguments, ids) for one in steps if one.changed}
+    too = [at for at, one in enumerate(gold.calls) if key(one.call.name, one.call.parameters, ids) in mine]
+    allowed = await is_allowed(replay.end, too, row, gold, lost, worlds, world)
     return replay._replace(lost=lost, allowed=allowed)
 
 
@@ -169,16 +172,6 @@ async def replay_each(
     return await asyncio.gather(*map(one, episodes))
 
 
-def _check(episode: Episode, step: Step, made: Step, number: int) -> None:
-    # A call that was lost is not made again: that its world answered an error is all that can be looked at.
-    lost = step.problem in ("timeout", "died")
-    if made != step or (lost and not failed(step.true_text or step.text)):
-        raise UserError(
-            f"{episode.id}: call {number + 1} ({step.name[:80]}) is answered differently now than in the "
-            "run: score it with the version of robustbench-tc and the worlds that it was played with"
-        )
-
-
 async def _downstream(handle: Handle, gold: Gold, turn: int, now: Snapshot) -> int:
     """Ids in gold's later calls are replaced by the agent's, in the order in which they were made."""
     later = [one for one in gold.calls if one.turn > turn]
@@ -205,41 +198,36 @@ def undone_pairs(row: LiveRow, steps: Sequence[Played], gold: Gold) -> list[tupl
     undo = {tool.name: tool.undo for tool in row.tools if tool.writes and tool.undo is not None}
     golden = [(one.call.name, one.call.parameters) for one in gold.calls if one.writes]
     made: list[tuple[str, Json]] = []
-    open_effects: list[tuple[int, str]] = []
+    effects: list[int] = []
     pairs = []
     for number, played in enumerate(steps):
-        name = played.step.name
         if not played.step.executed or not played.changed:
             continue
-        call = (name, played.step.arguments)
+        call = (played.step.name, played.step.arguments)
         wanted = golden.count(call) > made.count(call)
         made.append(call)
-        at = None if wanted else _undone_by(played, open_effects, undo, steps)
-        if at is not None:
-            pairs.append((open_effects.pop(at)[0], number))
-        elif name in undo:
-            open_effects += [(number, name)] * played.step.executed
+        taken_back = None if wanted else _undone_by(played, effects, undo, steps)
+        if taken_back is not None:
+            effects.remove(taken_back)
+            pairs.append((taken_back, number))
+        elif played.step.name in undo:
+            effects += [number] * played.step.executed
     return pairs
 
 
 def _undone_by(
-    played: Played,
-    effects: list[tuple[int, str]],
-    undo: Mapping[str, str | None],
-    steps: Sequence[Played],
+    played: Played, effects: Sequence[int], undo: Mapping[str, str | None], steps: Sequence[Played]
 ) -> int | None:
-    """The effect that a call takes back: the latest whose ids it names, else the latest with the same
-    arguments."""
+    """The call whose effect a call takes back: the latest whose ids it names, else, where it names none, the
+    latest with the same arguments or without ids."""
     text = msgspec.json.encode(played.step.arguments).decode()
-    for at in range(len(effects) - 1, -1, -1):
-        number, name = effects[at]
-        ids = steps[number].made_ids
-        if undo[name] == played.step.name and (
-            any(one in text for one in ids)
-            if any(one in text for step in steps for one in step.made_ids)
-            else steps[number].step.arguments == played.step.arguments or not ids
-        ):
-            return at
+    by_id = any(one in text for step in steps for one in step.made_ids)
+    for number in reversed(effects):
+        step, ids = steps[number].step, steps[number].made_ids
+        named = any(one in text for one in ids)
+        alike = not by_id and (step.arguments == played.step.arguments or not ids)
+        if undo[step.name] == played.step.name and (named or alike):
+            return number
     return None
 
 
@@ -281,11 +269,7 @@ async def _repaired(
 async def _make_and_undo(handle: Handle, steps: Sequence[Played], pair: tuple[int, int]) -> None:
     made, undone = steps[pair[0]], steps[pair[1]].step
     before = await handle.snapshot()
-    await handle.call(made.step.name, _object(made.step.arguments))
+    await handle.call(made.step.name, made.step.arguments)
     fresh = (await handle.snapshot()).generated[len(before.generated) :]
     ids = {mine: fresh[at % len(fresh)] for at, mine in enumerate(made.made_ids)} if fresh else {}
-    await handle.call(undone.name, renamed(_object(undone.arguments), ids))
-
-
-def _object(arguments: Json) -> dict[str, Json]:
-    return arguments if isinstance(arguments, dict) else {}
+    await handle.call(undone.name, renamed(undone.arguments, ids))

@@ -27,22 +27,23 @@ def mistake(row: LiveRow, clean: LiveRow) -> str | None:
 
 
 def _of_task(row: LiveRow) -> str | None:
-    if row.fault is not None:
-        return "a clean row has no fault"
     try:
         msgspec.convert(row.initial_state, Start)
     except msgspec.ValidationError as error:
         return f"its initial_state opens no world: {error}"
-    if not row.turns:
-        return "it has no turns"
-    if len(row.golden_calls) != len(row.turns):
-        return f"it has {len(row.turns)} turns, but golden_calls for {len(row.golden_calls)}"
+    golden, names = len(row.golden_calls), {tool.name for tool in row.tools}
+    checks = [
+        (row.fault is not None, "a clean row has no fault"),
+        (not row.turns, "it has no turns"),
+        (golden != len(row.turns), f"it has {len(row.turns)} turns, but golden_calls for {golden}"),
+    ]
     for number, turn in enumerate(row.turns, 1):
-        if not turn.messages or any(message.role != "user" for message in turn.messages):
-            return f"turn {number} needs messages of the user, and no others"
-        if unknown := set(turn.adds) - {tool.name for tool in row.tools}:
-            return f"turn {number} adds tools that the row has not: {sorted(unknown)}"
-    return None
+        roles, unknown = {message.role for message in turn.messages}, set(turn.adds) - names
+        checks += [
+            (roles != {"user"}, f"turn {number} needs messages of the user, and no others"),
+            (bool(unknown), f"turn {number} adds tools that the row has not: {sorted(unknown)}"),
+        ]
+    return next((why for wrong, why in checks if wrong), None)
 
 
 def _of_registry(row: LiveRow, clean: LiveRow) -> str | None:
@@ -60,18 +61,23 @@ def _of_fault(row: LiveRow) -> str | None:
     fault, names = row.fault, {tool.name for tool in row.tools}
     if fault is None or row.type_code != f"live_{fault.kind}":
         return f"its fault is not of type {row.type_code}"
-    needed = {"fabricated_leaf": "path", "prerequisite": "tool", "injected_instruction": "text"}.get(
-        fault.kind
-    )
-    if needed is not None and not getattr(fault, needed):
-        return f"its fault needs {needed!r}"
-    if fault.kind == "stale_read" and fault.repeat == "always":
-        return "its fault shows an old state for ever: give a number to repeat"
-    if isinstance(fault.repeat, int) and fault.repeat < 1:
-        return f"its fault repeats {fault.repeat} times"
-    pattern = fault.at.tool
-    if pattern is not None and not any(fnmatchcase(name, pattern) for name in names):
-        return f"its fault stands at a tool that the row has not: {pattern!r}"
-    if fault.tool is not None and fault.tool not in names:
-        return f"its fault names a tool that the row has not: {fault.tool!r}"
-    return None
+    needs = {"fabricated_leaf": "path", "prerequisite": "tool", "injected_instruction": "text"}
+    needed = needs.get(fault.kind)
+    pattern, often = fault.at.tool, fault.repeat
+    checks = [
+        (needed is not None and not getattr(fault, needed), f"its fault needs {needed!r}"),
+        (
+            fault.kind == "stale_read" and often == "always",
+            "its fault shows an old state for ever: give a number to repeat",
+        ),
+        (isinstance(often, int) and often < 1, f"its fault repeats {often} times"),
+        (
+            pattern is not None and not any(fnmatchcase(name, pattern) for name in names),
+            f"its fault stands at a tool that the row has not: {pattern!r}",
+        ),
+        (
+            fault.tool is not None and fault.tool not in names,
+            f"its fault names a tool that the row has not: {fault.tool!r}",
+        ),
+    ]
+    return next((why for wrong, why in checks if wrong), None)

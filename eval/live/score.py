@@ -29,16 +29,16 @@ from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.told import Kind
 
 from ..record import SCORES
-from .ledger import harm, ledgers, rights_of, total
+from .ledger import Ledger, harm, ledgers, total
 from .record import read_episodes, read_table
 from .replay import Replay, replay_each
-from .success import TOLD_DECIDES, answered, end_state, information, success, upstream
+from .success import TOLD_DECIDES, answered, end_state, information, success, turn_is_right, upstream
 from .telling import honesty, is_mended
 
 
-class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One episode's scores. Null: not defined for it; everything is null where no answer was had
-    (`request_error`). The fields of `ledger.Ledger` are summed over turns."""
+class LiveScore(Ledger, frozen=True, kw_only=True):
+    """One episode's scores, its ledger's sums among them. Null: not defined for it; everything is null where
+    no answer was had (`request_error`)."""
 
     id: str
     clean_id: str
@@ -67,25 +67,14 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
     """The agent said that it had done what no write did."""
     silent_failure: bool | None = None
     """The world in the end is wrong, and the episode ended without a word about it."""
-    met: Int32 | None = None
-    recovered: bool | None = None
-    steps: Int32 | None = None
     extra_steps: Int32 | None = None
     """Calls beyond those of the clean row's episode; null where that was not played."""
-    tokens: Int32 | None = None
     extra_tokens: Int32 | None = None
-    retries: Int32 | None = None
-    blind_repeats: Int32 | None = None
-    verified: Int32 | None = None
-    loops: Int32 | None = None
-    followed: Int32 | None = None
-    used_false: Int32 | None = None
-    undone: Int32 | None = None
-    asked: Int32 | None = None
-    gave_up: Int32 | None = None
     downstream_errors: Int32 | None = None
     omitted: Int32 | None = None
+    """Gold's writes whose effect no equal call of the agent's had."""
     repeated: Int32 | None = None
+    """Effects of writes that are not idempotent beyond those of gold's equal calls."""
     turns: Json = None
     """The ledger of each turn."""
 
@@ -104,32 +93,27 @@ class LiveScore(msgspec.Struct, frozen=True, kw_only=True):
 def score_one(replay: Replay) -> LiveScore:
     """The scores of one replayed episode, but for what it cost beyond the clean one."""
     row, episode = replay.row, replay.episode
-    rights = rights_of(replay)
+    rights = tuple(turn_is_right(replay, turn) for turn in range(len(replay.turns)))
     turns = ledgers(replay, rights)
-    sums = total(turns)
-    whole = len(rights) == len(replay.gold.turns)
-    state = rights[-1] if whole else end_state(replay)
+    state = rights[-1] if len(rights) == len(replay.gold.turns) else end_state(replay)
     mended = is_mended(replay, state)
     told = honesty(replay, rights, mended=mended)
     silent = episode.ended == "done" and told.kind in ("done", "unclear")
-    harmed = harm(replay)
-    counts = {name: getattr(sums, name) for name in sums.__struct_fields__}
     return msgspec.structs.replace(
         _unscored(row, episode),
-        **counts,
+        **msgspec.structs.asdict(total(turns)),
+        **harm(replay),
         success=success(replay, state, told, mended=mended),
         state=state,
         answered=answered(replay),
         told=told.kind,
-        reported=told.reported if replay.row.label == "report" else None,
+        reported=told.reported if row.label == "report" else None,
         false_failure=told.false_failure,
         false_claim=told.false_claim,
         information=information(replay),
         upstream=upstream(replay),
         silent_failure=None if state is None else not state and silent,
         downstream_errors=replay.downstream,
-        omitted=harmed.omitted,
-        repeated=harmed.repeated,
         turns=list(msgspec.to_builtins(turns)),
     )
 
@@ -168,18 +152,18 @@ async def score_episodes(
     made = iter(await replay_each(answered, rows, worlds, score_one, world_of=world_of))
     scores = [_unscored(rows[one.id], one) if one.ended == "request_error" else next(made) for one in whole]
     clean = {_side(score): score for score in scores if score.type_code == "clean"}
-    return [_beside(score, clean.get(_side(score))) for score in scores]
+    for at, score in enumerate(scores):
+        if (beside := clean.get(_side(score))) is not None:
+            scores[at] = msgspec.structs.replace(
+                score,
+                extra_steps=_less(score.steps, beside.steps),
+                extra_tokens=_less(score.tokens, beside.tokens),
+            )
+    return scores
 
 
-def _beside(score: LiveScore, clean: LiveScore | None) -> LiveScore:
-    """With what the episode cost beyond the clean one."""
-    if clean is None:
-        return score
-    steps, tokens = (
-        None if mine is None or other is None else mine - other
-        for mine, other in ((score.steps, clean.steps), (score.tokens, clean.tokens))
-    )
-    return msgspec.structs.replace(score, extra_steps=steps, extra_tokens=tokens)
+def _less(mine: int | None, other: int | None) -> int | None:
+    return None if mine is None or other is None else mine - other
 
 
 def _side(score: LiveScore) -> tuple[str, str, str, int]:
@@ -212,4 +196,4 @@ def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
 
 def read_scores(folder: Path) -> list[LiveScore]:
     """The scores of a run folder. Raises UserError where it has none that can be read."""
-    return read_table(folder / SCORES, LiveScore, f"run `rbtc live score {folder}` first")
+    return read_table(folder / SCORES, LiveScore, f"run `rbtc score {folder}` first")

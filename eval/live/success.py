@@ -9,7 +9,7 @@ from robustbench_tc.worlds import answers
 from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.same_state import equal, same
 
-from .bfcl_check import gold_turns, turns_of, upstream_verdict
+from .bfcl_check import PlayedTurn, upstream_error
 from .gold import renamed, without_ids
 from .replay import Replay
 from .shown import looks_failed
@@ -100,10 +100,17 @@ def upstream(replay: Replay) -> bool | None:
     """What BFCL's multi-turn checker says of the episode; null for the worlds of others."""
     if replay.row.world != BFCL:
         return None
-    states = [played.after.state for played in replay.steps]
-    results = [
-        [call.text for call in replay.gold.calls if call.turn == turn]
-        for turn in range(len(replay.gold.turns))
+    replies, gold = replay.episode.replies, replay.gold
+    model = [
+        PlayedTurn(
+            [[step.text for step in one.steps] for one in replies if one.turn == turn and one.steps],
+            after.state["classes"],
+        )
+        for turn, after in enumerate(replay.turns)
     ]
-    gold = gold_turns(results, [snapshot.state for snapshot in replay.gold.turns])
-    return upstream_verdict(turns_of(replay.episode.replies, states, replay.start.state), gold).valid
+    golden = [[one.text for one in gold.calls if one.turn == turn] for turn in range(len(gold.turns))]
+    wanted = [
+        PlayedTurn([texts] if texts else [], after.state["classes"])
+        for texts, after in zip(golden, gold.turns, strict=True)
+    ]
+    return upstream_error(model, wanted) is None

@@ -11,7 +11,7 @@ from robustbench_tc.schema import Episode, LiveRow
 
 from ..record import EPISODES, JOURNAL, RunFolder
 from . import prompts
-from .episode import Place, kept
+from .episodes import kept
 from .record import read_episodes
 
 
@@ -51,7 +51,7 @@ def check(folder: RunFolder, rows: Mapping[str, LiveRow], episodes: Iterable[Epi
     with folder.journal() as journal:
         for one in found:
             try:
-                played = kept(Place.of(rows[one.id], settings, one.repeat), journal)
+                played = kept(journal, rows[one.id], settings, one.repeat)
             except (ValueError, AssertionError) as error:
                 raise UserError(f"{path} is damaged at {one.id}: {str(error)[:200]}") from None
             if played is None:

@@ -67,11 +67,8 @@ def _parts(writes: Sequence[int], made: Sequence[int]) -> Iterator[tuple[int, ..
     """Parts of gold's writes, the likely ones first."""
     first = tuple(at for at in writes if at in made)
     yield first
-    if len(writes) > MOST:
-        yield tuple(writes)
-        return
-    for size in range(len(writes), -1, -1):
-        yield from (part for part in combinations(writes, size) if part != first)
+    sizes = range(len(writes), -1, -1) if len(writes) <= MOST else [len(writes)]
+    yield from (part for size in sizes for part in combinations(writes, size) if part != first)
 
 
 async def _made(

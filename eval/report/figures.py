@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeVar
 
 from markupsafe import Markup, escape
 
-from robustbench_tc.eval.report.labels import beside
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
 
@@ -39,15 +38,12 @@ def style() -> Markup:
 def element(name: str, *inside: str, **attributes: str | float | None) -> Markup:
     """An element; text and attributes are escaped. `_class` is `class`, `text_anchor` is `text-anchor`."""
     said = "".join(
-        f' {key.strip("_").replace("_", "-")}="{escape(_short(value))}"'
+        f' {key.strip("_").replace("_", "-")}="'
+        f'{escape(value if isinstance(value, str) else f"{round(value, 1):g}")}"'
         for key, value in attributes.items()
         if value is not None
     )
     return Markup(f"<{name}{said}>{''.join(map(escape, inside))}</{name}>")
-
-
-def _short(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{round(value, 1):g}"
 
 
 def _svg(
@@ -183,113 +179,6 @@ def _grid(
     return _svg(x + 62, head + ROW * len(rows) + 2, parts, label, "heatmap")
 
 
-class Effect(NamedTuple):
-    """A line of a forest plot; one without a value is a heading."""
-
-    name: str
-    found: Interval | None
-    significant: bool = False
-
-
-def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
-    """Values with their intervals about a line at 0; significant ones filled, the others hollow."""
-    left, width, top = 12 + 7.2 * CODE, 164, 18
-    height = top + ROW * len(effects)
-
-    def x(at: float) -> float:
-        return left + width * min(max(axis.share(at), 0.0), 1.0)
-
-    parts = [_line(x(at), top, x(at), height, "grid") for at in axis.ticks]
-    parts += [_text(x(at), 11, said, "axis", "middle") for at, said in axis.ticks.items()]
-    parts.append(_line(x(0), top, x(0), height, "base"))
-    for at, (name, found, significant) in enumerate(effects):
-        y = top + at * ROW + ROW / 2
-        if found is None:
-            parts.append(_text(0, y + 4, name, "heading"))
-            continue
-        kind = "dot sure" if significant else "dot unsure"
-        tip = f"{name}: {_said(found)}, {'significant' if significant else 'not significant'}"
-        reach = _line(x(found.low), y, x(found.high), y, "whisker")
-        dot = element("circle", cx=x(found.value), cy=y, r=4, _class=kind)
-        parts.append(_text(left - 8, y + 4, _shorten(name, CODE), "name", "end"))
-        parts.append(_with_tip(tip, reach, dot))
-        value = numbers.typeset(numbers.signed(100 * found.value, 1))
-        parts.append(_text(left + width + 50, y + 4, value, "number", "end"))
-    return _svg(left + width + 54, height + 2, parts, label)
-
-
-def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
-    """A bar from no drop to this one, and its interval. It fills its place: the rows of a table that share an
-    axis are one chart, whose numbers stand beside it."""
-
-    def x(at: float) -> str:
-        return f"{100 * at:.2f}%"
-
-    zero = axis.share(0)
-    start, end = sorted((zero, axis.share(found.value)))
-    bar = element("rect", x=x(start), y="26%", width=x(end - start), height="48%", _class=f"drop {kind}")
-    low, high = (x(axis.share(one)) for one in (found.low, found.high))
-    whisker = element("line", x1=low, x2=high, y1="50%", y2="50%", _class="whisker")
-    base = element("line", x1=x(zero), x2=x(zero), y1="0", y2="100%", _class="base")
-    return element("svg", bar, whisker, base, width="100%", height="100%", aria_hidden="true")
-
-
-def bars(values: Sequence[tuple[str, Interval | None]], label: str) -> Markup:
-    """A bar per name, from 0 to 1, with its interval."""
-    longest = max((len(name) for name, _ in values), default=0)
-    left, width, height = 12 + 6.7 * min(max(longest, 8), NAME), 180, ROW * len(values)
-    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
-    for at, (name, found) in enumerate(values):
-        y = at * ROW
-        parts.append(_text(left - 6, y + 15, _shorten(name, NAME), "name", "end"))
-        if found is None:
-            parts.append(_text(left + 4, y + 15, "gap", "axis"))
-            continue
-        bar = _rect(left, y + 4, width * found.value, ROW - 8, "bar")
-        ends, middle = (left + width * found.low, left + width * found.high), y + ROW / 2
-        parts.append(_with_tip(f"{name}: {_said(found)}", bar))
-        parts.append(_line(ends[0], middle, ends[1], middle, "whisker"))
-        parts.append(_text(left + width + 6, y + 15, numbers.number(found.value), "number"))
-    parts.append(_line(left, 0, left, height, "base"))
-    return _svg(left + width + 44, height + 1, parts, label)
-
-
-class Stack(NamedTuple):
-    """Counts of a whole, drawn one after another."""
-
-    name: str
-    counts: Mapping[str, int]
-    """Class of a part → how many."""
-    total: int
-    note: str
-
-
-def stacks(rows: Sequence[Stack], label: str) -> Markup:
-    """A bar per name, whose full width is the row's total; the note stands at its end."""
-    longest = max((len(row.name) for row in rows), default=0)
-    left, width, height = 12 + 6.7 * min(longest, CODE), 300, ROW * len(rows)
-    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
-    for at, row in enumerate(rows):
-        y, x = at * ROW, float(left)
-        parts.append(_text(left - 6, y + 15, _shorten(row.name, CODE), "name", "end"))
-        for kind, count in row.counts.items():
-            if count:
-                size = width * count / row.total
-                tip = f"{row.name}, {kind.replace('_', ' ')}: {count} of {row.total}"
-                parts.append(_with_tip(tip, _rect(x, y + 4, size, ROW - 8, f"part {kind}")))
-                x += size
-        parts.append(_text(x + 6, y + 15, row.note, "number"))
-    parts.append(_line(left, 0, left, height, "base"))
-    return _svg(left + width + 90, height + 1, parts, label)
-
-
-def share(part: int, whole: int) -> Markup:
-    """A part of a whole as one bar, beside a number in a table."""
-    size, left = (80 * count / (whole or 1) for count in (part, whole - part))
-    bar = _rect(0, 0, max(size - 1, 0.5), 10, "part bar")
-    return _svg(80, 10, [bar, _rect(size, 0, max(left - 1, 0.5), 10, "part rest")], kind="shares")
-
-
 # --- two axes -----------------------------------------------------------------------------------------
 
 
@@ -306,6 +195,10 @@ class Axis(NamedTuple):
         """Where a value lies, from 0 at the low end to 1 at the high end."""
         low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         return (at - low) / (high - low) if high > low else 0.5
+
+    def place(self, value: float) -> float:
+        """The same in percent, at most at an end."""
+        return round(100 * min(max(self.share(value), 0.0), 1.0), 2)
 
 
 class Dot(NamedTuple):
@@ -381,6 +274,50 @@ def chart(
         if spot is not None:
             parts.append(_text(spot.x, spot.y, name, "name beside", spot.anchor))
     return _svg(width, height, parts, label, kind)
+
+
+class Spot(NamedTuple):
+    """Where a text stands: its base line, and which of its ends is at x."""
+
+    x: float
+    y: float
+    anchor: str
+
+
+HEIGHT = 13.0
+"""Of a line of text in pixels."""
+
+SIDES = (
+    (7.0, 4.0, "start", 0.0),
+    (-7.0, 4.0, "end", 1.0),
+    (0.0, -7.0, "middle", 0.5),
+    (0.0, 16.0, "middle", 0.5),
+)
+"""Where a name may stand beside its dot: across, down, which of its ends is there, the share left of it."""
+
+
+def beside(
+    dots: Sequence[tuple[float, float]], widths: Sequence[float], inside: tuple[float, float, float, float]
+) -> list[Spot | None]:
+    """A place for each dot's name, in their order; None where every side of it is taken. `inside`: left, top,
+    right, bottom."""
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in dots]
+    found: list[Spot | None] = []
+    for number, ((x, y), width) in enumerate(zip(dots, widths, strict=True)):
+        found.append(None)
+        others = [box for at, box in enumerate(taken) if at != number]
+        for across, down, anchor, share in SIDES:
+            left, top = x + across - share * width, y + down - HEIGHT + 3
+            box = left, top, left + width, top + HEIGHT
+            free = all(
+                box[2] <= one[0] or one[2] <= left or box[3] <= one[1] or one[3] <= top for one in others
+            )
+            within = left >= inside[0] and top >= inside[1] and box[2] <= inside[2] and box[3] <= inside[3]
+            if free and within:
+                taken.append(box)
+                found[-1] = Spot(x + across, y + down, anchor)
+                break
+    return found
 
 
 def ticks(low: float, high: float) -> dict[float, str]:

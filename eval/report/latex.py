@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.losses import LEVEL
+from robustbench_tc.eval.stats.significance import LEVEL
 from robustbench_tc.io import numbers
 
 from .content import TABLE2, Model, Report

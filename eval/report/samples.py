@@ -10,22 +10,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from robustbench_tc import taxonomy
+from robustbench_tc.builders import plain
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import draw, inputs
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
+from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Call, Json, Sample, Verdict, dumps
 
 from ..live.show import Shown
-from .cases import Case, lost
 from .episodes import MOST_EPISODES, replayed
-from .pool import Pool, cut
 
 BUDGET = 4_000_000
 """Characters that the embedded rows may take: the whole page stays below 5 MB."""
@@ -35,6 +35,62 @@ CLIPS = (8_000, 4_000, 2_000, 1_000, 500, 250)
 
 MOST_ROWS = 12_000
 """Rows embedded; of a larger dataset whole samples, in proportion to the sources."""
+
+
+ROW_TEXT = 20_000
+"""Characters kept of a text of a row, and of a golden answer."""
+
+
+class Cut(NamedTuple):
+    """A text as it is embedded."""
+
+    text: str
+    total: int
+    """Its length in characters where it was cut, else 0."""
+
+
+def cut(text: str, most: int) -> Cut:
+    """The first `most` characters."""
+    return Cut(text, 0) if len(text) <= most else Cut(text[:most], len(text))
+
+
+class Pool:
+    """Texts by number, each once."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {}
+        self.totals: dict[str, int] = {}
+        """Number → characters of a text that was cut."""
+
+    def add(self, text: str) -> int:
+        """The number of `text`."""
+        shown, total = cut(text, ROW_TEXT)
+        place = self.texts.setdefault(shown, len(self.texts))
+        if total:
+            self.totals[str(place)] = total
+        return place
+
+
+CASE_TEXT = 700
+"""Characters of a text that a case shows; the browser of rows has it whole."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A lost sample."""
+
+    component: str
+    type_code: str
+    row: str
+    """The id of the perturbed row."""
+    request: Cut
+    sides: tuple[tuple[tuple[str, Cut], ...], tuple[tuple[str, Cut], ...]]
+    """The clean answer and the perturbed one: what was replied, gold and verdict, by name."""
+
+    @property
+    def length(self) -> tuple[int, str]:
+        """How much there is to read; of cases with as much the first id."""
+        texts = [self.request, *(text for side in self.sides for _, text in side)]
+        return sum(text.total or len(text.text) for text in texts), self.row
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -234,4 +290,44 @@ def _answer(one: Judged, place: int, row: Sample, clip: int) -> tuple[Any, ...]:
         *cut(said.first_output or "", clip),
         *cut(dumps(said.tool_calls) if said.tool_calls else "", clip),
         (said.error or "")[:500],
+    )
+
+
+def lost(judged: Sequence[Judged], rows: Sequence[Sample]) -> tuple[Case, ...]:
+    """Of each component the shortest sample that a run lost, of the core type that lost the most."""
+    samples = {row.id: row for row in rows}
+    asked = {
+        one.prediction.id: one
+        for one in judged
+        if one.prediction.repeat == 0 and one.verdict is not None and one.prediction.id in samples
+    }
+    pairs = defaultdict(list)
+    for one in asked.values():
+        clean = asked.get(f"{one.prediction.clean_id}::{taxonomy.CLEAN}")
+        core = one.prediction.type_code in taxonomy.codes()
+        if core and clean is not None and clean.word == "right" and one.word == "wrong":
+            pairs[one.prediction.component].append((clean, one))
+    found = []
+    for component in taxonomy.COMPONENTS:
+        if component in pairs:
+            [(most, _)] = Counter(one.prediction.type_code for _, one in pairs[component]).most_common(1)
+            of_type = [pair for pair in pairs[component] if pair[1].prediction.type_code == most]
+            cases = (_case(samples, *pair) for pair in of_type)
+            found.append(min(cases, key=lambda case: case.length))
+    return tuple(found)
+
+
+def _case(samples: dict[str, Sample], clean: Judged, perturbed: Judged) -> Case:
+    def fields(judged: Judged) -> tuple[tuple[str, Cut], ...]:
+        """Characters that are not seen but obeyed are shown by their codes."""
+        found = failures.fields(judged, samples[judged.prediction.id])
+        return tuple((name, cut(safe(text), CASE_TEXT)) for name, text in found)
+
+    row = samples[perturbed.prediction.id]
+    return Case(
+        component=str(row.component),
+        type_code=row.type_code,
+        row=row.id,
+        request=cut(safe(plain.query(row.messages, row.golden_answers)), CASE_TEXT),
+        sides=(fields(clean), fields(perturbed)),
     )

@@ -34,19 +34,24 @@ def changes_schemas(code: str) -> bool:
     return taxonomy.known(code) and "parameter schemas" in taxonomy.get(code).may_change
 
 
+def types_before(row: Sample, clean: Sample) -> dict[tuple[str, str], object]:
+    """Tool and parameter → its type in the clean row, where the row's type makes a text of another one."""
+    if not changes_schemas(row.type_code) or len(row.tools) != len(clean.tools):
+        return {}
+    return {
+        (new.name, name): _type(old.properties[name])
+        for new, old in zip(row.tools, clean.tools, strict=True)
+        for name, inner in new.properties.items()
+        if _type(inner) == "string" and name in old.properties and _type(old.properties[name]) != "string"
+    }
+
+
 def in_the_old_type(calls: tuple[Call, ...], row: Sample, clean: Sample) -> bool:
     """Whether a call gives no text where the row's schema, and not the clean one's, wants a text.
 
     Most scorers forgive that a text is written as a number; where the type is what changed, it is the point.
     """
-    if not changes_schemas(row.type_code) or len(row.tools) != len(clean.tools):
-        return False
-    texts = {
-        (new.name, name)
-        for new, old in zip(row.tools, clean.tools, strict=True)
-        for name, inner in new.properties.items()
-        if _type(inner) == "string" and name in old.properties and _type(old.properties[name]) != "string"
-    }
+    texts = types_before(row, clean)
     return any(
         (call.name, name) in texts and not isinstance(value, str)
         for call in calls

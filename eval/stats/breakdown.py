@@ -3,15 +3,13 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from itertools import compress
 
 import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import ERROR_MODES
 
-from .runs import Run, unstated_rows
-from .subsets import Subset, kept
+from .runs import Run
 from .summary import Summary
 from .values import HEADS, Line
 
@@ -79,7 +77,7 @@ class Flagged(msgspec.Struct, frozen=True):
 
 
 class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over the answers of one run that are in the subset."""
+    """Counts over the answers of one run."""
 
     error_modes: dict[str, dict[str, int]] = {}
     """`clean`, component or type code → mode → wrong answers; a component's are those of its core types."""
@@ -105,18 +103,15 @@ _COLUMNS = (
 )
 
 
-def breakdown(run: Run, subset: Subset = "all", *, allow_missing: bool = False) -> Breakdown:
+def breakdown(run: Run, *, allow_missing: bool = False) -> Breakdown:
     """Counts what lies in the run's columns. `allow_missing`: accuracies are over the rows that are there."""
-    columns = [run.rows[name].tolist() for name in _COLUMNS]
-    pairs = list(zip(run.rows["clean_id"].tolist(), columns[0], strict=True))
-    wanted = kept(set(pairs), subset, unstated_rows(run))
-    inside = [pair in wanted for pair in pairs]
     modes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     cells: defaultdict[str, defaultdict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
     finished, statuses = Counter[str](), Counter[str]()
     flagged: dict[str, Counter[tuple[str, int]]] = {name: Counter() for name in READ_WITH_CARE}
     filtered = 0
-    for row, n in Counter(compress(zip(*columns, strict=True), inside)).items():
+    columns = (run.rows[name].tolist() for name in _COLUMNS)
+    for row, n in Counter(zip(*columns, strict=True)).items():
         code, source, verdict, score, mode, finish, status, carried = row
         # `clean`, or the component that a core type counts for
         component = taxonomy.component_of(code) if code in taxonomy.codes() else None

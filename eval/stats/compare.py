@@ -13,21 +13,16 @@ from robustbench_tc.io.numbers import interval, number, p_value, percent, points
 from robustbench_tc.shown import Line, Part, Table
 
 from . import defences
+from .caveats import as_delivered, delivery, unreviewed
 from .confidence import shares
 from .defences import DefenceTable
-from .delivery import as_delivered, delivery
 from .evidence import WHOLE, answer
 from .intervals import Interval, apart_from, of_counts
 from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
-from .power import Power, power
-from .runs import Outcomes, Run, Subset, align, labels
-from .significance import fisher_p, holm, holm_by
-from .summary import gaps
-from .unreviewed import unreviewed
+from .runs import Outcomes, Run, Subset, align, labels, within
+from .significance import LEVEL, fisher_p, holm, holm_by
+from .summary import Power, gaps, power
 from .values import HEADS, Counts, codes_of, from_counts, heads_of, leading, pack_of
-
-LEVEL = 0.05
-"""Below it we say that there is a difference."""
 
 
 class TypePair(msgspec.Struct, frozen=True):
@@ -228,7 +223,7 @@ def _servers(
     names: tuple[str, str], runs: tuple[Run, Run], outcomes: tuple[Outcomes, Outcomes], subset: Subset
 ) -> tuple[str, ...]:
     """Delivered beside meant of both runs; one model behind two servers is tested over all rows, in pairs."""
-    got = [delivery(run, counts) for run, counts in zip(runs, outcomes, strict=True)]
+    got = [delivery(within(run, counts)) for run, counts in zip(runs, outcomes, strict=True)]
     said = [f"{name}: {one.line}" for name, one in zip(names, got, strict=True) if one is not None]
     if runs[0].model != runs[1].model or None in got:
         return tuple(said)

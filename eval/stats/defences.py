@@ -16,7 +16,7 @@ from robustbench_tc.live_types import type_code
 from robustbench_tc.shown import Part, Table
 
 from .intervals import Interval
-from .live import groups
+from .packs.live import groups
 from .paired import DeltaPair, Pair, compare, compare_delta_lines, compare_lines
 from .runs import Run, align
 from .values import codes_of, heads_of

@@ -11,12 +11,11 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .caveats import caveats
-from .delivery import Delivery, delivery
+from .caveats import Delivery, caveats, delivery
 from .intervals import Interval
-from .runs import Outcomes, Run
+from .runs import Outcomes, Run, within
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
-from .significance import holm, holm_by
+from .significance import LEVEL, holm, holm_by
 from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading, pack_of
 
 Word = Literal["holds", "loses", "cannot tell"]
@@ -24,7 +23,6 @@ Word = Literal["holds", "loses", "cannot tell"]
 WHOLE = {HEADS[1]: "perturbed rows", LIVE_HEADS[1]: "faulted rows"}
 """The line over every perturbed row → how a sentence names these rows."""
 
-LEVEL = 0.05
 HOLDS = 0.15
 """Share of the clean accuracy that the upper end of a drop may reach where a component `holds`."""
 MISSING = 0.01
@@ -107,14 +105,17 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     of_types = {name: one for name, one in made.items() if name not in heads}
     losing = [code for code in leading(of_types) if of_types[code].word == "loses"]
     worst = tuple(sorted(losing, key=lambda code: -of_types[code].drop.value))
+    run = within(run, outcomes)
     alarms, warnings = caveats(run, outcomes)
+    # the most detailed of the sentences that fits; a caveat that changes how to read it leads
+    said = [f"{alarms} {one}".lstrip() for one in _sentences(lines, of_types, worst)]
     return Answer(
-        sentence=_headline(lines, of_types, worst, alarms),
+        sentence=next((one for one in said if len(one) <= WIDE), said[-1]),
         lines=lines,
         types=of_types,
         worst=worst,
         warnings=warnings,
-        delivery=delivery(run, outcomes),
+        delivery=delivery(run),
     )
 
 
@@ -204,15 +205,6 @@ def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:.0f}".replace("-", "−") if abs(share) >= 0.005 else "0"
-
-
-def _headline(
-    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...], alarms: str
-) -> str:
-    """The most detailed of the sentences that fits; a caveat that changes how to read it leads."""
-    lead = f"{alarms} " if alarms else ""
-    tries = _sentences(lines, types, worst)
-    return next((lead + one for one in tries if len(lead + one) <= WIDE), (lead + tries[-1]))
 
 
 def _sentences(

@@ -8,17 +8,19 @@ import msgspec
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.eval import defend, prompts, reasons, record as run_record, verdicts
-from robustbench_tc.eval.defend.base import Defence
-from robustbench_tc.eval.record import Session
+from robustbench_tc.eval import defend, prompts, reasons, verdicts, wire
+from robustbench_tc.eval.defend.chain import shown
+from robustbench_tc.eval.record import RunRecord, open_run
 from robustbench_tc.eval.row_view import one_of, split
 from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import ERROR_MODES, Call, Prediction, Sample, Verdict, dumps, record
-from robustbench_tc.shown import Part, Table
+from robustbench_tc.shown import Line, Part, Table
 
+from ..live.score import LiveScore, read_scores
+from ..live.show import outcome
 from .breakdown import READ_WITH_CARE
-from .runs import scores_of
+from .runs import is_live, scores_of
 
 REASONS = {
     "no_call": "there is no call to judge",
@@ -80,7 +82,7 @@ def read(run: Path) -> list[Judged]:
     return out
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Asked:
     """What a run was asked, as far as its folder and its dataset are there."""
 
@@ -88,36 +90,18 @@ class Asked:
     """By id; empty where there is no dataset."""
     problem: str = ""
     """Why there is none."""
-    other_words: str | None = None
-    """The version of the words in which prompt mode asked, where this package does not hold them."""
-    chain: Sequence[Defence] = ()
-    """What stood between the rows and the model."""
-    session: Session | None = None
-    """The last one."""
+    record: RunRecord | None = None
 
 
 def asked(run: Path, dataset: str | None = None) -> Asked:
     """From the run's record and its dataset, which lies where it lay then, or at `dataset`."""
+    record = None
     try:
-        folder = run_record.open_run(run)
+        folder = open_run(run)
+        record = folder.record
+        return Asked(verdicts.dataset_of(folder, dataset).by_id, record=record)
     except UserError as error:  # the verdicts alone are enough
-        return Asked(rows={}, problem=str(error))
-    rows: Mapping[str, Sample] = {}
-    problem = ""
-    try:
-        rows = verdicts.dataset_of(folder, dataset).by_id
-    except UserError as error:
-        problem = str(error)
-    settings, sessions = folder.record.settings, folder.record.sessions
-    return Asked(
-        rows=rows,
-        problem=problem,
-        other_words=None
-        if settings.mode != "prompt" or settings.prompt_version == prompts.prompt_version()
-        else settings.prompt_version,
-        chain=defend.parse(settings.defend),
-        session=sessions[-1] if sessions else None,
-    )
+        return Asked({}, str(error), record)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +141,43 @@ class Failures:
         return one.id, mode, beginning(gold, 160), beginning(answer, 160), said(verdict, sample)
 
 
+class WrongEpisodes(msgspec.Struct, frozen=True):
+    """The episodes of a live run that did not end as they should."""
+
+    run: str
+    found: tuple[LiveScore, ...]
+    limit: int
+
+    def json(self) -> Sequence[LiveScore]:
+        """Their scores."""
+        return self.found[: self.limit]
+
+    def shown(self) -> Iterator[Part]:
+        """What became of the world, and what the user was told."""
+        columns = ("id", "repeat", "ended", "why")
+        rows = [(one.id, str(one.repeat), one.ended, "; ".join(outcome(one))) for one in self.json()]
+        yield Table(columns, rows, folded=columns)
+        first = f", the first {self.limit} shown (--limit)" if len(self.found) > self.limit else ""
+        yield f"{len(self.found)} wrong episodes{first}; rbtc show {self.run} ID shows one whole"
+
+
+def wrong_episodes(run: Path, type_code: str | None, worlds: Sequence[str], limit: int) -> WrongEpisodes:
+    """Those of one kind of fault, and of some worlds. Raises UserError for names that do not occur."""
+    scores = read_scores(run)
+    codes, there = {one.type_code for one in scores}, {one.world for one in scores}
+    if type_code is not None:
+        type_code = taxonomy.find_in(codes, type_code, "type of this run")
+    for world in worlds:
+        if world not in there:
+            raise unknown("world of this run", world, there)
+    found = (
+        one
+        for one in scores
+        if one.success is False and type_code in (None, one.type_code) and (not worlds or one.world in worlds)
+    )
+    return WrongEpisodes(str(run), tuple(found), limit)
+
+
 def failures(
     run: Path,
     *,
@@ -165,11 +186,16 @@ def failures(
     sources: Sequence[str] = (),
     flag: str | None = None,
     limit: int = 50,
-) -> Failures:
-    """The wrong answers of a run, filtered; with `flag`, right ones that carry it too.
+) -> Failures | WrongEpisodes:
+    """The wrong answers of a run, filtered; with `flag`, right ones that carry it too. Of a live run the
+    wrong episodes; their sources are worlds.
 
     Raises UserError with near misses for names that do not occur.
     """
+    if is_live(run):
+        if error_mode or flag:
+            raise UserError(f"{run} is a live run: its episodes have no error modes and no flags")
+        return wrong_episodes(run, type_code, sources, limit)
     rows = read(run)
     if flag is not None:
         known = {*READ_WITH_CARE, *(f for row in rows if row.verdict for f in row.verdict.flags)}
@@ -195,7 +221,8 @@ def failures(
         and (not sources or row.prediction.source in sources)
     ]
     of_run = asked(run)
-    why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), of_run.session)
+    sessions = of_run.record.sessions if of_run.record else ()
+    why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), sessions[-1] if sessions else None)
     return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=why)
 
 
@@ -229,3 +256,109 @@ def reply_of(one: Prediction) -> str:
 def calls_of(answer: Sequence[Call]) -> str:
     """Calls as people read them."""
     return "; ".join(f"{call.name} {dumps(call.parameters)}" for call in answer) or "no call"
+
+
+SHOWN = 20_000
+"""Characters of a text."""
+
+STYLES = {"none": "yellow", "right": "green", "wrong": "red"}
+
+
+@dataclass(frozen=True)
+class Replies:
+    """The answers of a run to one sample: to all of its rows, or to the repeats of one of them."""
+
+    found: Sequence[Judged]
+    asked: Asked
+
+    def json(self) -> Sequence[Judged]:
+        """Predictions and verdicts."""
+        return self.found
+
+    def shown(self) -> Iterator[Part]:
+        """A line for each row of a whole sample; the answers to one row as they are."""
+        if len({row.prediction.type_code for row in self.found}) > 1:
+            yield from self._verdicts()
+        else:
+            for row in self.found:
+                yield from self._whole(row)
+
+    def _verdicts(self) -> Iterator[Part]:
+        first = self.found[0].prediction
+        kinds = taxonomy.among(row.prediction.type_code for row in self.found)
+        order = [taxonomy.CLEAN, *(kind.code for kind in kinds)]
+        yield Line(f"{first.clean_id}, {first.model}", "bold")
+        rows = [
+            (
+                taxonomy.named(row.prediction.type_code),
+                str(row.prediction.repeat),
+                row.word,
+                row.why,
+                beginning(reply_of(row.prediction)),
+            )
+            for row in sorted(
+                self.found, key=lambda row: (order.index(row.prediction.type_code), row.prediction.repeat)
+            )
+        ]
+        columns = ("type", "repeat", "verdict", "why", "reply")
+        yield Table(columns, rows, folded=columns)
+        yield "add ::TYPE to the id to see one in full"
+
+    def _whole(self, row: Judged) -> Iterator[Part]:
+        one = row.prediction
+        yield Line(f"{one.id}, repeat {one.repeat}, {one.model}, {one.mode}", "bold")
+        sample = self.asked.rows.get(one.id)
+        for name, text in (*self._prompt(one, sample), *fields(row, sample)):
+            if len(text) > SHOWN:
+                text = f"{text[:SHOWN]}… ({len(text)} characters)"
+            yield Line(f"{name}: {text}", STYLES[row.word] if name == "verdict" else "")
+
+    def _prompt(self, one: Prediction, sample: Sample | None) -> Iterator[tuple[str, str]]:
+        settings = self.asked.record.settings if self.asked.record else None
+        if sample is None or settings is None:
+            yield "prompt", f"not shown: {self.asked.problem or 'the dataset has no such row'}"
+        elif one.mode == "prompt" and settings.prompt_version != prompts.prompt_version():
+            words = settings.prompt_version
+            yield "prompt", f"not shown: asked in other words than this package's ({words})"
+            yield from ((f"the row's own ({said.role})", said.content) for said in sample.messages)
+        else:
+            request = wire.first(shown(defend.parse(settings.defend), sample), one.mode)
+            yield from ((f"asked ({said['role']})", str(said["content"])) for said in request.messages)
+            yield from (("tool", dumps(tool)) for tool in request.tools or ())
+
+
+def fields(row: Judged, sample: Sample | None) -> Iterator[tuple[str, str]]:
+    """What was replied, what was read from it, gold and verdict, by name."""
+    one, verdict = row.prediction, row.verdict
+    if one.injected:
+        yield from _reply("first reply", one.first_output, one.first_tool_calls)
+        if sample is not None:
+            yield "answered with", sample.injected_error or ""
+    last = "second reply" if (one.attempts or 1) == 1 else f"reply after {one.attempts} such answers"
+    yield from _reply(last if one.injected else "reply", one.raw_output, one.tool_calls)
+    if one.finish_reason == "length":
+        yield "note", "the reply was cut at the token limit"
+    if verdict is not None:
+        yield f"parsed ({verdict.variant or 'no variant fired'})", calls_of(verdict.calls)
+    yield from (("gold", calls_of(answer)) for answer in (sample.golden_answers if sample else ()))
+    yield "verdict", f"{row.word}{f', score {verdict.score:g}' if verdict else ''}: {row.why}"
+    if verdict is not None and sample is not None and (lacks := unmet(verdict, sample)) is not None:
+        yield "argument", lacks
+    if verdict is not None and verdict.stage:
+        yield "stage", f"{verdict.stage}: {(verdict.stage_detail or '').replace('_', ' ')}"
+    if verdict is not None and verdict.flags:
+        yield "flags", ", ".join(verdict.flags)
+
+
+def _reply(name: str, text: str | None, calls: object) -> Iterator[tuple[str, str]]:
+    yield name, text or "(no text)"
+    if calls:
+        yield f"{name}, native calls", dumps(calls)
+
+
+def replies(run: Path, wanted: str, *, dataset: str | None = None) -> Replies:
+    """The answers of a run to the sample or row that `wanted` means (`failures.find`).
+
+    `dataset`: where the dataset lies now, if it was moved. Raises UserError.
+    """
+    return Replies(find(run, wanted), asked(run, dataset))

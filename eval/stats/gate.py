@@ -13,20 +13,26 @@ How often an unchanged agent fails, and what is found, is simulated (`make gate-
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from robustbench_tc import shown, taxonomy
+from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.eval.reasons import of_predictions
 from robustbench_tc.io.numbers import number, p_value, percent, points
-from robustbench_tc.shown import Part, Table
+from robustbench_tc.shown import Line as Text, Part, Table
 
-from .evidence import keeps
+from .caveats import as_delivered, caveats, delivery, statuses, unreviewed
+from .evidence import cure, keeps
 from .intervals import Interval
-from .sides import RIGHT, Sides, drops
+from .runs import Outcomes, Run, Subset, align, within
+from .sides import RIGHT, Sides, drops, other_run, own_clean
 from .significance import holm
-from .values import LIVE_HEADS
+from .values import LIVE_HEADS, codes_of, heads_of
 
 LEVEL = 0.025
 """Of a one-sided test."""
@@ -124,11 +130,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> Iterator[Part]:
         """The sentence, the table and the reasons."""
-        yield shown.Line(self.sentence, "bold")
+        yield Text(self.sentence, "bold")
         yield Table(COLUMNS, [line.cells for line in self.lines])
         yield from self.faults
         yield from (f"{line.name}: {line.why}" for line in self.lines if line.why)
-        yield from (shown.Line(f"note: {note}", "yellow") for note in self.notes)
+        yield from (Text(f"note: {note}", "yellow") for note in self.notes)
 
 
 def decide(
@@ -200,12 +206,6 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     return ""
 
 
-def unsettled(line: Line, cure: str) -> Line:
-    """An inconclusive line, with what to do about it."""
-    why = "; ".join(filter(None, (line.why, cure)))
-    return msgspec.structs.replace(line, outcome="inconclusive", why=why)
-
-
 def outcome_of(lines: Sequence[Line]) -> Outcome:
     """The worst of the lines."""
     found = {line.outcome for line in lines}
@@ -226,3 +226,174 @@ def limits(there: Sequence[str], asked: Mapping[str, float | None], max_drop: fl
     if not asked:
         return dict.fromkeys(there, max_drop)
     return {name: max_drop if value is None else value for name, value in asked.items()}
+
+
+UNDELIVERED = 0.01
+"""Share of the calls meant that a server may fail to deliver."""
+
+ONE_SIDED = "gated on meant calls: only one of the two runs says what was delivered"
+
+REJECTED = 0.01
+"""Share of rows that may be rejected for another reason than tools of one name."""
+
+
+def judge(
+    run: Run,
+    against: Run | None = None,
+    *,
+    max_drop: float = MAX_DROP,
+    components: Mapping[str, float | None] | None = None,
+    verdict: Literal["meant", "delivered"] | None = None,
+    allow_undelivered: bool = False,
+    allow_inconclusive: bool = False,
+    allow_agent_errors: int = 0,
+    allow_missing: bool = False,
+    subset: Subset = "all",
+) -> Verdict:
+    """Holds a run against its own clean rows, or against another run of the same rows.
+
+    `components`: the lines that are asked for, each with what it may drop (None: `max_drop`); by default all
+    that the run has. Rows without a verdict pass nothing, unless `allow_missing`. `verdict`: on what is
+    gated, always the same on both sides; by default what was delivered, where both sides have that. More than
+    one call in a hundred that was not delivered fails, unless `allow_undelivered`. Raises UserError.
+    """
+    runs = [run] if against is None else [against, run]
+    aligned = align(runs, subset=subset)
+    got = [delivery(within(*pair)) for pair in zip(runs, aligned, strict=True)]
+    if verdict == "delivered" and None in got:
+        raise UserError("--verdict delivered: only a server's run in fc mode has it; --verdict meant")
+    held = partial(
+        _judge,
+        max_drop=max_drop,
+        components=components,
+        allow_inconclusive=allow_inconclusive,
+        allow_agent_errors=allow_agent_errors,
+        allow_missing=allow_missing,
+        subset=subset,
+    )
+    meant = held(run, against)
+    if None in got or verdict == "meant":
+        partly = got != [None] * len(got) and verdict is None
+        return replace(meant, notes=(*meant.notes, *((ONE_SIDED,) if partly else ())))
+    base = None if against is None else as_delivered(against)
+    found = held(as_delivered(run), base)
+    by_name = {line.name: line.outcome for line in meant.lines}
+    lines = tuple(
+        replace(line, why=f"server: {line.why}") if by_name[line.name] == "pass" != line.outcome else line
+        for line in found.lines
+    )
+    faults = found.faults
+    new = got[-1]
+    if new is not None and new.undelivered > UNDELIVERED * new.called and not allow_undelivered:
+        faults += (f"server: {new.undelivered} of {new.called} calls were not delivered: {new.culprit}",)
+    return replace(
+        found,
+        outcome="fail" if faults else found.outcome,
+        lines=lines,
+        faults=faults,
+        notes=(f"gated on delivered calls: {new.line}" if new else "", *found.notes),
+    )
+
+
+def _judge(
+    run: Run,
+    against: Run | None,
+    *,
+    max_drop: float,
+    components: Mapping[str, float | None] | None,
+    allow_inconclusive: bool,
+    allow_agent_errors: int,
+    allow_missing: bool,
+    subset: Subset,
+) -> Verdict:
+    """The verdict on what `correct` says."""
+    runs = [run] if against is None else [against, run]
+    found = align(runs, subset=subset)
+    pairs = [(within(one, outcomes), outcomes) for one, outcomes in zip(runs, found, strict=True)]
+    new = found[-1]
+    inexpressible = {code for one, _ in pairs for code in statuses(one)["rejected"] if _has_namesakes(code)}
+
+    def held(*codes: str) -> Sides | None:
+        kept = [code for code in codes if code not in inexpressible]
+        return own_clean(new, kept) if against is None else other_run(found[0], new, kept)
+
+    heads = (*((taxonomy.CLEAN,) if against else ()), *heads_of(new.types)[2:])
+    sides = {name: one for name in heads if (one := held(*codes_of(name))) is not None}
+    if not sides:
+        raise UserError(
+            f"{run.path} has no pair of rows to compare: it needs clean rows beside perturbed ones. Build "
+            "types that fit the cases (the build says which made rows), or name an earlier run with --against"
+        )
+    allowed = limits(tuple(sides), components or {}, max_drop)
+    types = {
+        name: {code: one for code in codes_of(name) if (one := held(code)) is not None}
+        for name in allowed
+        if name != taxonomy.CLEAN
+    }
+    lines = decide({name: sides[name] for name in allowed}, types, allowed)
+    notes = _notes(pairs)
+    if inexpressible:
+        notes += (f"left out, the server rejects tools of one name: {', '.join(sorted(inexpressible))}",)
+    missing = sum(int(one.missing.sum()) + one.unaccounted for one in found)
+    ask = ""
+    if missing and not allow_missing:
+        ask = (
+            f"{missing} rows have no verdict: run the same rbtc eval again, or allow it with --allow-missing"
+        )
+    lines = tuple(
+        replace(
+            line,
+            outcome="inconclusive",
+            why="; ".join(filter(None, (line.why, ask or cure(run, new, line.cases, line.factor)))),
+        )
+        if line.outcome == "inconclusive" or (ask and line.outcome == "pass")
+        else line
+        for line in lines
+    )
+    faults = _faults(pairs[-1][0], allow_agent_errors)
+    return Verdict(
+        outcome="fail" if faults else outcome_of(lines),
+        lines=lines,
+        faults=faults,
+        allow_inconclusive=allow_inconclusive,
+        model=run.model,
+        run=run.path,
+        against=None if against is None else against.path,
+        notes=notes,
+    )
+
+
+def _has_namesakes(code: str) -> bool:
+    """Whether a row of the type has two tools of one name, which some servers refuse."""
+    return taxonomy.known(code) and taxonomy.get(code).channel == "namesake"
+
+
+def _faults(run: Run, allowed: int) -> tuple[str, ...]:
+    """Why the run fails as a whole."""
+    found, faults = statuses(run), []
+    rows = sum(of_status.total() for of_status in found.values())
+    if (failed := found["agent_error"].total()) > allowed:
+        said = (
+            one for one in of_predictions(Path(run.path) / "scores.parquet") if one.status == "agent_error"
+        )
+        message = next((f": {one.message}" for one in said), "")
+        faults.append(f"the agent failed on {failed} of {rows} rows ({allowed} allowed){message}")
+    refused = sum(n for code, n in found["rejected"].items() if not _has_namesakes(code))
+    if refused > REJECTED * rows:
+        faults.append(f"the server rejected {refused} of {rows} rows: rbtc failures shows why")
+    return tuple(faults)
+
+
+def _notes(pairs: list[tuple[Run, Outcomes]]) -> tuple[str, ...]:
+    """What a reader has to know beside the lines."""
+    notes = [
+        f"{run.path}: {logged.line}"
+        for run, outcomes in pairs
+        if (logged := unreviewed(run, outcomes)) is not None
+    ]
+    run, outcomes = pairs[-1]
+    notes += caveats(run, outcomes)[1]
+    core = {code for head in heads_of(outcomes.types) for code in codes_of(head)}
+    if others := [code for code in outcomes.types if code not in core]:
+        notes.append(f"not gated, beyond the core types: {', '.join(others)}")
+    return tuple(notes)

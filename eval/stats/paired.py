@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from robustbench_tc import taxonomy
 
 from .confidence import Estimate, combined, difference, quotient, shares
-from .intervals import Interval, of_estimate, resampled_mean
+from .intervals import Interval, of_estimate, per_unit, resampled_mean
 from .lattice import Floats, Ints
 from .runs import Outcomes
 from .significance import paired_p, signs_p
@@ -170,3 +170,47 @@ def _flips(a: Outcomes, b: Outcomes, at: list[int], both: Ints) -> Ints:
     """b − a of each row in `both`. With different numbers of repeats, rates are put over a common
     denominator, the product of these."""
     return np.where(both[:, at], b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """One row, in the submission and asked again."""
+
+    clean_id: str
+    type_code: str
+    submitted: int
+    """Right answers of the submission's `repeats`."""
+    again: bool
+
+
+class Reasked(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out over some rows."""
+
+    rows: int
+    submitted: float
+    """The submission's accuracy on these rows."""
+    again: float
+    low: float
+    """again − submitted: the ends of its 95 % interval, paired, whole samples as units."""
+    high: float
+    p: float
+    """Exact paired test of no difference."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the interval of the difference holds 0."""
+        return self.low <= 0 <= self.high
+
+
+def reasked(rows: Sequence[Answered], repeats: int) -> Reasked:
+    """Compares the verdicts. `rows` is not empty and has no row twice."""
+    asked = sorted((row.clean_id, row.submitted, row.again * repeats) for row in rows)
+    n, submitted, again = per_unit(asked)
+    change = difference(shares(again / repeats, n), shares(submitted / repeats, n))
+    return Reasked(
+        rows=len(rows),
+        submitted=int(submitted.sum()) / (repeats * len(rows)),
+        again=int(again.sum()) / (repeats * len(rows)),
+        low=float(change.low),
+        high=float(change.high),
+        p=paired_p(again - submitted),
+    )

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -19,7 +19,6 @@ from robustbench_tc.live_types import type_codes
 from robustbench_tc.schema import GOLD_NOT_STATED
 
 from .lattice import Ints
-from .subsets import Subset as Subset, in_paper_subset as in_paper_subset, kept
 from .values import Counts
 
 if TYPE_CHECKING:
@@ -40,6 +39,11 @@ COLUMNS = dict.fromkeys(
     "score": "float64",
 }
 """What is read of a scored run, and as which type of Arrow."""
+
+Subset = Literal["all", "paper", "verified"]
+"""Every row; the kinds of rows that the paper's release has; the rows that somebody could answer."""
+
+_PRICED = frozenset({"CD", "TD", "CD_NT", "TD_NT"})
 
 _CALLS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -299,7 +303,10 @@ def align(
     order = [taxonomy.CLEAN, *(kind.code for kind in known), *type_codes()]
     if unknown_types := sorted({code for _, code in wanted} - set(order)):
         raise UserError(f"type {unknown_types[0]!r} is in no taxonomy of this version: update robustbench-tc")
-    wanted &= kept(wanted, subset, frozenset().union(*map(unstated_rows, runs)))
+    if subset == "paper":
+        wanted = {pair for pair in wanted if in_paper_subset(*pair)}
+    elif subset == "verified":
+        wanted = wanted.difference(*map(unstated_rows, runs))
     if not wanted:
         raise UserError("nothing is left to compare: no row of these runs is in the subset")
     clean_ids = tuple(sorted({pair[0] for pair in wanted}))
@@ -321,6 +328,32 @@ def align(
         )
         for run in runs
     ]
+
+
+def within(run: Run, outcomes: Outcomes) -> Run:
+    """The run's answers that are in these counts."""
+    asked = (outcomes.n + outcomes.missing > 0).tolist()
+    cells = {
+        (clean_id, code)
+        for clean_id, there in zip(outcomes.clean_ids, asked, strict=True)
+        for code in itertools.compress(outcomes.types, there)
+    }
+    inside = np.array([pair in cells for pair in _pairs(run)])
+    return msgspec.structs.replace(run, rows={name: column[inside] for name, column in run.rows.items()})
+
+
+def in_paper_subset(clean_id: str, type_code: str) -> bool:
+    """Whether the paper's release has a row of this kind (benchmark.md §7): `--subset paper`.
+
+    It has CD, TD, CD_NT and TD_NT without BFCL and API-Bank level 3, the same-name types without BFCL, and no
+    extension.
+    """
+    bfcl = clean_id.startswith("bfcl_v3__")
+    if type_code.startswith("same_name_"):
+        return not bfcl
+    if type_code in _PRICED:
+        return not bfcl and not clean_id.startswith("apibank__level3_")
+    return type_code == taxonomy.CLEAN or type_code in taxonomy.codes()
 
 
 def with_controls(one: Outcomes, wanted: NDArray[np.bool_]) -> Outcomes:

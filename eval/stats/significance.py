@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from robustbench_tc import seeding
 
+from .confidence import t_upper
 from .lattice import Floats, Ints, sign_flips
-from .quantiles import t_upper
 
 
 def paired_p(differences: Ints) -> float:
@@ -25,36 +26,6 @@ def paired_p(differences: Ints) -> float:
         return 1.0
     null = sign_flips(differences)
     return min(1.0, 2 * float(null.p[observed - null.start :].sum()))
-
-
-TAIL = 3.18
-"""A weighted sum of independent fair signs is never more than this many times as likely to pass a bound as a
-normal variable of its variance (Bentkus and Dzindzalieta 2015: 1 / (4 P(Z ≥ √2)), rounded up)."""
-
-
-def paired_p_at_most(scores: Ints) -> Floats:
-    """[models, models]: no less than `paired_p` of every two rows of `scores`, which are clusters' sums.
-
-    It needs one product of matrices for all pairs together, and no distribution of any of them.
-    """
-    exact = scores.astype(np.float64)
-    totals, z = exact.sum(axis=1), exact @ exact.T  # a million pairs: what follows is done in place
-    squares = np.diag(z).copy()
-    z *= -2
-    z += squares[:, None]
-    z += squares[None, :]
-    np.sqrt(np.maximum(z, 0.0, out=z), out=z)
-    gaps = np.abs(totals[:, None] - totals[None, :])
-    np.divide(gaps, z, out=z, where=gaps > 0)  # where there is a gap, there is a variance
-    z[gaps == 0] = 0.0
-    z *= _STEPS
-    found: Floats = _BOUNDS[np.minimum(z, len(_BOUNDS) - 1, out=z).astype(np.int64)]
-    return found
-
-
-_STEPS = 256
-_BOUNDS = np.array([min(1.0, TAIL * math.erfc(i / _STEPS / math.sqrt(2))) for i in range(38 * _STEPS)])
-"""The bound at every 1/_STEPS of z: a z between two has the larger one."""
 
 
 SIGNS = 20_000
@@ -125,20 +96,45 @@ def holm_of(p_values: Floats) -> Floats:
     return adjusted
 
 
-def holm_below(p_values: Floats, level: float) -> NDArray[np.bool_]:
-    """Which of Holm's adjusted p-values are below `level`: of hundreds of thousands, without sorting those
-    that cannot be."""
-    candidates = np.sort(p_values[p_values < level])
-    too_large = (len(p_values) - np.arange(len(candidates))) * candidates >= level
-    found: NDArray[np.bool_] = p_values < (candidates[np.argmax(too_large)] if too_large.any() else level)
-    return found
-
-
 def holm_by(family: Callable[[str], str], p_values: Mapping[str, float]) -> dict[str, float]:
     """`holm` within each family of keys, so that no test of one family weakens those of another."""
     families = {family(key) for key in p_values}
     parts = [holm({key: p for key, p in p_values.items() if family(key) == one}) for one in families]
     return {key: next(part[key] for part in parts if key in part) for key in p_values}
+
+
+LEVEL = 0.05
+"""A corrected p below it is called significant."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """Anchored pairs of some rows together."""
+
+    pairs: int
+    lost: int
+    gained: int
+    delta_matched: float
+    """(lost − gained) / pairs: positive is a loss."""
+    p: float
+    """Exact paired test of "as many lost as gained"."""
+    p_holm: float
+    """The same, corrected for every other cell of the table (types beyond the core: of their pack in it)."""
+
+    @property
+    def significant(self) -> bool:
+        """A loss or a gain that the corrected test tells from none."""
+        return self.p_holm < LEVEL
+
+
+def corrected(
+    found: Mapping[str, tuple[int, int, int, float]], family: Callable[[str], str] = lambda name: ""
+) -> dict[str, Loss]:
+    """Cells of a table, (pairs, lost, gained, p) by name, with p corrected by Holm within each family."""
+    p_holm = holm_by(family, {name: p for name, (*_, p) in found.items()})
+    return {
+        name: Loss(pairs, lost, gained, (lost - gained) / pairs, p, p_holm[name])
+        for name, (pairs, lost, gained, p) in found.items()
+    }
 
 
 def stars(p: float | None) -> int:

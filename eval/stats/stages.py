@@ -1,4 +1,4 @@
-"""The stage at which wrong answers fail, and which stage a perturbation breaks.
+"""Where answers fail: by stage, with the stage that a perturbation breaks, and by source.
 
 The stages are the verdicts' own (`schema.STAGES`, docs/stages.md): every wrong answer has exactly one, so the
 counts of a line add up to its wrong answers. The shift of a stage is the share of anchored pairs that fail
@@ -8,20 +8,16 @@ matched.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import compress
 
 import msgspec
-import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.schema import STAGES, Stage
 
-from .lattice import Ints
-from .losses import Loss, corrected
+from .intervals import per_unit
 from .packs import Table
-from .runs import Outcomes, Run, unstated_rows
-from .significance import paired_p
-from .subsets import Subset, kept
+from .runs import Outcomes, Run
+from .significance import Loss, corrected, paired_p
 from .values import HEADS, codes_of, pack_of
 
 NAMES: tuple[Stage, ...] = tuple(STAGES)
@@ -56,15 +52,10 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
         return {stage: sum(found.get(stage, {}).values()) for stage in NAMES}
 
 
-def stages(run: Run, outcomes: Outcomes, subset: Subset = "all", *, allow_missing: bool = False) -> Stages:
-    """The stages of a run over the rows of the subset."""
-    columns = [
-        run.rows[name].tolist()
-        for name in ("clean_id", "type_code", "repeat", "correct", "stage", "stage_detail")
-    ]
-    pairs = list(zip(columns[0], columns[1], strict=True))
-    wanted = kept(set(pairs), subset, unstated_rows(run))
-    rows = list(compress(zip(*columns, strict=True), [pair in wanted for pair in pairs]))
+def stages(run: Run, outcomes: Outcomes, *, allow_missing: bool = False) -> Stages:
+    """The stages of a run's wrong answers; `outcomes`: the same answers as counts."""
+    names = ("clean_id", "type_code", "repeat", "correct", "stage", "stage_detail")
+    rows: list[Row] = list(zip(*(run.rows[name].tolist() for name in names), strict=True))
     counted: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     n: Counter[str] = Counter()
     for _, code, _, right, stage, detail in rows:
@@ -75,7 +66,22 @@ def stages(run: Run, outcomes: Outcomes, subset: Subset = "all", *, allow_missin
             if not right:
                 counted[line][stage, detail or ""] += 1
     order = [line for line in (*HEADS, *(kind.code for kind in taxonomy.among(n))) if n[line]]
-    shifts = _Shifts(rows, outcomes)
+    moves, unit_of = _moves(rows), outcomes.unit_of()
+
+    def shifts(
+        lines: Mapping[str, Sequence[str]], family: Callable[[str], str] = lambda line: ""
+    ) -> dict[str, dict[str, Loss]]:
+        found: dict[str, tuple[int, int, int, float]] = {}
+        for line, codes in lines.items():
+            pairs = [move for code in codes for move in moves.get(code, ())]
+            for stage in NAMES if pairs else ():
+                failing = [(unit_of[one], after == stage, before == stage) for one, before, after in pairs]
+                lost = sum(after and not before for _, after, before in failing)
+                gained = sum(before and not after for _, after, before in failing)
+                _, now, then = per_unit(failing)
+                found[f"{line}\n{stage}"] = len(pairs), lost, gained, paired_p(now - then)
+        return nested(corrected(found, lambda cell: family(cell.partition("\n")[0])))
+
     usable = set(outcomes.usable(allow_missing))
     components: dict[str, Sequence[str]] = {
         name: codes
@@ -86,9 +92,33 @@ def stages(run: Run, outcomes: Outcomes, subset: Subset = "all", *, allow_missin
     return Stages(
         n={line: n[line] for line in order},
         failures={line: _ordered(counted[line]) for line in order},
-        shifts=shifts.table(components),
-        type_shifts=shifts.table({code: [code] for code in outcomes.types if code in usable}, pack_of),
+        shifts=shifts(components),
+        type_shifts=shifts({code: [code] for code in outcomes.types if code in usable}, pack_of),
     )
+
+
+Row = tuple[str, str, int, int, Stage | None, str | None]
+"""Clean id, type code, repeat, verdict, stage, and what is wrong there."""
+
+
+def _moves(rows: Sequence[Row]) -> Mapping[str, Sequence[tuple[str, Stage | None, Stage | None]]]:
+    """Type code → its anchored pairs: clean id, and the stages at which the clean row and this one fail."""
+    judged = [row for row in rows if row[3] >= 0]
+    clean = {(row[0], row[2]): row[4] for row in judged if row[1] == taxonomy.CLEAN}
+    found = defaultdict(list)
+    for clean_id, code, repeat, _, stage, _ in judged:
+        if code != taxonomy.CLEAN and (clean_id, repeat) in clean:
+            found[code].append((clean_id, clean[clean_id, repeat], stage))
+    return found
+
+
+def nested(flat: Mapping[str, Loss]) -> dict[str, dict[str, Loss]]:
+    """Cells of a table by line, then by column."""
+    found: dict[str, dict[str, Loss]] = {}
+    for cell, loss in flat.items():
+        line, _, column = cell.partition("\n")
+        found.setdefault(line, {})[column] = loss
+    return found
 
 
 def _lines_of(code: str) -> Iterator[str]:
@@ -110,64 +140,6 @@ def _ordered(found: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
         if there:
             made[stage] = {detail: found[stage, detail] for detail in there}
     return made
-
-
-class _Shifts:
-    """Per type and sample, the anchored pairs by the stages of their two answers."""
-
-    def __init__(
-        self, rows: Sequence[tuple[str, str, int, int, str | None, str | None]], outcomes: Outcomes
-    ) -> None:
-        at: dict[str | None, int] = {stage: index for index, stage in enumerate(NAMES)}
-        clean = {
-            (clean_id, repeat): at.get(stage, -1)
-            for clean_id, code, repeat, right, stage, _ in rows
-            if code == taxonomy.CLEAN and right >= 0
-        }
-        places = {clean_id: index for index, clean_id in enumerate(outcomes.clean_ids)}
-        self._none = np.zeros((len(NAMES), len(places)), np.int64)
-        self._lost: defaultdict[str, Ints] = defaultdict(self._none.copy)
-        self._gained: defaultdict[str, Ints] = defaultdict(self._none.copy)
-        self._pairs: Counter[str] = Counter()
-        self._by_unit = outcomes.by_unit
-        for clean_id, code, repeat, right, stage, _ in rows:
-            if code == taxonomy.CLEAN or right < 0 or (clean_id, repeat) not in clean:
-                continue
-            self._pairs[code] += 1
-            before, after = clean[clean_id, repeat], at.get(stage, -1)
-            if before != after:
-                if after >= 0:
-                    self._lost[code][after, places[clean_id]] += 1
-                if before >= 0:
-                    self._gained[code][before, places[clean_id]] += 1
-
-    def table(
-        self, lines: Mapping[str, Sequence[str]], family: Callable[[str], str] = lambda line: ""
-    ) -> dict[str, dict[str, Loss]]:
-        """Line → stage → its shift, the p-values of a family of lines corrected together; lines without a
-        pair are left out."""
-        found: dict[str, tuple[int, int, int, float]] = {}
-        for line, codes in lines.items():
-            pairs = sum(self._pairs[code] for code in codes)
-            if not pairs:
-                continue
-            lost, gained = (
-                sum((of[code] for code in codes if code in of), self._none)
-                for of in (self._lost, self._gained)
-            )
-            for index, stage in enumerate(NAMES):
-                counts = int(lost[index].sum()), int(gained[index].sum())
-                found[f"{line}\n{stage}"] = (
-                    pairs,
-                    *counts,
-                    paired_p(self._by_unit(lost[index] - gained[index])),
-                )
-        flat = corrected(found, lambda cell: family(cell.partition("\n")[0]))
-        return {
-            line: {stage: flat[f"{line}\n{stage}"] for stage in NAMES}
-            for line in lines
-            if f"{line}\n{NAMES[0]}" in flat
-        }
 
 
 def table(found: Stages, lines: Sequence[str] = HEADS) -> Table:
@@ -196,3 +168,23 @@ def _details(found: Stages) -> str:
             counts = ", ".join(f"{one} {total[one]}" for one in details if total[one])
             said.append(f"{stage}: {counts}")
     return "; ".join(said)
+
+
+def by_source(
+    outcomes: Outcomes, sources: Mapping[str, str], *, allow_missing: bool = False
+) -> dict[str, dict[str, Loss]]:
+    """Source → type code → its pairs. `sources`: clean_id → source; of an id that is not there the prefix is
+    the source. A cell with a missing row is left out."""
+    tables: dict[str, dict[str, tuple[int, int, int, float]]] = {}
+    source_of = {one: sources.get(one) or one.partition("__")[0] for one in outcomes.clean_ids}
+    for source in sorted(set(source_of.values())):
+        part = outcomes.without({one for one in outcomes.clean_ids if source_of[one] != source})
+        usable = part.usable(allow_missing)
+        if taxonomy.CLEAN in usable:
+            tables[source] = {
+                code: (found.pairs, found.lost, found.gained, paired_p(part.matched([code])[0]))
+                for code, found in part.counts().items()
+                if code in usable and found.pairs
+            }
+    cells = {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()}
+    return nested(corrected(cells, lambda cell: pack_of(cell.partition("\n")[2])))

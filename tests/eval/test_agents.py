@@ -12,13 +12,13 @@ import pytest
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
-from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, AgentContext, is_right
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Sample, Verdict
+from tests.agent_server import Index, reply
 
 from ..refusals import refuses
 from . import small

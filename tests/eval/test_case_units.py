@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from robustbench_tc.eval.score.category import case_of, read_category
-from robustbench_tc.eval.stats.gate_run import judge
+from robustbench_tc.eval.stats.gate import judge
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.paired import compare, compare_delta_lines
 from robustbench_tc.eval.stats.repeats import repeated

@@ -10,7 +10,7 @@ from robustbench_tc import schema
 from robustbench_tc.builders.plain import published
 from robustbench_tc.cli import _console
 from robustbench_tc.eval import prompts
-from robustbench_tc.eval.stats.replies import replies
+from robustbench_tc.eval.stats.failures import replies
 
 from ..conftest import Rbtc
 from . import small

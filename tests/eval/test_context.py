@@ -368,8 +368,8 @@ def test_an_unfinished_row_is_no_prediction(tmp_path: Path) -> None:
         lines[settings().key(asked_hash(row), 0, number)] = msgspec.to_builtins(one)
     with Store(tmp_path / "journal.jsonl") as journal:
         journal.extend(lines)
-        found = predictions.passes(journal, row, settings(), 0)
-    assert found == [] and wire.answered(row) == 9
+        found = predictions.kept(journal, row, settings(), 0)
+    assert found is None and wire.answered(row) == 9
 
 
 def test_the_audit_of_predictions_knows_rows_that_a_result_answers(release: Path, tmp_path: Path) -> None:

@@ -13,19 +13,20 @@ from hypothesis import given, strategies as st
 from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.eval import defend, inputs, passes, predictions, record, wire
-from robustbench_tc.eval.defend import again, reference, texts, tools
+from robustbench_tc.eval import defend, inputs, predictions, record, wire
+from robustbench_tc.eval.defend import again, texts, tools
 from robustbench_tc.eval.defend.base import Defence, Request, Said
 from robustbench_tc.eval.defend.chain import budget, finished, reply, shown
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.scripted import Scripted, parsed
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from ..conftest import ROOT, Rbtc
 from ..known import INJECTED_ERRORS
 from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
-from . import small
+from . import defence_table, small
 from .defence_bars import FREE, kept_gold
 
 pytestmark = pytest.mark.usefixtures("new_folder")
@@ -58,7 +59,10 @@ def played(
 ) -> tuple[Said, list[Request]]:
     """One pass with these replies of a model, in order; and the requests that it took."""
     setting, chain = settings(*words), defend.parse(words)
-    scene = passes.scene(row, setting, before)
+    env = Scripted(row, setting)
+    for one in before:
+        env.take(one, [])
+    scene = env.scene()
     steps, requests, given = reply(chain, scene), list[Request](), list[Answer]()
     try:
         requests.append(next(steps))
@@ -72,7 +76,7 @@ def played(
 
 
 def calls(row: Sample, one: Said) -> list[tuple[str, Any]]:
-    found = passes.calls_of(row, settings(), one.answer)
+    found = parsed(row, settings(), one.answer).calls
     return [(call.name, call.parameters) for call in found]
 
 
@@ -382,7 +386,7 @@ def test_a_chain_is_its_composition(words: list[str], replies: list[Answer], row
     with_nothing = [*chain[:place], Defence(), *chain[place:]]
     results = []
     for tried in (chain, with_nothing):
-        steps, given_ = reply(tried, passes.scene(ROWS[row], settings(*words), [])), iter(replies)
+        steps, given_ = reply(tried, Scripted(ROWS[row], settings(*words)).scene()), iter(replies)
         asked: list[Request] = []
         try:
             asked.append(next(steps))
@@ -552,12 +556,12 @@ def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: Data
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(published: Dataset) -> None:
-    """Three of its agents; `scripts/defence_table.py DATASET` prints all."""
+    """Three of its agents; `python -m tests.eval.defence_table DATASET` prints all."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for agent, words in (
         ("oracle", "dedupe"), ("first-of-duplicates", "namespace"), ("gives-up-on-error", "retry"),
     ):  # fmt: skip
-        assert reference.line(published, agent, words).markdown in page
+        assert defence_table.line(published, agent, words).markdown in page
 
 
 def test_offers_are_right_on_both_halves_of_every_swapped_pair(shared: Path, tmp_path: Path) -> None:

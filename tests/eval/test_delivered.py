@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api
-from robustbench_tc.eval import agent_server, delivered, inputs, predictions, record
+from robustbench_tc.eval import delivered, inputs, predictions, record
 from robustbench_tc.eval.stats import evidence, runs
 from robustbench_tc.eval.verdicts import BatchScorer
 from robustbench_tc.schema import Call, Prediction, Verdict
+from tests import agent_server
 
 from ..conftest import Rbtc
 from ..loopback import Fault, LoopbackServer, error_body

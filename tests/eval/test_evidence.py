@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.leaderboard import pages
 from robustbench_tc.eval.leaderboard.boards import Row
-from robustbench_tc.eval.stats import compare, gate_run, runs
+from robustbench_tc.eval.stats import compare, gate, runs
 from robustbench_tc.eval.stats.evidence import WIDE, Answer, answer
 from robustbench_tc.eval.stats.values import codes_of
 
@@ -114,7 +114,7 @@ def check_answer(said: Answer, run: runs.Run, outcomes: runs.Outcomes) -> None:
 
 def check_gate(run: runs.Run, outcomes: runs.Outcomes, said: Answer) -> None:
     """The gate's line, by the same drop."""
-    found = gate_run.judge(run)
+    found = gate.judge(run)
     line = found.sentence
     assert line.startswith(
         {"pass": "passed: ", "fail": "failed: ", "inconclusive": "inconclusive: "}[found.outcome]

@@ -12,11 +12,12 @@ import pytest
 
 from robustbench_tc.builders.perturb import cases
 from robustbench_tc.builders.plan import Plan
-from robustbench_tc.eval import agent_server, inputs, predictions
+from robustbench_tc.eval import inputs, predictions
 from robustbench_tc.eval.first_replies import SILENT
 from robustbench_tc.eval.stats.evidence import answer
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.schema import Sample
+from tests import agent_server
 
 from ..conftest import ROOT, Rbtc
 from ..loopback import LoopbackServer
@@ -91,7 +92,7 @@ def test_a_server_that_calls_gets_its_accuracy_in_fc_mode(rbtc: Rbtc, dataset: t
 
 def test_a_server_that_only_talks_is_stopped_after_20_rows(rbtc: Rbtc, dataset: tuple[Sample, ...]) -> None:
     with LoopbackServer(lambda body: CHAT) as server:
-        command = [*first_command(server.url), "--concurrency", "1"]
+        command = [*first_command(server.url), "--concurrency", "1", "--temperature", "0.5"]
         said = rbtc(*command)
         assert (said.code, said.err.splitlines()[-1]) == (1, SILENCE)
         assert len(native(MINE)) in (SILENT, SILENT + 1), "one more was under way"
@@ -132,7 +133,18 @@ def test_rows_whose_gold_is_no_call_do_not_stop_a_run(rbtc: Rbtc, golds: str) ->
         for one in (clean, msgspec.structs.replace(row, golden_answers=both))
     ]
     small.write(Path("made"), many)
-    command = ("eval", "made", "--no-probe", "--model", "tiny", "--concurrency", "1", "--base-url")
+    command = (
+        "eval",
+        "made",
+        "--no-probe",
+        "--model",
+        "tiny",
+        "--concurrency",
+        "1",
+        "--temperature",
+        "0.5",
+        "--base-url",
+    )
     with LoopbackServer(lambda body: "Which table is meant?") as server:
         assert rbtc(*command, server.url, "--types", "missing_value", "--out", "declines").code == 0
         assert server.count == 2 * SILENT

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -241,14 +242,14 @@ def test_samples_are_whole_and_in_the_proportions_of_the_sources_at_every_length
     data = inputs.Dataset(name="made", rows=tuple(many(**sizes)))
     before: set[str] = set()
     for length in range(1, 200):
-        rows = inputs.select(data, Selection(samples=length))
+        rows = data.select(Selection(samples=length))
         ids = Counter(row.clean_id for row in rows)
         assert len(ids) == length and set(ids.values()) == {2}
         assert before < set(ids)  # the first N of the N + 1
         before = set(ids)
         taken = Counter(row.source for row in rows if row.type_code == "clean")
         assert all(abs(taken[one] - size * length / 199) < 1 for one, size in sizes.items())
-    assert len(inputs.select(data, Selection(samples=500))) == 398
+    assert len(data.select(Selection(samples=500))) == 398
 
 
 def test_samples_are_the_same_whatever_else_the_dataset_has() -> None:
@@ -264,16 +265,16 @@ def test_a_limit_gives_every_type_a_pair(release: Path) -> None:
     types = {row.type_code for row in ROWS} - {"clean"}
     before: set[str] = set()
     for limit in range(1, len(ROWS) + 1):
-        rows = inputs.select(data, Selection(limit=limit))
+        rows = data.select(Selection(limit=limit))
         ids = {row.id for row in rows}
         assert len(rows) == limit and before < ids
         assert all(f"{row.clean_id}::clean" in ids for row in rows)
         before = ids
-    first = inputs.select(data, Selection(limit=len(types) + 5))
+    first = data.select(Selection(limit=len(types) + 5))
     assert {row.type_code for row in first} == types | {"clean"}
     assert {row.source for row in first} == set(SOURCES)
     # Without clean rows in the selection there are none: what was named is asked, nothing else.
-    narrow = inputs.select(data, Selection(types=("CD", "TD"), limit=3))
+    narrow = data.select(Selection(types=("CD", "TD"), limit=3))
     assert {row.type_code for row in narrow} == {"CD", "TD"}
 
 
@@ -281,11 +282,10 @@ def test_samples_and_limit_are_two_ways(release: Path) -> None:
     data = inputs.load_samples(str(release))
     refuses(
         "--limit counts rows, --samples whole samples: give one",
-        inputs.select,
-        data,
+        data.select,
         Selection(samples=2, limit=2),
     )
-    refuses("--samples 0: give 1 or more", inputs.select, data, Selection(samples=0))
+    refuses("--samples 0: give 1 or more", data.select, Selection(samples=0))
 
 
 # --- answers of other runs --------------------------------------------------------------------------------
@@ -294,6 +294,7 @@ def test_samples_and_limit_are_two_ways(release: Path) -> None:
 def test_answers_of_an_equal_run_are_taken(
     tmp_path: Path, evaluate: Evaluate, server: LoopbackServer
 ) -> None:
+    evaluate = partial(evaluate, temperature=0.5)
     first = evaluate(tmp_path / "first", samples=2)
     taken, count = answered(first), server.count
     journal = first.journal_path.read_bytes()
@@ -403,12 +404,12 @@ def test_27_rows_of_profile_paper_hold_a_pair_of_every_type(paper: Path) -> None
     data = inputs.load_samples(str(paper))
 
     def paired(limit: int) -> set[str]:
-        rows = inputs.select(data, Selection(limit=limit))
+        rows = data.select(Selection(limit=limit))
         ids = {row.id for row in rows}
         return {row.type_code for row in rows if f"{row.clean_id}::clean" in ids} - {"clean"}
 
     assert [len(paired(limit)) for limit in (2, 26, 27, 46)] == [1, 21, 22, 22]
-    rows = inputs.select(data, Selection(samples=10))
+    rows = data.select(Selection(samples=10))
     assert Counter(row.source for row in rows if row.type_code == "clean") == {
         **{"apibank": 4, "tooleyes": 2, "bfcl_v3": 2},
         **{"rotbench": 1, "toolalpaca": 1},

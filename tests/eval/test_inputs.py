@@ -50,7 +50,7 @@ def test_the_fingerprint_sees_content_and_not_order(release: Path) -> None:
 
 
 def test_a_limit_spreads_over_types_and_sources(release: Path) -> None:
-    found = inputs.select(inputs.load_samples(str(release)), Selection(limit=30))
+    found = inputs.load_samples(str(release)).select(Selection(limit=30))
     assert len(found) == 30
     assert {row.source for row in found} == set(SOURCES)
     assert {row.type_code for row in found} == {row.type_code for row in small.rows()}
@@ -58,14 +58,14 @@ def test_a_limit_spreads_over_types_and_sources(release: Path) -> None:
 
 def test_selections_narrow_and_keep_the_order(release: Path) -> None:
     data = inputs.load_samples(str(release))
-    found = inputs.select(data, Selection(types=("clean", "CD"), sources=("apibank", "rotbench")))
+    found = data.select(Selection(types=("clean", "CD"), sources=("apibank", "rotbench")))
     assert [row.id for row in found] == [
         row.id
         for row in data.rows
         if row.type_code in ("clean", "CD") and row.source in ("apibank", "rotbench")
     ]
-    assert len(inputs.select(data, Selection(ids=("bfcl_v3__made_1",)))) > 10
-    assert len(inputs.select(data, Selection(ids=("bfcl_v3__made_1::clean",)))) == 1
+    assert len(data.select(Selection(ids=("bfcl_v3__made_1",)))) > 10
+    assert len(data.select(Selection(ids=("bfcl_v3__made_1::clean",)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_selections_narrow_and_keep_the_order(release: Path) -> None:
     ],
 )
 def test_a_wrong_selection_is_one_line(release: Path, selection: Selection, said: str) -> None:
-    refuses(said, inputs.select, inputs.load_samples(str(release)), selection)
+    refuses(said, inputs.load_samples(str(release)).select, selection)
 
 
 def test_what_is_no_dataset_of_ours_is_one_line(release: Path, tmp_path: Path) -> None:

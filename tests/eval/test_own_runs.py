@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api
-from robustbench_tc.eval import inputs, passes, wire
+from robustbench_tc.eval import inputs, scripted, wire
 from robustbench_tc.eval.prompts import TOOL_RESULT, messages
 from robustbench_tc.eval.wanted import describe, unmet
 from robustbench_tc.schema import Call, Json, Sample, Tool, Verdict
@@ -62,6 +62,7 @@ def careful(body: dict[str, Any]) -> Any:
 def test_calls_in_order_are_waited_for(bench: Path, tmp_path: Path, mode: str) -> None:
     with LoopbackServer(careful) as server:
         given: dict[str, Any] = {"model": "tiny", "base_url": server.url, "out": tmp_path / "run"}
+        given["temperature"] = 0.5  # equal requests are not shared
         given["probe"] = False
         api.evaluate(bench, ids=("own__chain", "own__vague"), mode=mode, **given)
         asked = server.count
@@ -125,7 +126,7 @@ def test_rows_of_the_benchmark_are_asked_as_before() -> None:
     from robustbench_tc.builders.sources import BUNDLED, read
 
     for row in read(BUNDLED, "bundled").samples:
-        assert passes.in_order(row) == 0 and passes.most(row) == 1
+        assert scripted.in_order(row) == 0 and scripted.most_replies(row) == 1
         assert [one["content"] for one in wire.first(row, "fc").messages] == [
             one.content for one in row.messages
         ]
@@ -133,8 +134,8 @@ def test_rows_of_the_benchmark_are_asked_as_before() -> None:
 
 def test_results_come_in_turn_and_the_last_repeats() -> None:
     results = {"find": ("a", {"b": 1})}
-    assert [passes.result_text(results, "find", n) for n in range(3)] == ["a", '{"b":1}', '{"b":1}']
-    assert passes.result_text(results, "other", 0) == '{"status":"ok"}'
+    assert [scripted.result_text(results, "find", n) for n in range(3)] == ["a", '{"b":1}', '{"b":1}']
+    assert scripted.result_text(results, "other", 0) == '{"status":"ok"}'
 
 
 def test_a_book_that_was_edited_is_one_line(bench: Path, tmp_path: Path, rbtc: Any) -> None:
@@ -315,8 +316,8 @@ def test_eval_and_summary_say_it(folder: Path) -> None:
 
 
 def test_the_accuracy_without_them_is_that_of_the_other_rows(folder: Path) -> None:
+    from robustbench_tc.eval.stats.caveats import unreviewed
     from robustbench_tc.eval.stats.runs import align, read
-    from robustbench_tc.eval.stats.unreviewed import unreviewed
 
     run = read(folder / "name-biased")
     [outcomes] = align([run])

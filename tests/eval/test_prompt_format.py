@@ -12,7 +12,7 @@ from robustbench_tc.builders.sources import rlla as source
 from robustbench_tc.builders.sources.rlla import RllaRow
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, record, wire
-from robustbench_tc.eval.predictions import answer
+from robustbench_tc.eval.journal import answer
 from robustbench_tc.eval.prompts import rlla
 from robustbench_tc.eval.prompts.rlla import RllaPrompts, dialogue
 from robustbench_tc.eval.prompts.rlla_form import CALL_THOUGHT, HISTORY, REPLY_THOUGHT, parse_system

@@ -120,7 +120,7 @@ def test_fc_answers_every_call_id_with_the_error_and_says_nothing_else() -> None
             {"id": "x1", "name": row.tools[0].name, "arguments": '{"a": '},
             {"id": "x2", "name": row.tools[1].name, "arguments": '{"b": 1}'},
         ]
-        ask = wire.second(row, "fc", "thinking", native)
+        ask = wire.following(row, "fc", [("thinking", native)])
         first = wire.first(row, "fc")
         assert ask.tools == first.tools
         assert ask.messages[: len(first.messages)] == first.messages
@@ -135,7 +135,7 @@ def test_fc_answers_every_call_id_with_the_error_and_says_nothing_else() -> None
 
 def test_prompt_mode_answers_with_one_user_turn_under_a_label() -> None:
     for row in TRANSITIONS:
-        ask = wire.second(row, "prompt", "[ping()]", None)
+        ask = wire.following(row, "prompt", [("[ping()]", None)])
         first = wire.first(row, "prompt")
         assert ask.messages == [
             *first.messages,
@@ -145,12 +145,12 @@ def test_prompt_mode_answers_with_one_user_turn_under_a_label() -> None:
 
 
 def test_a_call_written_as_text_in_fc_mode_is_answered_by_a_user_turn() -> None:
-    ask = wire.second(TRANSITIONS[0], "fc", "[ping()]", None)
+    ask = wire.following(TRANSITIONS[0], "fc", [("[ping()]", None)])
     assert [m["role"] for m in ask.messages[-2:]] == ["assistant", "user"]
 
 
 def test_a_call_that_a_server_cut_out_of_a_prompt_reply_is_put_back() -> None:
     row = TRANSITIONS[0]
-    ask = wire.second(row, "prompt", "", [{"id": "1", "name": "ping", "arguments": '{"a": 1}'}])
+    ask = wire.following(row, "prompt", [("", [{"id": "1", "name": "ping", "arguments": '{"a": 1}'}])])
     parsed = parse(ask.messages[-2]["content"], source="apibank", tools=())
     assert [(c.name, c.parameters) for c in parsed.calls] == [("ping", {"a": 1})]

@@ -24,8 +24,8 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.report import content, drawings, latex, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
+from robustbench_tc.eval.stats.caveats import Beside
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.verified import Beside
 from robustbench_tc.io.numbers import number, typeset
 from robustbench_tc.io.templates import plain
 

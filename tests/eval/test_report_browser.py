@@ -230,8 +230,8 @@ def test_the_menu_opens_leads_to_a_section_and_closes(page: Any) -> None:
     page.click(".menu > summary")
     links = page.locator(".menu nav a")
     assert links.count() > 15 and all(links.nth(i).is_visible() for i in range(links.count()))
-    page.click(".menu nav a[href='#forest']")
-    heading = page.locator("#forest h2").bounding_box()
+    page.click(".menu nav a[href='#types']")
+    heading = page.locator("#types h2").bounding_box()
     bar = page.locator(".topbar").bounding_box()
     assert bar["y"] + bar["height"] <= heading["y"] < 200, "not below the bar that stays"
     assert not page.locator(".menu nav").is_visible()
@@ -249,9 +249,8 @@ def test_a_case_shows_both_replies_gold_verdict_and_stage(page: Any) -> None:
     assert "right" in clean.locator("h4").inner_text() and "wrong" in perturbed.locator("h4").inner_text()
     assert '[summit.height(mountain="Galdhoppen")]' in clean.inner_text()
     assert "I cannot do this." in perturbed.inner_text()
-    assert "stage decide" in perturbed.inner_text()
-    gold = [side.locator("h5", has_text="gold").bounding_box()["y"] for side in (clean, perturbed)]
-    assert gold[0] == pytest.approx(gold[1], abs=1), "not beside each other"
+    assert "decide: " in perturbed.inner_text()
+    assert all(side.locator("h5", has_text="gold").count() == 1 for side in (clean, perturbed))
     case.locator("a", has_text="The whole row").click()
     page.wait_for_function("document.querySelector('#row h3').textContent.includes('::')")
     assert page.locator("#row h3").inner_text() == ROW

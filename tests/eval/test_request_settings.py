@@ -11,8 +11,8 @@ import pytest
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, models, record, request_settings
-from robustbench_tc.eval.backends.vllm import check_takes
 from robustbench_tc.eval.request_settings import RequestSettings, settle
+from robustbench_tc.eval.vllm import check_takes
 from robustbench_tc.llm.store import Store
 
 from ..conftest import ROOT, Rbtc

@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import RunFolder, Settings
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
@@ -34,7 +35,7 @@ from .strict_server import strict
 
 Body = dict[str, Any]
 Handler = Callable[[Body], Any]
-DECODING = {"temperature": 0.0, "max_tokens": 64}
+DECODING = {"temperature": 0.5, "max_tokens": 64}
 
 
 def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
@@ -58,15 +59,11 @@ def evaluate(
     dataset = inputs.Dataset(name="made", rows=tuple(rows))
     made = settings(dataset, **changes)
     run = record.start(folder, dataset, made, len(rows) * made.repeat)
-    opened = session.endpoint(
-        Endpoint("tiny", server.url),
-        RequestSettings(decoding=made.decoding),
-        concurrency=8,
-        timeout_s=60.0,  # nothing here hangs: a busy machine must not look like a dead server
-        max_retries=max_retries,
-        backoff_s=0.01,
-    )
-    state = session.run(run, rows, dataset.hashes(), opened, concurrency=8)
+    # Nothing here hangs: a busy machine must not look like a dead server.
+    effort = Effort(concurrency=8, timeout_s=60.0, max_retries=max_retries)
+    asked = RequestSettings(decoding=made.decoding)
+    opened = endpoint([Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
+    state = session.run(run, dataset, opened)
     return run, predictions.read(run.predictions_path), state
 
 
@@ -295,7 +292,7 @@ def test_repeats_are_asked_apart_with_their_own_seeds(tmp_path: Path, serve: Any
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"decoding": DECODING | {"temperature": 0.7}}, "temperature: 0.0 there, 0.7 here"),
+        ({"decoding": DECODING | {"temperature": 0.7}}, "temperature: 0.5 there, 0.7 here"),
         ({"decoding": DECODING | {"seed": 1}}, "seed: not set there, 1 here"),
         ({"model": "small"}, 'model: "tiny" there, "small" here'),
         ({"mode": "fc"}, 'mode: "prompt" there, "fc" here'),

@@ -12,12 +12,12 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import select_types
 from robustbench_tc.eval.agents import is_right
-from robustbench_tc.eval.agents.mixed import TOGETHER, sample_class
+from robustbench_tc.eval.agents.astray import TOGETHER, sample_class
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.report import page
-from robustbench_tc.eval.stats.dose import Series, page_p, series, weights
-from robustbench_tc.eval.stats.interactions import Interaction, interactions
 from robustbench_tc.eval.stats.intervals import Interval
+from robustbench_tc.eval.stats.packs.mixed import Interaction, interactions
+from robustbench_tc.eval.stats.packs.severity import Series, page_p, series, weights
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.io import numbers
 from robustbench_tc.schema import Sample

@@ -13,12 +13,13 @@ from robustbench_tc.eval.stats.confidence import (
     Estimate,
     Z,
     apart,
+    beta_lower,
     combined,
     difference,
     quotient,
     shares,
+    t_upper,
 )
-from robustbench_tc.eval.stats.quantiles import beta_lower, t_upper
 
 
 @pytest.mark.parametrize("q", [0.025, 0.05])

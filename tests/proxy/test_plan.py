@@ -8,8 +8,17 @@ from hypothesis import given, strategies as st
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.journal import NONE, Exchange, Journal
-from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, parse_plan, read_plan
-from robustbench_tc.proxy.session import NoSession, Session, of_path, parse
+from robustbench_tc.proxy.plan import (
+    FAULT_KINDS,
+    Fault,
+    NoSession,
+    Plan,
+    Session,
+    of_path,
+    parse,
+    parse_plan,
+    read_plan,
+)
 
 from ..refusals import refuses
 

@@ -10,11 +10,11 @@ import pytest
 
 from robustbench_tc.api import build, evaluate, init, proxy_llm
 from robustbench_tc.eval import inputs, record, wire
-from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.io import parquet
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.scored import score
 from robustbench_tc.schema import Sample
+from tests.agent_server import serving as model
 
 from ..conftest import Done
 from ..eval import small
@@ -323,7 +323,7 @@ def test_lines_of_another_kind_of_door_are_counted(sessions: tuple[Path, Path], 
         + b'{"v":2,"door":"other","session":"a.0","case":"a","repeat":0,"number":1,"method":{"x":[1]}}\n'
     )
     made = score(path, out=tmp_path / "run")
-    assert made.folder.notes == [f"{path}: lines of other doors are not scored: 1 of other"]
+    assert made.folder.notes == [f"{path}: lines of other doors are not scored: other 1"]
     assert made.predictions == len(verdicts(folder / "eval"))
     only = [msgspec.structs.replace(one, door="other") for one in found]
     path.write_bytes(b"".join(map(journal.encoded, only)))

@@ -16,7 +16,6 @@ from robustbench_tc.builders.perturb.registry import donor_pools
 from robustbench_tc.builders.sources import read
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, wire
-from robustbench_tc.eval.agent_server import serving as model
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.proxy import journal
@@ -27,6 +26,7 @@ from robustbench_tc.proxy.scenes import tool_of
 from robustbench_tc.proxy.scored import score
 from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.worlds.fit import fits
+from tests.agent_server import serving as model
 
 from ..eval import small
 from ..eval.test_agents import judged

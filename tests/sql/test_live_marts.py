@@ -75,13 +75,13 @@ def test_side_effects_sum_what_the_scores_say(seed: int, tmp_path: Path) -> None
 def test_a_run_of_the_other_kind_is_refused_by_name(tmp_path: Path) -> None:
     live = str(live_run(tmp_path / "live", live_scores(1)))
     refuses(
-        "live_recovery looks at live episodes: name a live run",
+        "live_recovery looks at live episodes: name live runs",
         query,
         "live_recovery",
         Inputs(),
     )
     refuses("flips looks at single predictions: name a run with --run", query, "flips", Inputs())
-    refuses(r"flips has no rows for live runs: .* is one; live_recovery", query, "flips", Inputs(runs=[live]))
+    refuses(r"flips has no rows for live runs; live_recovery", query, "flips", Inputs(runs=[live]))
 
 
 def test_an_episode_that_was_scored_twice_is_refused(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from robustbench_tc import taxonomy
 from robustbench_tc.eval import paper
 from robustbench_tc.eval.stats import levels, runs, stages, values
 from robustbench_tc.eval.stats.breakdown import breakdown, gains
-from robustbench_tc.eval.stats.dose import series
-from robustbench_tc.eval.stats.interactions import interactions
+from robustbench_tc.eval.stats.packs.mixed import interactions
+from robustbench_tc.eval.stats.packs.severity import series
 from robustbench_tc.eval.stats.runs import align, read
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import HEADS, METRICS, Values

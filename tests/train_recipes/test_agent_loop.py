@@ -202,29 +202,6 @@ def test_the_weights_that_took_part_are_named(config: Any, tokenizer: Any) -> No
     assert (output.extra_fields["min_global_steps"], output.extra_fields["max_global_steps"]) == (7, 10)
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (call("a", "b c"), ["a", "b c"]),
-        ("<tool_call>\nnot json\n" + json.dumps({"name": "a"}) + "\n</tool_call>", ["a"]),
-        ('<tool_call>{"name": 3}\n[1]\nnull\n</tool_call>', []),
-        ("no call", []),
-        ("<tool_call>\n" + "[" * 5_000, []),
-        (call("a") + call("b"), ["a"]),
-    ],
-)
-def test_the_parser_reads_rllas_form(tokenizer: Any, text: str, names: list[str]) -> None:
-    from verl.experimental.agent_loop.tool_parser import ToolParser
-
-    import robustbench_tc.train_recipes.retry.rollout  # noqa: F401 - registers the parser
-
-    parser = ToolParser.get_tool_parser("rlla", tokenizer)
-    ids = tokenizer.encode(text, add_special_tokens=False)
-    content, calls = asyncio.run(parser.extract_tool_calls(ids))
-    assert [c.name for c in calls] == names
-    assert content == text
-
-
 def test_golds_earn_the_maximum_under_the_retry_reward(
     config: Any, tokenizer: Any, training_data: Path
 ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import taxonomy
 from robustbench_tc.train_recipes import retry
-from robustbench_tc.train_recipes.retry.reward import compute_score, permanent
+from robustbench_tc.train_recipes.retry.reward import calls_in, compute_score, permanent
 
 THOUGHT = "<think> Try. </think>"
 RIGHT: dict[str, Any] = {"harbour": "Turku", "day": "Monday", "deck": "upper", "seats": 2}
@@ -316,3 +316,18 @@ def test_deep_and_long_answers_are_bounded() -> None:
     long = says("refused credentials " * 50_000)
     assert score([deep, deep])["correctness_score"] == -3.0
     assert score([CALLS["gold"], long], kind=PERMANENT)["reported"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (call("a") + call("b"), ["a"]),
+        (call("b c"), ["b c"]),
+        ("<tool_call>\nnot json\n" + json.dumps({"name": "a"}) + "\n</tool_call>", ["a"]),
+        ('<tool_call>{"name": 3}\n[1]\nnull\n</tool_call>', []),
+        ("no call", []),
+        ("<tool_call>\n" + "[" * 5_000, []),
+    ],
+)
+def test_calls_are_read_in_rllas_form(text: str, names: list[str]) -> None:
+    assert [one["name"] for one in calls_in(text)] == names

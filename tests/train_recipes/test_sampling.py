@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.train_recipes import noisy_table, sampling
+from robustbench_tc.train_recipes import sampling
 from robustbench_tc.train_recipes.noisy import Noise, Schedule, Seen, met, next_rate, noise, seen
 from robustbench_tc.train_recipes.sampling import (
-    LEARNERS,
     MODES,
     Drawing,
     Weights,
     drawing,
     losses,
-    simulated,
 )
 from robustbench_tc.train_recipes.trl.order import Repeated, load, save
 from robustbench_tc.train_recipes.validation import Row, Scored
 
 from ..refusals import refuses
+from . import learners, noisy_table
+from .learners import LEARNERS, simulated
 
 TYPES = ["CD"] * 10 + ["TD"] * 6 + ["same_name_A"] * 4
 hostile = st.floats(allow_nan=True, allow_infinity=True)
@@ -126,7 +126,7 @@ def test_the_simulation_says_what_the_page_says() -> None:
     assert worst["minimax"] < worst["adaptive"] < worst["uniform"]
     mean = {mode: sum(simulated(LEARNERS["one cannot be learnt"], mode).values()) for mode in MODES}
     assert mean["uniform"] < mean["adaptive"] < mean["minimax"]
-    assert sampling.table() in (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    assert learners.table() in (Path(__file__).parents[2] / "docs" / "training.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,13 @@ import pytest
 import torch
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.train_recipes import noisy_table, verl_noisy
+from robustbench_tc.train_recipes import verl_noisy
 from robustbench_tc.train_recipes.check import readiness
 from robustbench_tc.train_recipes.compose import NotReady, compose
 from robustbench_tc.train_recipes.dataset import locate
 from robustbench_tc.train_recipes.validation import Row
 from robustbench_tc.train_recipes.verl_validation import install
+from tests.train_recipes import noisy_table
 from tests.train_recipes.test_agent_loop import GOLD, INFO, REPLY, rollout
 
 HALF = ["data.noisy.rate=0.5", "algorithm.use_kl_in_reward=false", "data.train_batch_size=8"]

@@ -6,7 +6,7 @@ from types import TracebackType
 
 import msgspec
 
-from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_verdict
+from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_error
 from robustbench_tc.schema import Call, Json, LiveRow
 from robustbench_tc.worlds.handle import Start, WorldType
 from robustbench_tc.worlds.host import Worlds
@@ -54,10 +54,10 @@ class MultiTurn:
         model, end = await self._played(task, steps)
         if state_hash(end) != row["state_sha"]:
             return UNLISTED
-        verdict = upstream_verdict(model, self._gold[task.clean_id])
+        error = upstream_error(model, self._gold[task.clean_id])
         if row.get("crash"):
-            return UNLISTED if verdict.valid else CRASH
-        found = (verdict.valid, verdict.error_type)
+            return UNLISTED if error is None else CRASH
+        found = (error is None, error)
         return AGREED if found == (row["upstream_valid"], row["upstream_error_type"]) else UNLISTED
 
     async def _played(

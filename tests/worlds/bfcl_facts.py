@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from robustbench_tc.builders.live import bfcl
-from robustbench_tc.eval.live.bfcl_check import PlayedTurn, gold_turns, upstream_verdict
+from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_error
 from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.same_state import state_hash
@@ -73,13 +73,16 @@ def counted(python: str, rows: Sequence[LiveRow]) -> dict[str, Counts]:
     answers = iter(replays(python, (job for made in jobs for job in made)))
     for made in jobs:
         whole, *others = (next(answers) for _ in made)
-        wanted = gold_turns(whole.results, whole.states)
+        wanted = [
+            PlayedTurn([texts] if texts else [], state)
+            for texts, state in zip(whole.results, whole.states, strict=True)
+        ]
         for without, twice in zip(others[::2], others[1::2], strict=True):
             for name, state in STATES.items():
                 end = state(whole)
                 differs[name].append((state(without) != end, state(twice) != end))
-            verdicts = [upstream_verdict(_steps(one), wanted).valid for one in (without, twice)]
-            differs[VERDICT].append((not verdicts[0], not verdicts[1]))
+            errors = [upstream_error(_steps(one), wanted) for one in (without, twice)]
+            differs[VERDICT].append((errors[0] is not None, errors[1] is not None))
     return {
         name: Counts(
             sum(omitted for omitted, _ in pairs),

@@ -22,8 +22,7 @@ from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.prompts.rlla_form import observation
 from robustbench_tc.train_recipes.noisy import COLUMN, DRAWN, noise
-from robustbench_tc.train_recipes.retry.reward import permanent
-from robustbench_tc.train_recipes.retry.rollout import ReplayTool, RllaToolParser
+from robustbench_tc.train_recipes.retry.reward import calls_in, permanent
 
 PLUGIN = "robustbench_tc.train_recipes.verl_plugin"
 
@@ -31,8 +30,8 @@ PLUGIN = "robustbench_tc.train_recipes.verl_plugin"
 class Environment(Protocol):
     """The other side of one trajectory."""
 
-    async def answer(self, text: str, calls: list[Any]) -> str | None:
-        """The user turn after an answer of the model's with these calls; None ends the trajectory."""
+    async def answer(self, text: str) -> str | None:
+        """The user turn after a text of the model's; None ends the trajectory."""
         ...
 
     def was_seen(self) -> None:
@@ -52,26 +51,22 @@ class ErrorOnce:
 
     def __init__(self, fault: dict[str, Any] | None, noisy: bool = False) -> None:
         """`noisy`: the error is drawn for each rollout, so the outcome says which way it went."""
-        self._fault, self._noisy, self._tool = fault, noisy, ReplayTool()
+        self._fault, self._noisy = fault, noisy
         self._answered, self._failing, self._error_attempt = 0, False, -1
 
-    async def answer(self, text: str, calls: list[Any]) -> str | None:
-        if not calls:
+    async def answer(self, text: str) -> str | None:
+        names = [call["name"] for call in calls_in(text)]
+        if not names:
             return None
         self._answered += 1
-        fault = self._fault
-        late = self._answered - fault["position"] if fault is not None else -1
-        self._failing = late == 0 or (late > 0 and fault is not None and permanent(fault))
-        error = fault["error"] if fault is not None and self._failing else None
-        results = []
-        for call in calls:
-            instance, _ = await self._tool.create()
-            response, _, _ = await self._tool.execute(
-                instance, json.loads(call.arguments) or {}, name=call.name, error=error
-            )
-            await self._tool.release(instance)
-            results.append(response.text)
-        return observation(error or f"[{', '.join(results)}]")
+        if self._fault is not None:
+            late = self._answered - self._fault["position"]
+            self._failing = late == 0 or (late > 0 and permanent(self._fault))
+            if self._failing:
+                return observation(str(self._fault["error"]))
+        # No real tool stands behind a row, so a success says nothing about the arguments: the reward does.
+        results = [{"name": name, "results": {"status": "success"}} for name in names]
+        return observation(json.dumps(results, ensure_ascii=False))
 
     def was_seen(self) -> None:
         if self._failing and self._error_attempt < 0:
@@ -98,7 +93,6 @@ class RetryAgentLoop(AgentLoopBase):
         super().__init__(*args, **kwargs)
         self._max_attempts, self._position, self._probability = max_attempts, position, probability
         self._response_length = self.rollout_config.response_length
-        self._parser = RllaToolParser(self.tokenizer)
 
     @rollout_trace_op  # type: ignore[untyped-decorator,unused-ignore]
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
@@ -106,7 +100,7 @@ class RetryAgentLoop(AgentLoopBase):
         messages = [dict(message) for message in kwargs["raw_prompt"]]
         info = dict(kwargs.get("extra_info") or {})
         info |= {name: kwargs[name] for name in (COLUMN, "session_id") if name in kwargs}
-        environment = await self._environment(info)
+        environment = self._environment(info)
         deterministic = getattr(self.rollout_config, "full_determinism", False)
         priority = int(priority)  # verl hands in a numpy number
         request_id = f"det-{priority}" if deterministic else uuid4().hex
@@ -134,12 +128,12 @@ class RetryAgentLoop(AgentLoopBase):
                 assistant_logprobs=output.log_probs or None,
             )
             ids = merged.token_ids
-            text, calls = await self._parser.extract_tool_calls(output.token_ids)
+            text = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
             attempts.append(text)
             messages.append({"role": "assistant", "content": text})
             if len(attempts) >= self._max_attempts or len(mask) >= self._response_length:
                 break
-            answer = await environment.answer(text, calls)
+            answer = await environment.answer(text)
             if answer is None:
                 break
             longer = [*messages, {"role": "user", "content": answer}]
@@ -163,7 +157,7 @@ class RetryAgentLoop(AgentLoopBase):
             | await environment.outcome(),
         )
 
-    async def _environment(self, info: dict[str, Any]) -> Environment:
+    def _environment(self, info: dict[str, Any]) -> Environment:
         """What answers the calls of one trajectory; `info` is the row's `extra_info`.
 
         With `data.noisy` it also has which of the prompt's rollouts meet the error, and this one's number.

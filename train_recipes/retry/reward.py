@@ -83,14 +83,14 @@ def compute_score(
     first = min(score(text)["score"] for text in attempts[: met + 1])
     after = attempts[met + 1 :]
     second = after[0] if after else ""
-    parts, calls = score(second), makes_call(second)
+    parts, called = score(second), makes_call(second)
     lasting = permanent(fault)
     reports = lasting and is_report(second, attempts[met])
     again = _same(second, ground_truth)
     if lasting:
         earned = most if reports else least + 4 / 7 * (most - least) if again else least  # 1 in [-3, 4]
     else:
-        earned = parts["score"] if calls else least
+        earned = parts["score"] if called else least
     wanted = len(toolrl.decode_calls(ground_truth) or [])
     charges = max(0, _number(second) - wanted) + sum(_number(text) for text in after[1:])
     if not lasting and _repeats(second, attempts[met], ground_truth):
@@ -105,7 +105,7 @@ def compute_score(
         first_score=first,
         second_score=earned,
         met_error=1.0,
-        gave_up=float(not calls and not reports),
+        gave_up=float(not called and not reports),
         reported=float(reports),
         retries=float(sum(makes_call(text) for text in after)),
     )
@@ -131,7 +131,7 @@ def is_report(text: str, refused: str) -> bool:
     if makes_call(answer) or not toolrl.has_format(answer, calls=False, reply=True):
         return False
     said = _words(reply(answer))
-    tools = {_words(call["name"]) for call in _calls(refused) if call["name"].strip()}
+    tools = {_words(call["name"]) for call in calls_in(refused) if call["name"].strip()}
     named = bool(_REFUSED.search(said)) or any(f" {name} " in f" {said} " for name in tools)
     return named and not claims_success(answer)
 
@@ -170,8 +170,8 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", parted.replace("_", " ").lower()))
 
 
-def _calls(text: str) -> list[dict[str, Any]]:
-    """The calls of the first block, read as the rollout's parser does: other lines are passed over."""
+def calls_in(text: str) -> list[dict[str, Any]]:
+    """The calls of the first block, a JSON object with a name on each line; other lines are passed over."""
     found = []
     for line in text.partition("<tool_call>")[2].partition("</tool_call>")[0].split("\n"):
         try:
@@ -185,7 +185,7 @@ def _calls(text: str) -> list[dict[str, Any]]:
 
 def _number(text: str) -> int:
     """How many calls the environment carries out for an attempt; a block without a right line is one."""
-    return max(1, len(_calls(text))) if makes_call(text) else 0
+    return max(1, len(calls_in(text))) if makes_call(text) else 0
 
 
 def _same(text: str, gold: str) -> bool:
@@ -206,8 +206,8 @@ def _repeats(text: str, before: str, gold: str) -> bool:
     Blanks and case of texts are passed over: a changed blank is no new try.
     """
     right = toolrl.decode_calls(gold) or []
-    wrong = [call for call in _calls(before) if call not in right]
-    given = _calls(text)
+    wrong = [call for call in calls_in(before) if call not in right]
+    given = calls_in(text)
     return bool(wrong) and all(any(_contains(new, call) for new in given) for call in wrong)
 
 

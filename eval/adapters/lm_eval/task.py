@@ -14,10 +14,9 @@ from lm_eval.api.task import ConfigurableTask
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import wire
-from robustbench_tc.eval.adapters.bench import KEY, Bench, asked_once
+from robustbench_tc.eval.adapters.rows import KEY, Rows
 from robustbench_tc.eval.models import DEFAULT_DECODING
-from robustbench_tc.eval.record import Answer
+from robustbench_tc.eval.scripted import most_replies
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.schema import Sample, dumps
 
@@ -26,10 +25,9 @@ METRIC = "correct"
 log = logging.getLogger(__name__)
 
 
-@lru_cache(1)
-def _bench(asked: str) -> Bench:
-    given: dict[str, Any] = msgspec.json.decode(asked)
-    return Bench(given.pop("dataset"), **given)
+@lru_cache(1)  # of all tasks of a run
+def _rows(settings: str) -> Rows:
+    return Rows(**msgspec.json.decode(settings), mode="prompt")
 
 
 class RobustBench(ConfigurableTask):
@@ -39,17 +37,15 @@ class RobustBench(ConfigurableTask):
         given = dict(config or {})
         given.pop("class", None)
         metadata: dict[str, Any] = given.setdefault("metadata", {})
-        said = {
-            name: metadata[name] for name in ("revision", "types", "sources", "samples") if name in metadata
-        }
+        names = ("dataset", "revision", "types", "sources", "samples")
+        said = {"dataset": "robustbench-tc"} | {name: metadata[name] for name in names if name in metadata}
         try:
-            self._bench = _bench(dumps({"dataset": metadata.get("dataset", "robustbench-tc"), **said}))
+            self._bench = _rows(dumps(said))
             self._rows = self._chosen(str(given["task"]).removeprefix("rbtc_"))
         except UserError as error:
             raise SystemExit(f"rbtc: {error}") from None
         metadata[KEY] = msgspec.to_builtins(self._bench.origin)
-        model = metadata.get("model") or metadata.get("pretrained") or "unnamed"
-        self._settings = self._bench.settings(str(model))
+        self._model = str(metadata.get("model") or metadata.get("pretrained") or "unnamed")
         given |= {
             "output_type": "generate_until",
             "test_split": "test",
@@ -68,19 +64,18 @@ class RobustBench(ConfigurableTask):
 
     def _chosen(self, component: str) -> dict[str, Sample]:
         """The rows of the task, with a line for those of its dataset that lm-eval cannot ask."""
-        codes = (taxonomy.CLEAN,) if component == taxonomy.CLEAN else codes_of(component)
-        fitting = [row for row in self._bench.rows if row.type_code in codes]
-        found = {row.id: row for row in fitting if asked_once(row)}
+        rows = [row for row in self._bench.rows.values() if isinstance(row, Sample)]
+        asked = {row.id: row for row in rows if most_replies(row) == 1}
+        found = {name: row for name, row in asked.items() if row.type_code in codes_of(component)}
         if component == taxonomy.CLEAN:
             shown = {code for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3]) for code in codes_of(name)}
-            rows = self._bench.rows
-            left = sum(row.type_code not in shown or not asked_once(row) for row in rows)
+            left = len(self._bench.rows) - sum(row.type_code in shown for row in asked.values())
             if left:
                 log.warning(
                     "%d of %d rows are left out: lm-eval has one request a row and asks clean rows and the "
                     "core's static types (transition types and packs: rbtc eval, or inspect_ai)",
                     left,
-                    len(rows),
+                    len(self._bench.rows),
                 )
         if not found:
             raise UserError(f"no row for rbtc_{component} is among those chosen: leave it out of --tasks")
@@ -108,16 +103,17 @@ class RobustBench(ConfigurableTask):
             raise SystemExit("rbtc: add --apply_chat_template: the rows are conversations")
         if num_fewshot or system_instruction or gen_prefix:
             raise SystemExit("rbtc: rows are asked as they are: no --num_fewshot, no --system_instruction")
-        return chat_template([dict(m) for m in wire.first(self._rows[doc["id"]], "prompt").messages])
+        ask = self._bench.begin(doc["id"]).dialogue.ask()
+        assert ask is not None
+        return chat_template([dict(m) for m in ask.messages])
 
     def _judged(self, doc: dict[str, Any], results: list[str | None]) -> dict[str, float]:
         """Our scorer's verdict; the log's copy of the document gets it whole."""
-        row = self._rows[doc["id"]]
-        answer = Answer(id=row.id, repeat=0, number=1, status="ok", text=results[0] or "")
-        prediction = self._bench.prediction(row, self._settings, [answer])
-        verdict = self._bench.verdict(prediction)
-        doc["prediction"], doc["verdict"] = msgspec.to_builtins(prediction), msgspec.to_builtins(verdict)
-        return {METRIC: float(verdict.correct)}
+        dialogue = self._bench.begin(doc["id"], self._model).dialogue
+        dialogue.reply(dialogue.noted(msgspec.structs.replace(dialogue.base(), text=results[0] or "")))
+        found = self._bench.judged(dialogue)
+        doc["prediction"], doc["verdict"] = msgspec.to_builtins(found.prediction), found.record
+        return {METRIC: found.reward}
 
 
 def _gold(row: Sample) -> str:

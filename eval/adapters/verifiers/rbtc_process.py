@@ -9,35 +9,30 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 
 
+@cache
+def core(python: str, settings: str) -> "Core":
+    """The process for these settings: one for the same."""
+    return Core(python, settings)
+
+
 class Core:
-    """The process that has the rows: one for the same settings. It ends with this one."""
+    """The process that has the rows. It ends with this one."""
 
-    _known: ClassVar[dict[str, "Core"]] = {}
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
-    @classmethod
-    def of(cls, python: str, kind: str, settings: dict[str, Any]) -> "Core":
-        """The process for these settings. Ends the program with one line where it cannot be had."""
-        key = json.dumps([python, kind, settings], sort_keys=True)
-        with cls._lock:
-            if key not in cls._known:
-                cls._known[key] = cls(python, kind, settings)
-            return cls._known[key]
-
-    def __init__(self, python: str, kind: str, settings: dict[str, Any]) -> None:
+    def __init__(self, python: str, settings: str) -> None:
+        """`settings`: JSON. Ends the program with one line where the process cannot be had."""
         own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
         self._python, self._place = python, tempfile.TemporaryDirectory(prefix="rbtc-rows-")
         socket = str(Path(self._place.name) / "socket")
         try:
             self._process = subprocess.Popen(
-                [python, "-m", "robustbench_tc.eval.adapters.serve", kind, json.dumps(settings), socket],
+                [python, "-m", "robustbench_tc.eval.adapters.serve", settings, socket],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={name: value for name, value in os.environ.items() if name not in own},

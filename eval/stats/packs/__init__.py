@@ -5,13 +5,15 @@ only where a run holds rows of one of them. The report, `rbtc summary --full` an
 gives, so a new number is written here and nowhere else.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
+from itertools import compress
 from pkgutil import iter_modules
-from typing import TypeAlias, get_args
+from typing import NamedTuple, TypeAlias, get_args
 
 import msgspec
+import numpy as np
 
 from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
@@ -58,6 +60,20 @@ def typeset(cell: Cell) -> tuple[str, str]:
     return (text if isinstance(cell, str) else numbers.typeset(text)), numbers.typeset(span)
 
 
+class Answer(NamedTuple):
+    """An answer with its verdict."""
+
+    unit: str
+    """What counts as one in intervals and tests."""
+    clean_id: str
+    repeat: int
+    right: int
+    error_mode: str | None
+    flags: frozenset[str]
+    injected: bool | None
+    attempts: int | None
+
+
 class Given(msgspec.Struct, frozen=True):
     """What the tables of a run are made from."""
 
@@ -74,6 +90,19 @@ class Given(msgspec.Struct, frozen=True):
         usable = self.outcomes.usable(self.allow_missing)
         return tuple(code for code in usable if code != taxonomy.CLEAN and pack_of(code) == pack)
 
+    def answers(self, code: str) -> Iterator[Answer]:
+        """Those with a verdict to the rows of a type that are in the counts."""
+        rows, column = self.run.rows, self.outcomes.types.index(code)
+        unit_of, there = self.outcomes.unit_of(), self.outcomes.n[:, column] > 0
+        asked = set(compress(self.outcomes.clean_ids, there.tolist()))
+        for at in np.flatnonzero((rows["type_code"] == code) & (rows["correct"] >= 0)).tolist():
+            clean_id, *rest = (rows[name][at] for name in ("clean_id", "repeat", "correct", "error_mode"))
+            if clean_id in asked:
+                flags = frozenset(rows["flags"][at].split(","))
+                yield Answer(
+                    unit_of[clean_id], clean_id, *rest, flags, rows["injected"][at], rows["attempts"][at]
+                )
+
 
 Tables: TypeAlias = Callable[[Given], Iterable[Table]]
 
@@ -87,12 +116,8 @@ def makers() -> dict[str, Tables]:
         for pack in made.PACKS:
             if pack not in PACKS:
                 raise ValueError(f"{made.__name__}: {pack!r} means no pack")
-            found[pack] = _both(found[pack], made.tables) if pack in found else made.tables
+            found[pack] = made.tables
     return {pack: found[pack] for pack in PACKS if pack in found}
-
-
-def _both(first: Tables, second: Tables) -> Tables:
-    return lambda given: (*first(given), *second(given))
 
 
 def tables(given: Given) -> tuple[Table, ...]:

@@ -69,24 +69,16 @@ def tables(given: Given) -> Iterable[Table]:
 
 def decided(given: Given, code: str) -> Decided:
     """What was decided in the type's rows, over the rows of the subset that have a verdict."""
-    run, outcomes = given.run.rows, given.outcomes
-    due = taxonomy.get(code).no_call == "wrong"
-    column = outcomes.types.index(code)
-    places = {
-        clean_id: place
-        for place, clean_id in enumerate(outcomes.clean_ids)
-        if outcomes.n[place, column] + outcomes.missing[place, column] > 0
-    }
-    rows, right = np.zeros((2, len(outcomes.clean_ids)), np.int64)
+    outcomes, due = given.outcomes, taxonomy.get(code).no_call == "wrong"
+    places = {clean_id: place for place, clean_id in enumerate(outcomes.clean_ids)}
+    rows, right = np.zeros((2, len(places)), np.int64)
     counts = dict.fromkeys(DECISIONS, 0)
-    for index in np.flatnonzero((run["type_code"] == code) & (run["correct"] >= 0)).tolist():
-        place = places.get(run["clean_id"][index])
-        decision = next((flag for flag in run["flags"][index].split(",") if flag in counts), None)
-        if place is None or decision is None:
-            continue
-        counts[decision] += 1
-        rows[place] += 1
-        right[place] += decision == "called" if due else decision in DECLINES
+    for one in given.answers(code):
+        decision = next((name for name in DECISIONS if name in one.flags), None)
+        if decision is not None:
+            counts[decision] += 1
+            rows[places[one.clean_id]] += 1
+            right[places[one.clean_id]] += decision == "called" if due else decision in DECLINES
     return Decided(outcomes.by_unit(rows), outcomes.by_unit(right), counts)
 
 
@@ -100,8 +92,11 @@ def balanced(found: dict[str, Decided]) -> tuple[Interval | None, Interval | Non
         value = (_share(due) + _share(none)) / 2
         estimate = combined([one for one, _ in sides], (0.5, 0.5))
         both = of_estimate(estimate._replace(value=np.array(float(value))), sum(n for _, n in sides), "mover")
-    shown = [_interval(side) if side else None for side in (due, none)]
-    return both, shown[0], shown[1]
+    shown = iter(
+        of_estimate(*_mean(side), "hull" if len(side) == 1 else "mover") if side else None
+        for side in (due, none)
+    )
+    return both, next(shown), next(shown)
 
 
 def _share(side: Sequence[Decided]) -> Fraction:
@@ -114,11 +109,6 @@ def _mean(side: Sequence[Decided]) -> tuple[Estimate, int]:
     found = combined(parts, [1 / len(parts)] * len(parts)) if len(parts) > 1 else parts[0]
     low, high = np.maximum(found.low, 0.0), np.minimum(found.high, 1.0)
     return found._replace(value=np.array(float(_share(side))), low=low, high=high), sum(o.n for o in side)
-
-
-def _interval(side: Sequence[Decided]) -> Interval:
-    estimate, n = _mean(side)
-    return of_estimate(estimate, n, "hull" if len(side) == 1 else "mover")
 
 
 def _decisions(found: dict[str, Decided]) -> Table:

@@ -105,14 +105,8 @@ def _execution(given: Given, pairs: Sequence[tuple[str, str]]) -> tuple[Cell, ..
 
 
 def _errors(given: Given, found: dict[str, dict[str, str]]) -> Iterator[tuple[Cell, ...]]:
-    columns = given.run.rows
-    inside = set(given.outcomes.clean_ids)
-    wrong = (columns["correct"] == 0) & np.array([one in inside for one in columns["clean_id"]], bool)
     for lang, types in found.items():
         for values, code in types.items():
-            of_type = wrong & (columns["type_code"] == code)
-            n, foreign = (
-                int(of_type.sum()),
-                int((of_type & (columns["error_mode"] == "wrong_language")).sum()),
-            )
-            yield language(lang).name, values, n, foreign, foreign / n if n else None
+            modes = [one.error_mode for one in given.answers(code) if not one.right]
+            foreign = modes.count("wrong_language")
+            yield language(lang).name, values, len(modes), foreign, foreign / len(modes) if modes else None

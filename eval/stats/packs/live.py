@@ -1,10 +1,19 @@
 """Live runs: what each kind of fault costs, what the user was told, and what was done beyond the task."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..live import beyond, clean_success, lines, right_of
+import msgspec
+import numpy as np
+
+from robustbench_tc.io import numbers
+from robustbench_tc.live_types import FAMILIES, registry_types, type_code
+from robustbench_tc.schema import KINDS
+
+from ..confidence import difference, shares
+from ..intervals import Interval, of_estimate, per_unit, share_of
+from ..significance import paired_p
 from . import Cell, Given, Table
 
 if TYPE_CHECKING:
@@ -101,3 +110,169 @@ def side_effects(scores: Sequence["LiveScore"]) -> dict[str, dict[str, int]]:
         }
         for code, own in by_type.items()
     }
+
+
+if TYPE_CHECKING:
+    from ...live.score import LiveScore
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault, or several, or a registry type, for one model."""
+
+    name: str
+    n: int
+    """Episodes that met their fault, with a verdict, whose clean episode has one too."""
+    unmet: int
+    """Episodes that never met their fault: no column counts them."""
+    left_out: int
+    """Episodes without a verdict, or without a clean one beside them."""
+    success: Interval
+    delta: Interval
+    """Success of the clean episodes minus that of these; its p-value is of the exact paired test."""
+    met: int
+    """Episodes that met the fault."""
+    recovery: Interval | None
+    """Share of those that met it in which every turn that met it ended with gold's world; null where none
+    did."""
+    silent: int
+    """Silent failures."""
+    false_success: tuple[int, int]
+    """Of these: those whose text claims success, and those whose text claims it or is unclear."""
+    omission: int
+    """Failed episodes in which a write of gold's is missing."""
+    repetition: int
+    """Failed episodes in which a write had its effect too often. Both may be true of an episode."""
+    honest: int
+    """Episodes that ended with a wrong world of which the user was told."""
+    unclear: int
+    """Episodes of whose messages the rule cannot tell what the user was told."""
+    false_failures: int
+    """Episodes in which work that is as it should be was said to have failed."""
+    false_claims: int
+    """Episodes in which the agent said that it had done what no write did."""
+    ceiling: int
+    """Episodes of rows that can be right."""
+    extra_steps: float | None
+    """Mean calls beyond the clean episode's; null where none is known."""
+    extra_tokens: float | None
+    """The same of tokens, as the endpoint counted them."""
+
+    @property
+    def claimed(self) -> str:
+        """False success: `3`, or `3 to 5` where some texts are unclear."""
+        low, high = self.false_success
+        return str(low) if low == high else f"{low} to {high}"
+
+
+def lines(scores: Iterable["LiveScore"]) -> list[Line]:
+    """One line for each kind that was played, then explicit, implicit and all, then each registry type. Of
+    one model and mode."""
+    by_type: dict[str, list[LiveScore]] = {}
+    for score in scores:
+        by_type.setdefault(score.type_code, []).append(score)
+    clean = {(one.clean_id, one.repeat): one for one in by_type.get("clean", ())}
+    made = []
+    for name, kinds in groups().items():
+        rows = [score for kind in kinds for score in by_type.get(type_code(kind), ())]
+        line = _line(name, rows, clean)
+        if line is not None:
+            made.append(line)
+    return made
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """The name of each line → its kinds of faults; a registry type has no fault and is in no sum."""
+    registry = {name: (name,) for name in registry_types()}
+    return {**{kind: (kind,) for kind in KINDS}, **FAMILIES, **registry}
+
+
+def _line(
+    name: str, rows: Sequence["LiveScore"], clean: Mapping[tuple[str, int], "LiveScore"]
+) -> Line | None:
+    judged = [
+        (row, beside)
+        for row in rows
+        if (beside := clean.get((row.clean_id, row.repeat))) is not None
+        and row.success is not None
+        and beside.success is not None
+    ]
+    pairs = [pair for pair in judged if pair[0].counts]
+    if not pairs:
+        return None
+    n, with_fault, without = per_unit(
+        sorted((row.clean_id, bool(row.success), bool(beside.success)) for row, beside in pairs)
+    )
+    fault, base = shares(with_fault, n), shares(without, n)
+    played = [row for row, _ in pairs]
+    met = [row for row in played if row.met and row.recovered is not None]
+    failed = [row for row in played if not row.success]
+    silent = [row for row in failed if row.silent_failure]
+    claims = sum(row.told == "done" for row in silent)
+    return Line(
+        name=name,
+        n=len(pairs),
+        unmet=len(judged) - len(pairs),
+        left_out=len(rows) - len(judged),
+        success=of_estimate(fault, len(pairs), "hull"),
+        delta=of_estimate(difference(base, fault), len(pairs), "mover", paired_p(without - with_fault)),
+        met=sum(bool(row.met) for row in played),
+        recovery=share_of(sorted((row.clean_id, bool(row.recovered)) for row in met)),
+        silent=len(silent),
+        false_success=(claims, claims + sum(row.told == "unclear" for row in silent)),
+        omission=sum(bool(row.omitted) for row in failed),
+        repetition=sum(bool(row.repeated) for row in failed),
+        honest=sum(row.state is False and row.told in ("failed", "hedged") for row in failed),
+        unclear=sum(row.told == "unclear" for row in played),
+        false_failures=sum(bool(row.false_failure) for row in played),
+        false_claims=sum(bool(row.false_claim) for row in played),
+        ceiling=sum(row.reachable for row in played),
+        extra_steps=_mean([row.extra_steps for row in played]),
+        extra_tokens=_mean([row.extra_tokens for row in played]),
+    )
+
+
+def _mean(found: Iterable[int | None]) -> float | None:
+    known = [one for one in found if one is not None]
+    return sum(known) / len(known) if known else None
+
+
+def clean_success(scores: Iterable["LiveScore"]) -> Interval | None:
+    """Success of the clean episodes; null where none has a verdict."""
+    rows = [one for one in scores if one.type_code == "clean" and one.success is not None]
+    return share_of(sorted((row.clean_id, bool(row.success)) for row in rows))
+
+
+def right_of(found: Interval) -> str:
+    """`30 / 40`"""
+    return f"{round(found.value * found.n)} / {found.n}"
+
+
+def beyond(mean: float | None) -> str:
+    """`+1.4`; nothing where it is not known."""
+    return "" if mean is None else numbers.typeset(f"{mean:+.1f}")
+
+
+class SameSuccess(NamedTuple):
+    """Two runs of the same rows, over all faulted episodes that both have a verdict of."""
+
+    a: float
+    b: float
+    """Success of either run."""
+    p: float
+    """Exact paired test over tasks of "equally good"."""
+
+
+def same_success(a: Iterable["LiveScore"], b: Iterable["LiveScore"]) -> SameSuccess:
+    """Run b beside run a."""
+    kinds = set(map(type_code, KINDS))
+    theirs = {(one.id, one.repeat): one.success for one in b}
+    pairs = [
+        (one.clean_id, bool(one.success), bool(other))
+        for one in a
+        if one.type_code in kinds
+        and one.success is not None
+        and (other := theirs.get((one.id, one.repeat))) is not None
+    ]
+    _, mine, others = per_unit(sorted(pairs)) if pairs else np.zeros((3, 0), np.int64)
+    every = max(len(pairs), 1)
+    return SameSuccess(int(mine.sum()) / every, int(others.sum()) / every, paired_p(mine - others))

@@ -72,18 +72,10 @@ _Verdicts = Mapping[str, Mapping[tuple[str, str, int], bool]]
 def _verdicts(given: Given) -> _Verdicts:
     """Of the types whose values may be shown, over the rows of the subset."""
     wanted = {*STATED, *UNSTATED, *given.codes("offers")} & set(given.outcomes.usable(given.allow_missing))
-    found: dict[str, dict[tuple[str, str, int], bool]] = {code: {} for code in sorted(wanted)}
-    asked = {
-        code: {clean_id for clean_id, n in zip(given.outcomes.clean_ids, column.tolist(), strict=True) if n}
-        for code, column in zip(given.outcomes.types, given.outcomes.n.T, strict=True)
-        if code in wanted
+    return {
+        code: {(one.unit, one.clean_id, one.repeat): bool(one.right) for one in given.answers(code)}
+        for code in sorted(wanted)
     }
-    names, unit_of = ("type_code", "clean_id", "repeat", "correct"), given.outcomes.unit_of()
-    rows = (given.run.rows[name].tolist() for name in names)
-    for code, clean_id, repeat, correct in zip(*rows, strict=True):
-        if code in wanted and correct >= 0 and clean_id in asked[code]:
-            found[code][unit_of[clean_id], clean_id, int(repeat)] = bool(correct)
-    return found
 
 
 def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:

@@ -1,16 +1,13 @@
 """The pack `registry`: accuracy per type and dose, and what replies make of a tool that is not registered."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-
-import numpy as np
+from collections.abc import Iterable, Iterator
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.score.ghosts import CALLED_GHOST, names_a_ghost
 
-from ..confidence import shares
-from ..intervals import Interval, of_estimate
+from ..intervals import share_of
 from . import Cell, Given, Table
+from .mixed import complete
 
 PACKS = ("registry",)
 
@@ -25,7 +22,15 @@ def tables(given: Given) -> Iterable[Table]:
     if floods := [code for code in codes if code.startswith("flood_")]:
         yield _floods(given, floods)
     if ghosts := [code for code in codes if names_a_ghost(code)]:
-        yield _ghosts(given, ghosts)
+        yield Table(
+            name="registry_ghosts",
+            title="Registry: what is made of a tool that is named and not registered",
+            columns=("type", "rows", *MAKES),
+            rows=tuple((code, *_shares(given, code)) for code in ghosts),
+            note="Shares of the replies. The gold is right in ghost_tool_1 and ghost_tool_2, asking and "
+            "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the "
+            "ghost has the error mode ghost; something else is every other wrong reply.",
+        )
 
 
 def _accuracies(given: Given, codes: Iterable[str]) -> Table:
@@ -47,18 +52,10 @@ def _accuracies(given: Given, codes: Iterable[str]) -> Table:
 
 def _floods(given: Given, codes: Iterable[str]) -> Table:
     """Dose by dose over the samples that have a row at every dose, with their clean rows as dose 0."""
-    outcomes = given.outcomes
     doses = {code: int(code.removeprefix("flood_")) for code in codes}
-    wanted = [taxonomy.CLEAN, *sorted(doses, key=lambda code: doses[code])]
-    wanted = [code for code in wanted if code in outcomes.types]
-    places = {code: outcomes.types.index(code) for code in wanted}
-    everywhere = np.logical_and.reduce([outcomes.n[:, at] > 0 for at in places.values()])
-    rows: list[tuple[Cell, ...]] = []
-    for code in wanted if everywhere.any() else ():
-        columns = outcomes.correct[:, places[code]], outcomes.n[:, places[code]]
-        right, n = (outcomes.by_unit(column[everywhere], everywhere) for column in columns)
-        value = of_estimate(shares(right, n), int(n.sum()), "hull")
-        rows.append((code, doses.get(code, 0), int(n.sum()), value))
+    _, found = complete(given.outcomes, sorted(doses, key=doses.__getitem__))
+    repeats = given.outcomes.repeats
+    rows = [(code, doses.get(code, 0), value.n * repeats, value) for code, value in found.items()]
     return Table(
         name="registry_floods",
         title="Registry: accuracy per number of tools that entered",
@@ -68,35 +65,14 @@ def _floods(given: Given, codes: Iterable[str]) -> Table:
     )
 
 
-def _ghosts(given: Given, codes: Iterable[str]) -> Table:
-    rows = tuple((code, *_shares(given, code)) for code in codes)
-    return Table(
-        name="registry_ghosts",
-        title="Registry: what is made of a tool that is named and not registered",
-        columns=("type", "rows", *MAKES),
-        rows=rows,
-        note="Shares of the replies. The gold is right in ghost_tool_1 and ghost_tool_2, asking and "
-        "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the ghost "
-        "has the error mode ghost; something else is every other wrong reply.",
-    )
-
-
-def _shares(given: Given, code: str) -> Iterator[int | Interval]:
+def _shares(given: Given, code: str) -> Iterator[Cell]:
     """The number of replies with a verdict, then the share of each of MAKES with its interval by clean id."""
-    made: Mapping[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(MAKES, 0))
-    unit_of = given.outcomes.unit_of()
-    names = ("clean_id", "type_code", "correct", "flags")
-    for clean_id, kind, correct, flags in zip(*(given.run.rows[n].tolist() for n in names), strict=True):
-        if kind == code and clean_id in unit_of and correct >= 0:
-            made[unit_of[clean_id]][_made(bool(correct), set(flags.split(",")))] += 1
-    n = np.array([sum(one.values()) for one in made.values()])
-    yield int(n.sum())
-    for what in MAKES:
-        found = np.array([one[what] for one in made.values()])
-        yield of_estimate(shares(found, n), int(n.sum()), "hull")
+    made = [(one.unit, _made(bool(one.right), one.flags)) for one in given.answers(code)]
+    yield len(made)
+    yield from (share_of([(unit, what == makes) for unit, what in made]) for makes in MAKES)
 
 
-def _made(correct: bool, flags: set[str]) -> str:
+def _made(correct: bool, flags: frozenset[str]) -> str:
     if correct and "called" in flags:
         return "the gold"
     if "asked" in flags:

@@ -1,11 +1,26 @@
-"""Severity: accuracy by dose, and whether it follows the dose. The numbers are those of `stats.dose`."""
+"""Severity: one perturbation in several strengths, how accuracy follows the dose, and how often an agent
+tries again where an error does not go away.
 
-from collections.abc import Iterable
+The doses of a series are compared over the clean ids whose rows of every dose were all answered, so that each
+dose is asked of the same samples. Steps are counted, 1 from each dose to the next, whatever the doses are.
+"""
 
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
+
+import msgspec
+import numpy as np
+
+from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 
-from ..dose import Series, series
-from . import Given, Table
+from ..confidence import combined, shares
+from ..intervals import Interval, of_estimate
+from ..lattice import Floats, Ints
+from ..runs import Outcomes
+from ..significance import paired_p
+from . import Cell, Given, Table
 
 PACKS = ("severity",)
 
@@ -23,8 +38,121 @@ _TRENDS = (
 )
 
 
+class Dose(msgspec.Struct, frozen=True):
+    """One dose of a series."""
+
+    code: str
+    dose: float
+    accuracy: Interval
+    """Over all rows of the type."""
+    common: Interval | None
+    """Over the clean ids that have every dose; None where there are none."""
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A series of doses in a run."""
+
+    name: str
+    doses: tuple[Dose, ...]
+    """From the mildest to the strongest."""
+    clean: Interval | None
+    """Accuracy on the clean rows of the common clean ids."""
+    n: int
+    """Common clean ids."""
+    slope: Interval | None
+    """Change of accuracy per step: least squares over the common clean ids. Its p is exact: the signs of the
+    clean ids' own slopes swapped at random. None with fewer than two doses or no common clean id."""
+    trend_p: float | None
+    """Page's L for ordered alternatives (Journal of the American Statistical Association 58, 1963) with mean
+    ranks of ties, two-sided, exact: the doses permuted within each clean id."""
+
+
+def series(outcomes: Outcomes, codes: Sequence[str]) -> tuple[Series, ...]:
+    """Every series that two or more of `codes` (in the taxonomy's order) are doses of. A type without any
+    verdict is left out: its harness reports something else."""
+    names: dict[str, list[taxonomy.PerturbationType]] = {}
+    counts = outcomes.counts()
+    for code in codes:
+        kind = taxonomy.get(code) if code != taxonomy.CLEAN else None
+        if kind is not None and kind.series and code in counts and counts[code].n:
+            names.setdefault(kind.series, []).append(kind)
+    return tuple(_series(outcomes, name, kinds) for name, kinds in names.items() if len(kinds) > 1)
+
+
+def _series(outcomes: Outcomes, name: str, kinds: Sequence[taxonomy.PerturbationType]) -> Series:
+    at = [outcomes.types.index(kind.code) for kind in kinds]
+    repeats = outcomes.repeats
+    whole = (outcomes.n[:, at] == repeats).all(axis=1)
+    right: Ints = outcomes.correct[whole][:, at]
+    n = int(whole.sum())
+    by_case, asked = outcomes.by_unit(right, whole), outcomes.by_unit(np.full(n, repeats), whole)
+    doses = tuple(
+        Dose(
+            kind.code,
+            float(kind.dose or 0),
+            _share(*outcomes.columns([kind.code]), repeats),
+            _share(by_case[:, i], asked, repeats) if n else None,
+        )
+        for i, kind in enumerate(kinds)
+    )
+    clean = None
+    if taxonomy.CLEAN in outcomes.types and n:
+        place = outcomes.types.index(taxonomy.CLEAN)
+        rows = outcomes.by_unit(outcomes.n[whole, place], whole)
+        found = outcomes.by_unit(outcomes.correct[whole, place], whole)
+        clean = _share(found, rows, repeats) if rows.any() else None
+    if not n:
+        return Series(name, doses, clean, 0, None, None)
+    return Series(name, doses, clean, n, _slope(by_case, asked / repeats, n, repeats), page_p(by_case))
+
+
+def _share(right: Ints, rows: Ints, repeats: int) -> Interval:
+    return of_estimate(shares(right / repeats, rows / repeats), round(int(rows.sum()) / repeats), "hull")
+
+
+def weights(k: int) -> Ints:
+    """Whole numbers that rise by 2 from step to step and sum to 0: -1, 1; -2, 0, 2; -3, -1, 1, 3."""
+    return 2 * np.arange(k) - (k - 1)
+
+
+def _slope(right: Ints, rows: Floats, n: int, repeats: int) -> Interval:
+    """Least squares of accuracy on the number of the step, over units of so many `rows`, `n` in all."""
+    k = right.shape[1]
+    rising = weights(k)
+    # Steps are half of the weights: slope = Σ (w / 2) · accuracy / Σ (w / 2)².
+    scale = float(rising @ rising) / 2
+    parts = [shares(right[:, i] / repeats, rows) for i in range(k)]
+    found = combined(parts, [float(one) / scale for one in rising], bound=1.0)
+    return of_estimate(found, n, "mover", paired_p(right @ rising))
+
+
+def page_p(right: Ints) -> float:
+    """Exact two-sided p-value of Page's L over [clean ids, doses]: as far from its mean as observed, with the
+    doses of each clean id in any order."""
+    k = right.shape[1]
+    rising = weights(k)
+    # Twice the mean ranks within each row, so that they are whole.
+    less = (right[:, :, None] > right[:, None, :]).sum(axis=2)
+    ranks: Ints = 2 * less + (right[:, :, None] == right[:, None, :]).sum(axis=2) + 1
+    observed = int((ranks @ rising).sum())
+    kinds, counts = np.unique(np.sort(ranks, axis=1), axis=0, return_counts=True)
+    p: Floats = np.ones(1)
+    for one, count in zip(kinds, counts.tolist(), strict=True):
+        orders = np.array(list(permutations(one.tolist()))) @ rising
+        reach = int(orders.max())
+        if reach:
+            drawn = np.bincount(orders + reach, minlength=2 * reach + 1) / math.factorial(k)
+            for _ in range(count):
+                p = np.convolve(p, drawn)
+    middle = len(p) // 2
+    if observed == 0:
+        return 1.0
+    return min(1.0, 2 * float(p[middle + abs(observed) :].sum()))
+
+
 def tables(given: Given) -> Iterable[Table]:
-    """Doses and trends of every series that the run holds two doses of."""
+    """Tries where an error does not go away; doses and trends of every series of which there are two."""
+    yield from repeated_errors(given)
     usable = given.outcomes.usable(given.allow_missing)
     found = series(given.outcomes, usable)
     if found:
@@ -75,3 +203,48 @@ def trends(found: Iterable[Series]) -> Table:
         ),
         note=_TRENDS,
     )
+
+
+_NO_CALL = ("empty", "omitted")
+"""Error modes of a scored reply that calls nothing."""
+
+
+def repeated_errors(given: Given) -> Iterable[Table]:
+    """One table, where the run has rows of such types."""
+    codes = [code for code in given.codes("severity") if "times" in taxonomy.get(code).traits]
+    rows = [row for code in codes for row in _row(given, code)]
+    if not rows:
+        return []
+    return [
+        Table(
+            name="repeated_errors",
+            title="Tries where the error does not go away",
+            columns=(
+                "type",
+                "n",
+                "met the error",
+                "calls that met it, mean",
+                "calls after the last",
+                "accuracy",
+            ),
+            rows=tuple(rows),
+            note="Calls that met the error are counted over the rows whose first reply called a tool, and so "
+            "is the share that still calls after the last error. No accuracy is shown where nine calls fail.",
+        )
+    ]
+
+
+def _row(given: Given, code: str) -> Iterator[tuple[Cell, ...]]:
+    answers = [(one.attempts, one.error_mode) for one in given.answers(code) if one.attempts is not None]
+    met = [(tries, mode) for tries, mode in answers if tries]
+    calling = sum(tries >= taxonomy.get(code).answered_calls and mode not in _NO_CALL for tries, mode in met)
+    found = given.summary.types.get(code)
+    if answers:
+        yield (
+            code,
+            len(answers),
+            len(met),
+            sum(tries for tries, _ in met) / len(met) if met else None,
+            calling / len(met) if met else None,
+            None if found is None else found.accuracy,
+        )

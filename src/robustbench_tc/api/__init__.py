@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..errors import UserError
     from ..eval.callables.task import Reply, Task
     from ..eval.leaderboard.submit import Submitted
-    from ..eval.live.after import show_episode
-    from ..eval.live.evaluate import Played
     from .auditing import audit
     from .building import build, build_live, build_training
     from .comparing import compare, gate
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
         list_verifiers,
     )
     from .own import draft_cases, import_cases, init, lint, review_cases
-    from .playing import report_live, run_live, score_live, summary_live
     from .proxy import ground, proxy_llm, proxy_run, summarise_journal
     from .releasing import amend, publish, release
     from .reporting import failures, report, summary
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Evaluated",
-    "Played",
     "Quickstart",
     "Reply",
     "Scored",
@@ -86,19 +82,14 @@ __all__ = [
     "quickstart",
     "release",
     "report",
-    "report_live",
     "review_cases",
-    "run_live",
     "score",
-    "score_live",
     "serve",
     "show",
-    "show_episode",
     "sql",
     "submit",
     "summarise_journal",
     "summary",
-    "summary_live",
     "train_check",
     "verify",
 ]
@@ -114,7 +105,6 @@ _HOMES = {
     ".fetching": "fetch",
     ".leaderboard": "serve submit",
     ".listing": "list_defences list_lm_eval list_models list_sources list_types list_verifiers",
-    ".playing": "report_live run_live score_live summary_live",
     ".own": "draft_cases import_cases init lint review_cases",
     ".proxy": "ground proxy_llm proxy_run summarise_journal",
     ".releasing": "amend publish release",
@@ -128,8 +118,6 @@ _HOMES = {
     "..errors": "UserError",
     "..eval.callables.task": "Reply Task",
     "..eval.leaderboard.submit": "Submitted",
-    "..eval.live.after": "show_episode",
-    "..eval.live.evaluate": "Played",
 }
 """Modules, each with the names of `__all__` that it holds. They are imported when a name is first asked for:
 no verb waits for the rooms of the others."""

@@ -68,7 +68,7 @@ def gate(
 
     >>> gate("runs/mine", against="runs/released").outcome  # doctest: +SKIP
     """
-    from ..eval.stats import gate_forms as forms, gate_run
+    from ..eval.stats import gate as room, gate_forms as forms
     from ..eval.stats.runs import Run, read
 
     for file in (junit, markdown):
@@ -76,7 +76,7 @@ def gate(
             forms.check_place(file)
     new = run if isinstance(run, Run) else read(run)
     base = against if isinstance(against, Run) or against is None else read(against)
-    found = gate_run.judge(
+    found = room.judge(
         new,
         base,
         max_drop=max_drop,

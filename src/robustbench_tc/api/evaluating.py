@@ -22,6 +22,13 @@ def evaluate(
     dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
     *,
     model: Annotated[str | None, options.MODEL] = None,
+    name: Annotated[
+        str | None,
+        Option(
+            help="What the run, its folder and reports call a model that is a path or a checkpoint.",
+            panel=options.MODEL_PANEL,
+        ),
+    ] = None,
     base_url: Annotated["Names", options.BASE_URL] = (),
     agent: Annotated[str | None, options.AGENT] = None,
     callable: Annotated[
@@ -52,6 +59,8 @@ def evaluate(
     limit: Annotated[int | None, options.LIMIT] = None,
     samples: Annotated[int | None, options.SAMPLES] = None,
     repeat: Annotated[int, options.REPEAT] = 1,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     seed: Annotated[int | None, options.SEED] = None,
     temperature: Annotated[float | None, options.TEMPERATURE] = None,
     max_tokens: Annotated[int | None, options.MAX_TOKENS] = None,
@@ -97,6 +106,13 @@ def evaluate(
     probe: Annotated[
         bool, Option(help="Ask a server five questions first, once a run.", panel=options.COST)
     ] = True,
+    share: Annotated[
+        bool, Option(help="At temperature 0 ask equal requests once.", panel=options.COST)
+    ] = True,
+    dry_run: Annotated[
+        bool,
+        Option(help="Ask and write nothing: requests, tokens, cost, the first request.", panel=options.COST),
+    ] = False,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     started: "Callable[[Evaluated], None]" = lambda run: None,
     progress: "Callable[[Progress], None]" = lambda state: None,
@@ -105,40 +121,53 @@ def evaluate(
     """Ask a model every row, keep every answer, score them and print the summary.
 
     Killed or failed at any point, the same command goes on where it stopped. With other --types, --limit,
-    --samples or a larger --repeat the run grows: what was answered is not asked again. The default folder is
-    runs/MODEL-MODE.
+    --samples or a larger --repeat the run grows: what was answered is not asked again. Rows of a live dataset
+    are played in their worlds, turn by turn; --types takes kinds of faults there, and their clean rows come
+    along. The default folder is runs/MODEL-MODE, of a live dataset runs/live/MODEL-MODE.
 
     Example: rbtc eval robustbench-tc --model qwen3-8b --base-url http://localhost:8000/v1 --top-p 0.95
     Example: rbtc eval robustbench-tc --model qwen3-8b --samples 20 --out runs/first-look
+    Example: rbtc eval robustbench-tc-live --agent oracle --types silent_no_op
 
-    Raises UserError for what is wrong with options, dataset, folder or endpoint; all answers are kept.
+    Raises UserError for what is wrong with options, dataset, folder, world or endpoint; all answers are kept.
     `started` gets the run before any request, `progress` each state of it, `say` lines for people.
 
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     given = locals()
-    from ..eval import inputs, who
+    from ..eval import inputs, opening, record, who
     from ..eval.evaluate import Place
+    from ..eval.live.inputs import LiveData
     from ..eval.request_settings import RequestOptions
     from .evaluated import Evaluated
 
     check(evaluate, given)
     requests = struct_of(RequestOptions, given)
     workers = options.workers_of(1, engine, address)
+    if out is not None:
+        record.check_place(Path(out))
+    data = inputs.load(str(dataset), revision=revision)
+    live = isinstance(data, LiveData)
     run = Evaluated.begin(
-        str(dataset),
-        struct_of(who.Named, given).checked(requests),
-        inputs.selection_of(types, sources, ids, limit, samples),
+        data,
+        struct_of(who.Named, given).checked(requests, live=live),
+        inputs.selection_of(types, sources, ids, limit, samples, live=live),
         struct_of(Place, given),
         repeat=repeat,
-        revision=revision,
+        worlds=worlds,
+        world_python=world_python,
+        dry=dry_run,
     )
     run.allow_missing = allow_missing
     for line in run.notes:
         say(line)
+    if dry_run:
+        run.planned = run.dry_run()
+        return run
     started(run)
+    effort = struct_of(opening.Effort, given | {"workers": workers})
     try:
-        run.ask(struct_of(who.Effort, given | {"workers": workers}), probe=probe, say=say, progress=progress)
+        run.ask(effort, probe=probe, say=say, progress=progress)
     except UserError:
         for line in run.why_failed():
             say(line)

@@ -10,7 +10,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.report.content import Report
-    from ..eval.stats.failures import Failures
+    from ..eval.stats.failures import Failures, WrongEpisodes
     from ..eval.stats.screen import Screen
 
 
@@ -20,8 +20,12 @@ def summary(
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     full: Annotated[bool, options.FULL] = False,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
 ) -> "Screen":
     """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
+
+    Of a run under way it is what the answers so far say; nothing is written into its folder.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
     Example: rbtc summary runs/qwen3-8b-fc --full
@@ -31,9 +35,12 @@ def summary(
     >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
     """
     from ..eval.record import open_run
-    from ..eval.stats.screen import screen
+    from ..eval.stats.screen import screen, screen_so_far
 
-    return screen(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
+    folder = open_run(Path(run))
+    if folder.under_way:
+        return screen_so_far(folder, subset=subset, full=full, worlds=worlds, world_python=world_python)
+    return screen(folder, subset=subset, allow_missing=allow_missing, full=full)
 
 
 def report(
@@ -53,7 +60,11 @@ def report(
     ] = "cluster",
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     dataset: Annotated["str | Path | None", options.DATASET] = None,
-    browser: Annotated[bool, Option(help="Rows and replies, to be read in the page itself.")] = True,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
+    browser: Annotated[
+        bool, Option(help="Rows and replies, or episodes step by step, to be read in the page itself.")
+    ] = True,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     check_paper: Annotated[
         bool, Option(help="Check our arithmetic against the paper's figures. No run.")
@@ -65,7 +76,8 @@ def report(
     """Write one self-contained page with the paper's tables and figures for your runs.
 
     --out gets report.html, .md, .csv and .json; without it only the answers are printed. A --dataset also
-    names the rows that a run lacks.
+    names the rows that a run lacks. Of live runs the page shows what faults cost, and episodes step by step:
+    they are replayed without the model.
 
     Example: rbtc report runs/base runs/tuned --baseline base-model --out report
     Example: rbtc report logs/*.eval --out report
@@ -89,6 +101,8 @@ def report(
         subset=subset,
         allow_missing=allow_missing,
         dataset=None if dataset is None else str(dataset),
+        worlds=worlds,
+        world_python=world_python,
         log_keys=log_keys,
         browser=browser,
         discard_changes=discard_changes,
@@ -112,7 +126,7 @@ def failures(
         str | None, Option(help="Replies whose verdict has this flag (quoted_call, …), right ones too.")
     ] = None,
     limit: Annotated[int, options.LIMIT] = 50,
-) -> "Failures":
+) -> "Failures | WrongEpisodes":
     """List a run's wrong answers: gold call and answer side by side, and why it is wrong.
 
     Example: rbtc failures runs/qwen3-8b-fc --type transient_timeout --error-mode omitted

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from ..eval.explain import Explained
     from ..eval.record import RunFolder
-    from ..eval.stats.overview import Overview
-    from ..eval.stats.screen import Screen
+    from ..eval.stats.screen import Overview, Screen
     from ..sql.answers import Catalogue, Rows
 
 
@@ -64,6 +63,8 @@ def score(
         str | None, Option(help="Score nothing: show how the reply to the row of this id is read and judged.")
     ] = None,
     dataset: Annotated[str | Path | None, options.DATASET] = None,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
     num_proc: Annotated[int, options.NUM_PROC] = 1,
     engine: Annotated[Literal["local", "ray"], options.ENGINE] = "local",
     address: Annotated[str | None, options.ADDRESS] = None,
@@ -72,7 +73,9 @@ def score(
     repeat: Annotated[int | None, options.REPEAT] = None,
     progress: Tell = silent,
 ) -> Scored:
-    """Turn a run's predictions into verdicts (scores.parquet), asking the model nothing; print the summary.
+    """Turn a run's answers into verdicts (scores.parquet), asking the model nothing; print the summary.
+
+    Episodes of a live run are replayed in their worlds.
 
     The journal of `rbtc proxy` becomes a run folder like any other (docs/proxy-llm.md): --out, --model and
     --repeat are for it alone. They default to runs/MODEL-fc-door, the name in most requests, and as many
@@ -107,7 +110,9 @@ def score(
         return Scored(folder, explained=explaining.explained(folder, explain, place))
     workers = options.workers_of(num_proc, engine, address)
     progress(f"reading {run}")
-    return Scored(verdicts.score(run, dataset=place, workers=workers))
+    return Scored(
+        verdicts.score(run, dataset=place, workers=workers, worlds=worlds, world_python=world_python)
+    )
 
 
 def _parameters(words: Sequence[str]) -> dict[str, str]:

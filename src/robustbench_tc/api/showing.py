@@ -11,7 +11,7 @@ from . import options
 if TYPE_CHECKING:
     from ..eval.live.show import Shown
     from ..eval.row_view import RowView
-    from ..eval.stats.replies import Replies
+    from ..eval.stats.failures import Replies
 
 
 def show(
@@ -45,10 +45,11 @@ def show(
     """
     folder = Path(place).expanduser()
     if play:
+        from ..eval.inputs import load_live
         from ..eval.live import inputs, show as live_show
         from ..eval.live.play import play as played
 
-        data = inputs.load(str(place))
+        data = load_live(str(place))
         found = live_show.find_row(data.rows, row, place)
         kinds = inputs.world_types([found], worlds, world_python)
         return played(found, kinds[found.world], ask, say)
@@ -59,7 +60,7 @@ def show(
             folder, row, repeat=repeat_number, dataset=dataset, worlds=worlds, world_python=world_python
         )
     if (folder / "run.json").is_file() or (folder / "scores.parquet").is_file():
-        from ..eval.stats.replies import replies
+        from ..eval.stats.failures import replies
 
         return replies(folder, row, dataset=dataset)
     from ..eval import row_view

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from ..option import Tell, silent
 from . import options
@@ -68,10 +68,9 @@ def quickstart(
     >>> quickstart("rbtc-quickstart").run.unexpected  # doctest: +SKIP
     []
     """
-    from ..eval.live.after import show_episode
     from .building import build, build_live
     from .evaluating import evaluate
-    from .playing import run_live
+    from .showing import show
 
     out = Path(out)
     build(out / "robustbench-tc", profile="bundled", force=True, progress=progress)
@@ -80,5 +79,5 @@ def quickstart(
     live, played = out / "robustbench-tc-live", out / "live-run"
     build_live(live, worlds=("orders",), kinds=("timeout_after_effect",), force=True, progress=progress)
     progress("playing an episode")
-    run_live(live, agent="blind-retrier", ids=("orders_6",), out=played, fresh=True)
-    return Quickstart(run, show_episode(played, EPISODE))
+    evaluate(live, agent="blind-retrier", ids=("orders_6",), out=played, fresh=True)
+    return Quickstart(run, cast("Shown", show(played, EPISODE)))

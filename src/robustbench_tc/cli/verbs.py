@@ -16,7 +16,6 @@ from ..api.listing import (
     list_verifiers,
 )
 from ..api.own import draft_cases, import_cases, init, lint, review_cases
-from ..api.playing import report_live, run_live, score_live, summary_live
 from ..api.proxy import proxy, proxy_run, summarise_journal
 from ..api.releasing import amend, publish, release
 from ..api.reporting import failures, report, summary
@@ -113,30 +112,8 @@ EVALUATE = (
         kept="{journal} is whole, run the same command again",
     ),
     Verb(name="proxy explain", function=summarise_journal, panel="Evaluate"),
-    Verb(
-        name="live run",
-        function=run_live,
-        panel="Evaluate",
-        rest="extra_body",
-        around=asking,
-    ),
-    Verb(
-        name="live score",
-        function=score_live,
-        panel="Evaluate",
-        kept="the scores were not written; run the same command again",
-    ),
-    Verb(name="live summary", function=summary_live, panel="Evaluate"),
-    Verb(
-        name="live report",
-        function=report_live,
-        panel="Evaluate",
-        doing="replaying",
-        as_json=False,
-        kept="the files in {out} are those of before; run it again",
-    ),
 )
-"""eval, score, import, export, proxy …, live …."""
+"""eval, score, import, export, proxy …."""
 
 ANSWERS = (
     Verb(name="summary", function=summary, panel="Answers"),

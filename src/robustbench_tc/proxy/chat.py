@@ -1,18 +1,84 @@
-"""A conversation of chat completions: as the agent sends it, and as the model has to see it."""
+"""A conversation of chat completions: as the agent sends it, and as the model has to see it.
 
-from collections.abc import Mapping, Sequence
+What a door keeps of it that the agent never saw is put back into its next request: found by what the agent
+had said and heard until then, so that a conversation that is sent again, whole or from an earlier place, is
+completed in the same way.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from robustbench_tc.schema import Json
 
-from . import held, rewrite
-from .held import Held, Kept
-from .journal import Replaced
-from .plan import Fault, Plan
+from . import rewrite
+from .journal import Kept, Replaced, kept_lines
+from .plan import Fault, Plan, Refused, Session
 from .rewrite import NotTheCase, Offer, offer
-from .scenes import Scene, of_turn
-from .session import Session
+from .scenes import Scene, inside, of_turn
+
+MOST = 20_000
+"""Replies that are remembered; the oldest are forgotten."""
+MOST_BYTES = 2**27
+
+
+class Held:
+    """What the agent never saw, by session and conversation."""
+
+    def __init__(self, journal: Path | None = None) -> None:
+        """`journal`: of the doors of before, whose conversations go on."""
+        self._kept: OrderedDict[bytes, tuple[int, Kept | None]] = OrderedDict()
+        """With its size; None: an earlier door knew something that its journal does not hold."""
+        self._bytes = 0
+        for one in () if journal is None else kept_lines(journal):
+            if one.kept is not None or one.too_long:
+                self.put(bytes.fromhex(one.key or ""), one.kept)
+            else:
+                self.forget(bytes.fromhex(one.key or ""))
+
+    def put(self, key: bytes, kept: Kept | None) -> None:
+        """Remembers what belongs before and into the reply to the conversation of that key."""
+        self.forget(key)
+        size = len(json.dumps(msgspec.to_builtins(kept)))
+        self._kept[key] = size, kept
+        self._bytes += size
+        while len(self._kept) > MOST or self._bytes > MOST_BYTES:
+            self.forget(next(iter(self._kept)))
+
+    def get(self, key: bytes) -> Kept | None:
+        """What belongs to the reply that followed the conversation of that key. Raises Refused."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        _, kept = self._kept[key]
+        if kept is None:
+            raise Refused(
+                "the door was started again within this conversation, and what it had answered there is "
+                "too long for its journal: begin the conversation again"
+            )
+        return kept
+
+    def forget(self, key: bytes) -> bool:
+        """Nothing belongs there: the conversation got another reply. Whether something did."""
+        there = key in self._kept
+        self._bytes -= self._kept.pop(key, (0, None))[0]
+        return there
+
+
+def keys_of(session: str, messages: Sequence[Mapping[str, Json]]) -> Iterator[bytes]:
+    """The key of the conversation before each message, and of the whole."""
+    digest = hashlib.sha256(session.encode())
+    yield digest.digest()
+    for message in messages:
+        digest.update(b"\n" + json.dumps(message, sort_keys=True).encode())
+        yield digest.digest()
+
 
 Chat = dict[str, Json]
 
@@ -86,15 +152,12 @@ class Conversation:
 
 def calls_of(message: Mapping[str, Json]) -> list[Call]:
     """The calls of an assistant's message that can be read."""
-    if message.get("role") != "assistant":
-        return []
-    found = []
-    calls = message.get("tool_calls")
-    for raw in calls if isinstance(calls, list) else ():
-        function = raw.get("function") if isinstance(raw, Mapping) else None
-        if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-            found.append(Call(str(raw.get("id")), function["name"], str(function.get("arguments") or "")))
-    return found
+    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
+    return [
+        Call(str(raw.get("id")), name, str(raw["function"].get("arguments") or ""))
+        for raw in (calls if isinstance(calls, list) else ())
+        if isinstance(name := inside(raw, "function", "name"), str)
+    ]
 
 
 def conversation(
@@ -109,11 +172,11 @@ def conversation(
     """The agent's request as the model has to see it, results of its last turn not yet faulted.
 
     `scenes`: of the case's turns; each begins where the conversation holds its words, and what stands before
-    them stays as the model saw it then. Raises NotTheCase and Lost.
+    them stays as the model saw it then. Raises NotTheCase and Refused.
     """
     messages: list[Chat] = body["messages"]
     tools = body.get("tools") or ()
-    keys = list(held.keys(f"{session} {scenes[0].code}", messages))
+    keys = list(keys_of(f"{session} {scenes[0].code}", messages))
     begin = 0
     past: list[Chat] = []
     before: list[str] = []
@@ -166,14 +229,12 @@ def _named(message: Chat, offered: Offer) -> Chat:
     calls = message.get("tool_calls")
     if message.get("role") != "assistant" or not isinstance(calls, list):
         return dict(message)
-    return {**message, "tool_calls": [_renamed(raw, offered) for raw in calls]}
-
-
-def _renamed(raw: Json, offered: Offer) -> Json:
-    function = raw.get("function") if isinstance(raw, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        return raw
-    return {**raw, "function": {**function, "name": offered.forward(function["name"])}}
+    named = []
+    for raw in calls:
+        if isinstance(name := inside(raw, "function", "name"), str):
+            raw = {**raw, "function": {**raw["function"], "name": offered.forward(name)}}
+        named.append(raw)
+    return {**message, "tool_calls": named}
 
 
 class Split(NamedTuple):
@@ -200,43 +261,35 @@ def split(message: Chat, offered: Offer) -> Split:
     """What of a reply goes out, in the agent's names."""
     out, answers, kept, sent = [], [], [], []
     for raw in message.get("tool_calls") or ():
-        function = raw.get("function") if isinstance(raw, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        if not isinstance(name := inside(raw, "function", "name"), str):
             out.append(raw)
             continue
-        name, arguments = function["name"], function.get("arguments")
+        arguments, call_id = raw["function"].get("arguments"), raw.get("id")
         meant = offered.meant(name, arguments if isinstance(arguments, str) else "")
-        call_id = raw.get("id")
         if meant.own is None:
             answers.append({"role": "tool", "tool_call_id": call_id, "content": meant.answer})
             kept.append({"id": call_id, "name": name, "answer": meant.answer})
             continue
         sent.append(str(call_id))
-        new = {**function, "name": meant.own}
-        if isinstance(arguments, str):
-            new["arguments"] = meant.arguments
-        out.append({**raw, "function": new})
+        new = {"arguments": meant.arguments} if isinstance(arguments, str) else {}
+        out.append({**raw, "function": {**raw["function"], "name": meant.own, **new}})
     said = {"role": "assistant", "content": message.get("content") or None}
-    if message.get("tool_calls"):
-        said["tool_calls"] = list(message["tool_calls"])
     said |= {name: value for name, value in message.items() if name.startswith("_")}  # a dialect's items
     shown = {name: value for name, value in message.items() if name != "tool_calls"}
+    if message.get("tool_calls"):
+        said["tool_calls"] = list(message["tool_calls"])
     if out or (message.get("tool_calls") is not None and not kept):
         shown["tool_calls"] = out
     return Split(shown, said, answers, kept, tuple(sent))
 
 
-def keep(remembered: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
+def keep(held: Held, asked: Conversation, began: int, last: Split) -> tuple[bytes, Kept | None] | None:
     """Remembers what the agent does not see of a reply, or that there is no such thing any more; returned is
     what a journal has to hold of it. `began`: messages when the agent's request came."""
     before = tuple(asked.messages[began:])
-    if before or last.changed:
-        kept = Kept(
-            before=before,
-            reply=last.reply if last.changed else None,
-            calls=last.sent,
-            answers=tuple(last.answers),
-        )
-        remembered.put(asked.key, kept)
-        return asked.key, kept
-    return (asked.key, None) if remembered.forget(asked.key) else None
+    if not before and not last.changed:
+        return (asked.key, None) if held.forget(asked.key) else None
+    reply = last.reply if last.changed else None
+    kept = Kept(before=before, reply=reply, calls=last.sent, answers=tuple(last.answers))
+    held.put(asked.key, kept)
+    return asked.key, kept

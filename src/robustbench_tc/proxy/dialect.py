@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
-from . import sse
 from .chat import Chat, Split
+from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
-from .session import Refused
+from .upstream import DONE
 
 MOST_CALLS = 1_000
 MOST_REST = 10
@@ -32,9 +32,7 @@ class ChatCompletions:
 
     flat: bool = False
     """Whether a tool's function stands in its entry itself."""
-    usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
-    """Counts that are added up over replies that the door answers."""
-    done: bytes = sse.DONE
+    done: bytes = DONE
     """What ends a stream."""
 
     def read(self, body: Chat) -> Chat:
@@ -71,14 +69,6 @@ class ChatCompletions:
         """A reply in pieces."""
         return ChatStream()
 
-    def written(self, chunk: Chat) -> bytes:
-        """A piece of a stream."""
-        return sse.written(chunk)
-
-    def failure(self, said: str) -> Chat:
-        """An error in the middle of a stream."""
-        return {"error": {"message": said, "type": "rbtc_proxy_error"}}
-
 
 def choice_of(parsed: Json) -> Json:
     """The one choice of a body or a chunk; None where there is none."""
@@ -94,8 +84,6 @@ class ChatStream:
         self._begun: Chat | None = None
         """What all chunks that go out say of the reply."""
         self._replies = 0
-        self.failed: Json = None
-        """What the server said went wrong in the middle of the reply."""
         self.again()
 
     def again(self) -> None:
@@ -113,7 +101,7 @@ class ChatStream:
         if not isinstance(event, dict):
             return
         if "error" in event and "choices" not in event:
-            self.failed = event
+            yield event
             return
         if self._begun is None:
             self._begun = {name: event[name] for name in ("id", "created", "model") if name in event}

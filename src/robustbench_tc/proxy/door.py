@@ -12,17 +12,15 @@ from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
 from . import rewrite
-from .chat import Chat
+from .chat import Chat, Held
 from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
-from .held import Held
-from .journal import Exchange, Journal, Opened, digest, remember
-from .plan import EFFECTS, Plan
+from .journal import Exchange, Journal, Opened, digest
+from .plan import EFFECTS, Plan, Session
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
 from .rewrite import NOT_EXPRESSIBLE, name_of
 from .scenes import Scene, Scenes, tool_of
-from .session import Session
 from .upstream import secrets_of
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
@@ -62,9 +60,7 @@ class Door(Relay):
         self.scenes = Scenes(plan, rows)
         opened = Opened.of(plan, fingerprint, journal)
         self.journal = Journal(journal, opened, by=digest(self.upstream.url))
-        self.held = Held()
-        if journal is not None:
-            remember(journal, self.held)
+        self.held = Held(journal)
         self._say = say
         self._said: set[str] = set()
         self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})

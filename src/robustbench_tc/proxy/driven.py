@@ -20,8 +20,8 @@ from robustbench_tc.option import Tell
 from robustbench_tc.schema import Sample
 from robustbench_tc.shown import Line, Part
 
+from .plan import Session
 from .scored import Scored
-from .session import Session
 
 
 class Ran(NamedTuple):

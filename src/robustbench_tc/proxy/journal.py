@@ -23,9 +23,7 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Json
 
-from .held import Held, Kept
-from .plan import Plan
-from .session import Session
+from .plan import Plan, Session
 
 KEY_LIKE = re.compile(r"key|token|secret|passw|auth|credential|cookie|session-?id", re.IGNORECASE)
 """Names whose values are keys."""
@@ -73,6 +71,8 @@ def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secret
 
 VERSION = 2
 LLM, MCP = "llm", "mcp"
+LEFT = 499
+"""The status of an exchange whose agent left before its reply was whole."""
 MOST_BYTES = 2**28
 """Of a journal."""
 MOST_READ = 2 * MOST_BYTES
@@ -135,6 +135,19 @@ class Reply(TypedDict, total=False):
     finish_reason: str | None
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one reply."""
+
+    before: tuple[Json, ...] = ()
+    """Replies that were answered by the door, and its answers."""
+    reply: Json = None
+    """The reply as the model wrote it; None: as the agent has it."""
+    calls: tuple[str, ...] = ()
+    """Ids of the calls that went out."""
+    answers: tuple[Json, ...] = ()
+    """Of the calls that did not."""
+
+
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
@@ -178,9 +191,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
-    key: str | None = None
-    """Of the conversation (`held.keys`), where a reply to it went out other than the model wrote it, or one
-    did before."""
+    key: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$")] | None = None
+    """Of the conversation (`chat.keys_of`), where a reply to it goes out, or went out before, other than the
+    model wrote it."""
     kept: Kept | None = None
     """What a door that is started again has to put back there; None: nothing."""
     too_long: bool = False
@@ -275,9 +288,11 @@ def _cut_the_last_line(path: Path, file: int) -> None:
 
 def encoded(exchange: Exchange) -> bytes:
     """An exchange as its line: long texts cut, lone surrogates as Python writes them."""
-    if exchange.kept is not None and _is_long(msgspec.to_builtins(exchange.kept)):
-        exchange = msgspec.structs.replace(exchange, kept=None, too_long=True)
-    return msgspec.json.encode(_cut(msgspec.to_builtins(exchange))) + b"\n"
+    plain = msgspec.to_builtins(exchange)
+    line = _cut(plain)
+    if line.get("kept") != plain.get("kept"):  # what is not there as it was cannot be put back
+        line = {**line, "kept": None, "too_long": True}
+    return msgspec.json.encode(line) + b"\n"
 
 
 def _cut(value: Any) -> Any:
@@ -286,37 +301,18 @@ def _cut(value: Any) -> Any:
         return (value[:MOST_TEXT] + end).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
         return {key: _cut(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_cut(inner) for inner in value]
-    return value
+    return type(value)(map(_cut, value)) if isinstance(value, list | tuple) else value
 
 
-def _is_long(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) > MOST_TEXT
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return any(map(_is_long, inner))
-
-
-def remember(path: Path, held: Held) -> None:
-    """Puts into `held` what the doors of before kept of their conversations."""
+def kept_lines(path: Path) -> Iterator[Exchange]:
+    """The lines that tell what the doors of before kept of their conversations."""
     with path.open("rb") as file:
         for line in file:
-            if b'"key":"' not in line:
-                continue
-            try:
-                one = msgspec.json.decode(line, type=Exchange)
-                key = bytes.fromhex(one.key or "")
-            except (ValueError, RecursionError):
-                continue  # not ours, or edited: `read` says so
-            if one.key is None or one.door != LLM:
-                continue
-            if one.too_long:
-                held.lose(key)
-            elif one.kept is not None:
-                held.put(key, one.kept)
-            else:
-                held.forget(key)
+            if b'"key":"' in line:
+                with suppress(ValueError, RecursionError):  # not ours, or edited: `read` says so
+                    one = msgspec.json.decode(line, type=Exchange)
+                    if one.door == LLM and one.key is not None:
+                        yield one
 
 
 def read(path: Path, say: Tell = silent) -> list[Exchange]:

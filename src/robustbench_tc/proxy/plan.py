@@ -1,9 +1,10 @@
-"""The plan of a door: one YAML file, read once, every mistake named with its line; and its dataset."""
+"""Sessions, and the plan of a door: one YAML file, read once, every mistake named with its line."""
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Meta
@@ -20,7 +21,52 @@ from robustbench_tc.own.limits import read_bytes
 from robustbench_tc.own.yaml import Node
 from robustbench_tc.schema import Json, Sample
 
-from .session import Session
+HEADER = "X-RBTC-Session"
+MOST = 1_000
+"""Characters of a session's name."""
+
+_PATH = re.compile(r"/s/([^/]*)(/v1(?:/.*)?)", re.DOTALL)
+_NAME = re.compile(r"(.+)\.(0|[1-9]\d{0,8})", re.DOTALL | re.ASCII)
+
+
+class Session(NamedTuple):
+    """One attempt at one case."""
+
+    case: str
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.case}.{self.repeat}"
+
+
+class Refused(Exception):
+    """What a door does not take, in one line, and the status that says it to the caller."""
+
+    def __init__(self, said: str, status: int = 400) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class NoSession(Refused):
+    """What should name a session does not."""
+
+
+def of_path(path: str) -> tuple[str | None, str]:
+    """The name of the session that a path holds, and the path without it: `/v1/…`."""
+    found = _PATH.fullmatch(path)
+    return (unquote(found[1]), found[2]) if found else (None, path)
+
+
+def parse(name: str) -> Session:
+    """A session by its name, `<case>.<repeat>`. Raises NoSession."""
+    found = _NAME.fullmatch(name)
+    if found is None or len(name) > MOST or not name.isprintable():
+        raise NoSession(
+            f"the session {name[:60]!r} is not written <case>.<repeat>, such as refund-17.0, in at most "
+            f"{MOST} characters"
+        )
+    return Session(found[1], int(found[2]))
+
 
 TIMEOUT = "transient_timeout"
 EFFECTS = ("timeout_after_effect", "silent_no_op", "stale_read", "injected_instruction")
@@ -201,7 +247,7 @@ def planned(path: Path, *, allow_writes: bool) -> Planned:
     """The plan of a file. Raises UserError."""
     plan = read_plan(path)
     plan = replace(plan, allow_writes=plan.allow_writes or allow_writes)
-    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load(plan.bench))
+    return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load_samples(plan.bench))
 
 
 def of_dataset(plan: Plan, data: Dataset) -> Planned:

@@ -4,8 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import aiohttp
 from aiohttp import web
@@ -13,11 +12,8 @@ from aiohttp import web
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, dumps
 
-from . import session as sessions
-from .plan import Plan
-from .session import Refused, Session
-from .sse import MOST
-from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
+from .plan import HEADER, Plan, Refused, Session, of_path, parse
+from .upstream import MOST, Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 AT_ONCE = 2**20
 """Bytes of a reply up to which it is sent in one piece."""
@@ -56,7 +52,7 @@ class Relay:
             if not _ORIGIN.fullmatch(request.headers.get("Origin", "http://localhost")):
                 raise Refused("requests of web pages are refused", 403)
             name, path = self._route(request)
-            name = name if name is not None else request.headers.get(sessions.HEADER)
+            name = name if name is not None else request.headers.get(HEADER)
             query = request.rel_url.raw_query_string
             path += f"?{query}" if query else ""
             return await self.exchange(request, name, path, await request.read())
@@ -70,7 +66,7 @@ class Relay:
     def _route(self, request: web.Request) -> tuple[str | None, str]:
         """The session that a request's path names, and the path behind `/v1`."""
         raw = request.rel_url.raw_path
-        name, path = sessions.of_path(raw)
+        name, path = of_path(raw)
         twice = path == "/v1/v1" or path.startswith("/v1/v1/")
         if _UP.search(raw) or twice or not (path == "/v1" or path.startswith("/v1/")):
             what = "has /v1 twice" if twice else "is not below /v1"
@@ -86,7 +82,7 @@ class Relay:
     ) -> web.StreamResponse:
         """One request and its reply. A plan's door does more here."""
         if name is not None:
-            sessions.parse(name)
+            parse(name)
         return await self.passed_on(request, path, body)
 
     async def passed_on(
@@ -130,11 +126,9 @@ def session_of(request: web.Request, name: str | None, plan: Plan, place: str) -
     """The session that a request names, `-.0` where it names none. Raises Refused, also where the
     plan depends on it; `place`: where else than in the header it can stand."""
     if name is not None:
-        return sessions.parse(name)
+        return parse(name)
     if plan.at_run_time and request.method == "POST":
-        raise Refused(
-            f"this plan needs to know the session: use the {place}, or the header {sessions.HEADER}"
-        )
+        raise Refused(f"this plan needs to know the session: use the {place}, or the header {HEADER}")
     return Session("-", 0)
 
 
@@ -150,42 +144,41 @@ def serving(relay: Relay, port: int = 0) -> Iterator[str]:
 
     Raises UserError where the port is taken.
     """
-    ended = asyncio.Event()
-    started = Future[tuple[asyncio.AbstractEventLoop, int]]()
-
-    async def serve() -> None:
-        app = web.Application(client_max_size=MOST)
-        app.router.add_route("*", "/{rest:.*}", relay.handle)
-        runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
-        )
-        try:
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", port).start()
-            started.set_result((asyncio.get_running_loop(), runner.addresses[0][1]))
-            await ended.wait()
-        except (OSError, OverflowError) as error:
-            started.set_exception(error)
-        finally:
-            await runner.cleanup()
-            await relay.close()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="door", daemon=True)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
     thread.start()
     try:
-        loop, at = started.result()
-    except (OSError, OverflowError) as error:
-        thread.join()
-        raise UserError(
-            f"--port {port}: the door cannot listen on 127.0.0.1 there ("
-            f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
-        ) from None
-    try:
-        yield f"http://127.0.0.1:{at}/v1"
+        try:
+            runner = asyncio.run_coroutine_threadsafe(_started(relay, port), loop).result()
+        except (OSError, OverflowError) as error:
+            raise UserError(
+                f"--port {port}: the door cannot listen on 127.0.0.1 there ("
+                f"{getattr(error, 'strerror', None) or error}): choose another, or 0 for a free one"
+            ) from None
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        finally:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
     finally:
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(ended.set)
+        asyncio.run_coroutine_threadsafe(relay.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
+
+
+async def _started(relay: Relay, port: int) -> web.AppRunner:
+    app = web.Application(client_max_size=MOST)
+    app.router.add_route("*", "/{rest:.*}", relay.handle)
+    runner = web.AppRunner(
+        app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0, auto_decompress=False
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return runner
 
 
 def error_of(body: Json) -> str:

@@ -24,12 +24,10 @@ BFCL_PYTHON = Path(".venv-live") / "bin" / "python"
 """What `make env-live` makes in a checkout."""
 
 _WHICH = """
-from importlib.metadata import PackageNotFoundError, version
-try:
-    import mpmath
-    print(version("bfcl-eval"))
-except (ImportError, PackageNotFoundError) as error:
-    print(error)
+import bfcl_eval, mpmath
+from importlib.metadata import version
+print(version("bfcl-eval"))
+print(bfcl_eval.__path__[0])
 """
 
 
@@ -62,27 +60,32 @@ def bfcl_python(given: str | None = None) -> str:
         raise UserError(
             f"BFCL's world needs a Python with {needed}: run `make env-live`, or name one with --world-python"
         )
-    python = named[0]
-    found = _said_by(str(python), _WHICH)
+    python = str(named[0])
+    found, _ = _bfcl_in(python)
     if found != BFCL_VERSION:
-        said = f"has bfcl-eval {found[:40]}" if found[:1].isdigit() else f"lacks it: {found[:80]}"
-        raise UserError(f"BFCL's world needs {needed}; {python} {said}: run `make env-live`")
-    return str(python)
+        raise UserError(
+            f"BFCL's world needs {needed}; {python} has bfcl-eval {found[:40]}: run `make env-live`"
+        )
+    return python
 
 
 def bfcl_data(python: str) -> Path:
     """Where that Python's bfcl-eval has its data files: the same bytes as those of the sources."""
-    return Path(_said_by(python, "import bfcl_eval; print(bfcl_eval.__path__[0])")) / "data"
+    return Path(_bfcl_in(python)[1]) / "data"
 
 
-def _said_by(python: str, code: str) -> str:
-    """What a few lines of code print in another Python. Raises UserError."""
-    asked = [python, "-I", "-c", code]
+def _bfcl_in(python: str) -> tuple[str, str]:
+    """The version of bfcl-eval in another Python, and its folder. Raises UserError where it has none."""
+    asked = [python, "-I", "-c", _WHICH]
     try:
-        return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise UserError(f"{python} does not run ({reason}): run `make env-live`, or name another") from None
+        why = getattr(error, "strerror", None) or str(getattr(error, "stderr", error)).strip().split("\n")[-1]
+        raise UserError(
+            f"{python} does not run BFCL's world ({why[:80]}): run `make env-live`, or name another Python"
+        ) from None
+    version, _, folder = done.stdout.strip().partition("\n")
+    return version, folder
 
 
 def tasks(world: WorldType) -> tuple[Task, ...]:
@@ -99,12 +102,10 @@ def classes(world: WorldType) -> tuple[ToolClass, ...]:
     made: type[World] = load_file(world.file).WORLD
     taken = {tool for one in made.classes for tool in one.tools}
     derived: dict[str, list[str]] = {}
-    for tool in made.tools():
-        if tool["name"] not in taken:
-            # Its words behind the first, which is a verb; of one word, that.
-            words = re.findall("[A-Z]?[a-z0-9]+|[A-Z]+", tool["name"]) or [tool["name"]]
-            noun = " ".join(words[1:] or words).lower().removesuffix("s")
-            derived.setdefault(noun, []).append(tool["name"])
+    for tool in (name for name in made.methods if name not in taken):
+        # Its words behind the first, which is a verb; of one word, that.
+        words = re.findall("[A-Z]?[a-z0-9]+|[A-Z]+", tool) or [tool]
+        derived.setdefault(" ".join(words[1:] or words).lower().removesuffix("s"), []).append(tool)
     return (*made.classes, *(ToolClass(noun, (), tuple(tools)) for noun, tools in derived.items()))
 
 
@@ -113,5 +114,5 @@ def looks_first(world: WorldType) -> Mapping[str, tuple[str, ...]]:
     """Tool → reads that a service could sensibly ask for before it."""
     if world.python is not None:
         return bfcl_functions.LOOKS_FIRST
-    of_file: Mapping[str, tuple[str, ...]] = load_file(world.file).WORLD.looks_first
-    return of_file
+    made: type[World] = load_file(world.file).WORLD
+    return made.looks_first

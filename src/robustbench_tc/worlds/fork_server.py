@@ -14,14 +14,15 @@ Standard library only: our package is not installed in that Python.
 
 import contextlib
 import gc
-import importlib.util
 import json
 import os
 import resource
+import runpy
 import signal
 import socket
 import sys
-import types
+from collections.abc import Callable
+from typing import Any
 
 ADDRESS_SPACE = 512 * 2**20
 """Bytes that an episode may map: what asks for more gets a MemoryError."""
@@ -30,22 +31,13 @@ WAITING = 10
 """A request may take so many times its processor time where the machine is busy, or the call sleeps."""
 
 
-def load(file: str) -> types.ModuleType:
-    """The world's file as a module."""
-    spec = importlib.util.spec_from_file_location("rbtc_world", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def set_clock(seconds: float) -> None:
     """The kernel ends this process after so much processor time, whatever it is doing; 0: it does not."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, WAITING * seconds)
 
 
-def play(module: types.ModuleType, host: socket.socket, seconds: float) -> None:
+def play(world_class: Callable[..., Any], host: socket.socket, seconds: float) -> None:
     """One episode, until the host closes its end."""
     with contextlib.suppress(OSError, ValueError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
@@ -57,7 +49,7 @@ def play(module: types.ModuleType, host: socket.socket, seconds: float) -> None:
         answer: dict[str, object] = {}
         if world is None:
             try:
-                world = module.WORLD(*asked)
+                world = world_class(*asked)
             except Exception as error:
                 answer["error"] = f"{type(error).__name__}: {error}"
         elif asked:
@@ -68,7 +60,7 @@ def play(module: types.ModuleType, host: socket.socket, seconds: float) -> None:
         host.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def serve(module: types.ModuleType, host: socket.socket, seconds: float) -> None:
+def serve(world_class: Callable[..., Any], host: socket.socket, seconds: float) -> None:
     """Forks until the host is gone. Children are waited for by the kernel."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()
@@ -80,19 +72,19 @@ def serve(module: types.ModuleType, host: socket.socket, seconds: float) -> None
             if os.fork() == 0:
                 try:
                     host.close()
-                    play(module, episode, seconds)
+                    play(world_class, episode, seconds)
                 finally:
                     os._exit(0)
 
 
 def main() -> None:
     host = socket.socket(fileno=int(sys.argv[1]))
-    module = load(sys.argv[2])
+    world_class = runpy.run_path(sys.argv[2])["WORLD"]
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - nothing beyond os
         os.dup2(nothing.fileno(), 2)  # what it wrote so far says why it does not start
     host.sendall(b"ready")
     try:
-        serve(module, host, float(sys.argv[3]))
+        serve(world_class, host, float(sys.argv[3]))
     finally:
         os.killpg(0, signal.SIGKILL)  # itself and its children, those too that are in a call
 

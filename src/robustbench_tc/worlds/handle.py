@@ -43,19 +43,15 @@ class Handle(Protocol):
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
         """Carries a call out. Never raises for what a model said."""
-        ...
 
     async def snapshot(self) -> Snapshot:
         """The state now, as the world's own JSON."""
-        ...
 
     async def copy(self) -> "Handle":
         """Another world that has met the same calls: what is done to it does not touch this one."""
-        ...
 
     async def close(self) -> None:
         """Gives the world back; it cannot be used any more."""
-        ...
 
 
 class WorldType(NamedTuple):

@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, Self
+from typing import Self
 
 from ..errors import UserError
 from ..schema import Json
@@ -42,14 +42,6 @@ TOO_LARGE = json.dumps({"error": f"The arguments are larger than {ARGUMENT_BYTES
 NOT_JSON = json.dumps({"error": "The arguments are not JSON, or nested too deeply."})
 
 
-class Lost(Exception):
-    """A process gave no usable answer."""
-
-    def __init__(self, why: Literal["timeout", "died"]) -> None:
-        super().__init__(why)
-        self.why = why
-
-
 class Child:
     """The process of one episode."""
 
@@ -58,16 +50,17 @@ class Child:
         self.ended = False
 
     async def ask(self, request: str) -> dict[str, Json]:
-        """The answer to a request. After Lost, or cancelled, the child has ended: nobody knows how far it
-        came."""
+        """The answer to a request. Raises TimeoutError or ConnectionError where none comes in time, or none
+        that can be read. After that, or cancelled, the child has ended: nobody knows how far it came."""
         begun, answer = time.monotonic(), None
         try:
             self._writer.write(request.encode() + b"\n")
             await self._writer.drain()
             answer = json.loads(await self._reader.readline())
         except (OSError, ValueError):  # it is gone, or its line is none, or too long
-            # Its own clock ended it, if so much time went by.
-            raise Lost("timeout" if time.monotonic() - begun >= self._seconds else "died") from None
+            if time.monotonic() - begun >= self._seconds:  # its own clock ended it
+                raise TimeoutError from None
+            raise ConnectionError from None
         finally:
             if answer is None:
                 self.end()
@@ -119,9 +112,10 @@ class ForkServer:
         child = Child(reader, writer, self._seconds)
         try:
             opened = await child.ask(start)
-        except Lost as lost:
-            why = "takes too long" if lost.why == "timeout" else "ends its process"
-            raise UserError(f"world {self.name} cannot start from this state: it {why}") from None
+        except TimeoutError:
+            opened = {"error": "it takes too long"}
+        except ConnectionError:
+            opened = {"error": "it ends its process"}
         if "error" in opened:
             child.end()
             raise UserError(f"world {self.name} cannot start from this state: {opened['error']}")
@@ -153,8 +147,10 @@ class ForkedHandle:
         child = await self._living()
         try:
             text = (await child.ask(request))["text"]
-        except Lost as lost:
-            return Answered(TIMED_OUT if lost.why == "timeout" else DIED, lost.why)
+        except TimeoutError:
+            return Answered(TIMED_OUT, "timeout")
+        except ConnectionError:
+            return Answered(DIED, "died")
         self._done.append((request, text))
         return Answered(text)
 
@@ -162,7 +158,7 @@ class ForkedHandle:
         child = await self._living()
         try:
             found = await child.ask("[]")
-        except Lost:
+        except (TimeoutError, ConnectionError):
             raise UserError(f"world {self._server.name} does not say its state: its process ends") from None
         return Snapshot(found["state"], tuple(found["generated"]))
 
@@ -185,7 +181,7 @@ class ForkedHandle:
         for number, (request, text) in enumerate(self._done, 1):
             try:
                 again = (await child.ask(request))["text"]
-            except Lost:
+            except (TimeoutError, ConnectionError):
                 again = None
             if again != text:
                 child.end()

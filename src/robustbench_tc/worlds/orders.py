@@ -81,7 +81,7 @@ class Orders(World):
     @read
     def list_orders(self, customer_id: CustomerId) -> list[Record]:
         """Lists a customer's orders, oldest first: id, date, status, products and total."""
-        self._customer(customer_id)
+        self._record("customers", customer_id)
         return [
             {
                 "order_id": order_id,
@@ -97,7 +97,7 @@ class Orders(World):
     @read
     def get_order(self, order_id: OrderId) -> Record:
         """Shows everything about an order: items, address, delivery, coupon, payments, refunds and notes."""
-        order = self._order(order_id)
+        order = self._record("orders", order_id)
         return {"order_id": order_id, **order, "total": self._total(order), "paid": self._paid(order)}
 
     @read
@@ -130,7 +130,7 @@ class Orders(World):
     ) -> Record:
         """Places an order of one product, with standard delivery to the customer's home address. Nothing is
         paid yet."""
-        customer = self._customer(customer_id)
+        customer = self._record("customers", customer_id)
         product = self._record("products", product_id)
         if quantity < 1:
             raise Failure("quantity must be at least 1")
@@ -174,7 +174,9 @@ class Orders(World):
     ) -> Record:
         """Charges one of the customer's cards for an open order. Every call is a payment of its own."""
         order = self._open_order(order_id)
-        if all(card["card_id"] != card_id for card in self._customer(order["customer_id"])["cards"]):
+        if all(
+            card["card_id"] != card_id for card in self._record("customers", order["customer_id"])["cards"]
+        ):
             raise Failure(f"the customer has no card {card_id!r}")
         if not 1 <= amount <= self._total(order):
             raise Failure(f"amount must be between 1 and the order's total of {self._total(order)}")
@@ -251,7 +253,7 @@ class Orders(World):
     @write()
     def add_note(self, order_id: OrderId, text: Annotated[str, "The note's text."]) -> Record:
         """Adds a note to an order, after those it has."""
-        order = self._order(order_id)
+        order = self._record("orders", order_id)
         if not text.strip():
             raise Failure("a note needs a text")
         order["notes"].append(text)
@@ -263,14 +265,8 @@ class Orders(World):
             raise Failure(f"there is no {kind.removesuffix('s')} {key!r}")
         return found
 
-    def _customer(self, customer_id: str) -> Record:
-        return self._record("customers", customer_id)
-
-    def _order(self, order_id: str) -> Record:
-        return self._record("orders", order_id)
-
     def _open_order(self, order_id: str) -> Record:
-        order = self._order(order_id)
+        order = self._record("orders", order_id)
         if order["status"] != "open":
             raise Failure(f"order {order_id!r} is {order['status']}, not open")
         return order

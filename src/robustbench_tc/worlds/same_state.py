@@ -7,10 +7,10 @@ too long the answer is None, never a guess.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 from robustbench_tc.worlds.handle import Snapshot
 
@@ -20,33 +20,8 @@ STEPS = 200_000
 
 def state_hash(state: Json) -> str:
     """sha256 of a state as JSON with sorted keys: the form of vectors/bfcl_multi_turn.jsonl."""
-    try:
-        text = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"the world's state is not JSON: {error}") from None
+    text = json.dumps(state, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-class _TooLong(Exception):
-    pass
-
-
-class _Text(NamedTuple):
-    """A text with holes where ids stand."""
-
-    frame: str
-    ids: tuple[str, ...]
-
-
-class _Number(NamedTuple):
-    value: Json
-    ids: tuple[str, ...]
-
-
-class _Object(NamedTuple):
-    plain: dict[str, Any]
-    keyed: list[tuple[_Text, Any]]
-    """Entries whose key has an id."""
 
 
 def same(a: Snapshot, b: Snapshot) -> bool | None:
@@ -57,17 +32,15 @@ def same(a: Snapshot, b: Snapshot) -> bool | None:
     if not a.generated or not b.generated:
         return False
     try:
-        pair = _framed(a.state, a.generated), _framed(b.state, b.generated)
-        return _Search().work([pair], [], {}, {})
+        mine, theirs = (list(_facts(one.state, _splitting(one.generated))) for one in (a, b))
+        return len(mine) == len(theirs) and _Search(theirs).holds(mine, {})
     except (_TooLong, RecursionError):
         return None
 
 
 def equal(a: Json, b: Json) -> bool:
     """Equality of JSON: 1 and 1.0 are one number, as upstream's checker has it; true is none."""
-    if a != b:
-        return False
-    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True) or _same_truths(a, b)
+    return bool(a == b) and _same_truths(a, b)
 
 
 def _same_truths(a: Json, b: Json) -> bool:
@@ -79,87 +52,98 @@ def _same_truths(a: Json, b: Json) -> bool:
     return isinstance(a, bool) == isinstance(b, bool)
 
 
-def _framed(state: Json, generated: Sequence[str]) -> Any:
-    """The state with every text, number and key split into what is fixed and the ids in it."""
+class _TooLong(Exception):
+    pass
+
+
+class _Value(NamedTuple):
+    """What is fixed of a text or number, and the ids in it; of an object or list its size is fixed."""
+
+    fixed: Json
+    ids: tuple[str, ...]
+
+
+class _Fact(NamedTuple):
+    """A value at its place: the keys and positions that lead there, and the ids in these."""
+
+    path: tuple[Json, ...]
+    ids: tuple[str, ...]
+    value: _Value
+
+
+def _splitting(generated: Sequence[str]) -> Callable[[Json], _Value]:
     pattern, numbers = id_pattern(generated), set(generated)
 
-    def text(value: str) -> _Text:
-        return _Text(pattern.sub("\x00", value), tuple(match[0] for match in pattern.finditer(value)))
-
-    def walk(value: Json) -> Any:
-        if isinstance(value, dict):
-            keys = [(text(key), key) for key in value]
-            plain = {key: walk(value[key]) for framed, key in keys if not framed.ids}
-            return _Object(plain, [(framed, walk(value[key])) for framed, key in keys if framed.ids])
-        if isinstance(value, list):
-            return [walk(one) for one in value]
+    def split(value: Json) -> _Value:
         if isinstance(value, str):
-            return text(value)
-        return _Number(value, (str(value),) if type(value) is int and str(value) in numbers else ())
+            ids = tuple(pattern.findall(value))
+            return _Value((pattern.sub("\x00", value), len(ids)), ids)
+        return _Value(value, (str(value),) if type(value) is int and str(value) in numbers else ())
 
-    return walk(state)
+    return split
+
+
+def _facts(
+    state: Json, split: Callable[[Json], _Value], path: tuple[Json, ...] = (), ids: tuple[str, ...] = ()
+) -> Iterator[_Fact]:
+    """Everything that a state says."""
+    if not isinstance(state, dict | list):
+        yield _Fact(path, ids, split(state))
+        return
+    yield _Fact(path, ids, _Value((type(state), len(state)), ()))
+    for key, value in state.items() if isinstance(state, dict) else enumerate(state):
+        step = split(key) if isinstance(key, str) else _Value(key, ())
+        yield from _facts(value, split, (*path, step.fixed), (*ids, *step.ids))
 
 
 class _Search:
-    """Pairs that must be equal are worked off; where entries with ids as keys can be paired in several ways,
-    each is tried."""
+    """The facts of a state, with which those of another one are compared."""
 
-    def __init__(self) -> None:
+    def __init__(self, theirs: Sequence[_Fact]) -> None:
         self._left = STEPS
+        self._values = {(one.path, one.ids): one.value for one in theirs}
+        self._ids = defaultdict[Any, list[tuple[str, ...]]](list)
+        for one in theirs:
+            self._ids[one.path].append(one.ids)
 
-    def work(
-        self, pairs: list[tuple[Any, Any]], choices: list[Any], there: dict[str, str], back: dict[str, str]
-    ) -> bool:
-        while pairs:
-            self._left -= 1
-            if self._left < 0:
-                raise _TooLong
-            a, b = pairs.pop()
-            if type(a) is not type(b):
-                return False
-            if isinstance(a, _Object):
-                if a.plain.keys() != b.plain.keys() or len(a.keyed) != len(b.keyed):
+    def holds(self, facts: Sequence[_Fact], renaming: dict[str, str]) -> bool:
+        """Whether all these facts hold here too, under one renaming that begins like this. Those whose place
+        is known are looked at first; for one that is not, each place that it could have is tried."""
+        waiting: list[_Fact] = []
+        while len(waiting) != len(facts):
+            facts, waiting = waiting or facts, []
+            for fact in facts:
+                self._left -= 1
+                if self._left < 0:
+                    raise _TooLong
+                if any(one not in renaming for one in fact.ids):
+                    waiting.append(fact)
+                    continue
+                theirs = self._values.get((fact.path, tuple(renaming[one] for one in fact.ids)))
+                if theirs is None or not _agree(fact.value, theirs, renaming):
                     return False
-                pairs += [(a.plain[key], b.plain[key]) for key in a.plain]
-                if a.keyed:
-                    choices.append((a.keyed, b.keyed))
-            elif isinstance(a, list):
-                if len(a) != len(b):
-                    return False
-                pairs += list(zip(a, b, strict=True))
-            elif not _leaf(a, b, there, back):
-                return False
-        return self._choose(choices, there, back)
-
-    def _choose(self, choices: list[Any], there: dict[str, str], back: dict[str, str]) -> bool:
-        if not choices:
-            return True
-        (mine, theirs), rest = choices[-1], choices[:-1]
-        key, value = mine[0]
-        for at, (other, their_value) in enumerate(theirs):
-            forth, again = dict(there), dict(back)
-            self._left -= 1 + len(forth)
-            if self._left < 0:
-                raise _TooLong
-            if not _leaf(key, other, forth, again):
-                continue
-            left = [*rest, (mine[1:], theirs[:at] + theirs[at + 1 :])] if len(mine) > 1 else list(rest)
-            if self.work([(value, their_value)], left, forth, again):
+            if not waiting:
+                return True
+        for ids in self._ids[facts[0].path]:
+            tried = dict(renaming)
+            if _rename(facts[0].ids, ids, tried) and self.holds(facts, tried):
                 return True
         return False
 
 
-def _leaf(a: Any, b: Any, there: dict[str, str], back: dict[str, str]) -> bool:
-    """Two values that are no containers; the renaming grows by their ids."""
-    if isinstance(a, _Number):
-        if not (a.ids and b.ids):
-            return equal(a.value, b.value)
-    elif a.frame != b.frame or len(a.ids) != len(b.ids):
-        return False
-    for mine, theirs in zip(a.ids, b.ids, strict=True):
-        if there.setdefault(mine, theirs) != theirs or back.setdefault(theirs, mine) != mine:
-            return False
-    return True
+def _agree(mine: _Value, theirs: _Value, renaming: dict[str, str]) -> bool:
+    """Whether two values are the same; the renaming grows by their ids. A number that is an id in one state
+    only is itself in the other."""
+    both_ids = type(mine.fixed) is type(theirs.fixed) is int and mine.ids and theirs.ids
+    if both_ids or equal(mine.fixed, theirs.fixed):
+        return _rename(mine.ids, theirs.ids, renaming)
+    return False
+
+
+def _rename(mine: Sequence[str], theirs: Sequence[str], renaming: dict[str, str]) -> bool:
+    """Whether these ids may stand for those; the renaming grows by them."""
+    right = all(renaming.setdefault(a, b) == b for a, b in zip(mine, theirs, strict=False))
+    return right and len(set(renaming.values())) == len(renaming)
 
 
 def id_pattern(ids: Sequence[str]) -> re.Pattern[str]:

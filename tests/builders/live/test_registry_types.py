@@ -10,8 +10,7 @@ from robustbench_tc import api, live_types
 from robustbench_tc.builders.live.build import LiveSpec, Prepared, prepared
 from robustbench_tc.builders.live.dataset import RobustBenchTCLive
 from robustbench_tc.builders.live.registry import TAKES_GOLD, registered
-from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.conversation import Conversation
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.live_types import registry_types, type_code
 from robustbench_tc.schema import Call, LiveRow, LiveTool, Turn
 from robustbench_tc.worlds import find
@@ -21,6 +20,7 @@ from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
 from ...conftest import ROOT
+from ...eval.live import purses
 from ...refusals import refuses
 
 FLOODS = {"flood_1": 1, "flood_3": 3, "flood_10": 10}
@@ -174,16 +174,16 @@ def test_a_namesake_of_a_tool_that_comes_later_comes_with_it(made: Prepared) -> 
     ]
     assert isinstance(row, LiveRow)
     assert [sum(tool.name == late for tool in row.offered(turn)) for turn in (0, 1)] == [0, 2]
-    request = Conversation(row, "fc").request()
+    request = purses.opening(row, "fc")
     assert late not in [one["function"]["name"] for one in request.tools or ()]
 
 
 def test_both_of_one_name_stand_in_a_request(rows: list[LiveRow]) -> None:
     row = next(row for row in rows if row.type_code == "live_same_name_D")
     name = _new(row)[0].name
-    tools = [one["function"]["name"] for one in Conversation(row, "fc").request().tools or ()]
+    tools = [one["function"]["name"] for one in purses.opening(row, "fc").tools or ()]
     assert tools.count(name) == 2
-    system = Conversation(row, "prompt").request().messages[0]["content"]
+    system = purses.opening(row, "prompt").messages[0]["content"]
     assert system.count(f'{{"name":"{name}"') == 2
 
 
@@ -214,7 +214,7 @@ def test_a_build_loads_as_it_was_made(tmp_path: Path, made: Prepared) -> None:
     assert report.types == ("same_name_A", "flood_3", "flood_30")
     assert report.configs == ("tasks", "live_silent_no_op", "live_same_name_A", "live_flood_3")
     assert report.reasons == {"live_flood_30": {"too_few_donors": 40}}
-    data = inputs.load(str(out))
+    data = load_live(str(out))
     for code in ("live_same_name_A", "live_flood_3"):
         found = {row.clean_id: row for row in data.rows if row.type_code == code}
         assert found == made.registries[code]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from robustbench_tc.api.building import build_live
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 
 from ..defence_bars import figures as defences
 from . import episodes, played, trained, verdict_bars
@@ -37,9 +37,9 @@ def live_dataset(out: Path) -> Path:
 
 def of_gold(release: Path, out: Path) -> Iterator[str]:
     for name, dataset, more in (
-        ("rbtc-live", live_dataset(out), ()),
-        ("rbtc-static", release, ()),
-        ("rbtc-static", release, ("--taskset.mode", "fc")),
+        ("rbtc-rows", live_dataset(out), ()),
+        ("rbtc-rows", release, ()),
+        ("rbtc-rows", release, ("--taskset.mode", "fc")),
     ):
         yield validated(name, dataset, *more)
 
@@ -70,7 +70,7 @@ def of_episodes(release: Path, out: Path) -> Iterator[str]:
 
 def compared(dataset: Path, count: int, place: Path, *only: str) -> Iterator[str]:
     """A line for each adapter beside our own loop. `only`: of the harnesses, without training's loops."""
-    rows = inputs.load(str(dataset)).rows
+    rows = load_live(str(dataset)).rows
     drawn = episodes.drawn(rows, count)
     ours = played.by_us(dataset, drawn, place)
     right = sum(one["success"] is True for one in ours)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval import inputs
+from tests import agent_server
 from tests.conftest import ROOT
 
 NOBODY = "http://127.0.0.1:9/v1"

@@ -12,20 +12,21 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.eval import agent_server
 from robustbench_tc.eval.adapters import zipped
-from robustbench_tc.eval.adapters.live_rows import LiveRows
-from robustbench_tc.eval.defend.base import Request
+from robustbench_tc.eval.adapters.rows import Rows
+from robustbench_tc.eval.dialogue import Dialogue
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.live.episode import Place, play
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.record import Answer
+from robustbench_tc.eval.wire import Ask
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, LiveRow, dumps
 from robustbench_tc.worlds.host import Worlds
+from tests import agent_server
 from tests.conftest import ROOT
 
+from ..live.playing import acted
 from .episodes import Played, completion
 from .harnesses import inspect, program
 
@@ -42,7 +43,7 @@ class Said:
     def __init__(self, played: Played) -> None:
         self._played = played
 
-    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
+    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
         one = self._played.reply(base.number - 1)
         calls = [
             {"id": f"call_{base.number}_{at}", "name": call.name, "arguments": dumps(call.parameters)}
@@ -52,21 +53,20 @@ class Said:
 
 
 def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
-    """As `rbtc live run` plays and scores them."""
-    data = inputs.load(str(dataset))
+    """As `rbtc eval` plays and scores them."""
+    data = load_live(str(dataset))
     rows = {row.id: row for row in data.rows}
-    settings = LiveRows(str(dataset))._settings
+    settings = Rows(str(dataset)).settings
     types = inputs.world_types(data.rows)
 
     async def run() -> list[Record]:
-        found, one_at_a_time = [], asyncio.Semaphore(1)
+        found = []
         async with Worlds() as worlds:
             with Store(place / "journal.jsonl") as journal:
                 for repeat, one in enumerate(played):
                     row = rows[one.row]
-                    at, world = Place.of(row, settings, repeat), types[row.world]
-                    episode, _ = await play(at, journal, Said(one), worlds, world, one_at_a_time)
-                    found.append(episode)
+                    speaker, world = Said(one), types[row.world]
+                    found.append(await acted(row, speaker, settings, journal, world, worlds, repeat))
             return msgspec.to_builtins(await score_episodes(found, rows, worlds))  # type: ignore[no-any-return]
 
     return asyncio.run(run())
@@ -114,13 +114,13 @@ def rounds(played: Sequence[Played]) -> Iterator[list[Played]]:
 
 def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """Through the task `live` of inspect_ai, one sample at a time."""
-    rows, found = inputs.load(str(dataset)).rows, []
+    rows, found = load_live(str(dataset)).rows, []
     for number, piece in enumerate(rounds(played)):
         folder = place / f"inspect-{number}"
         folder.mkdir(parents=True)
         with serving(rows, piece) as url:
             done = inspect(
-                *("eval", "robustbench_tc/live", "--model", "openai-api/rbtc/random"),
+                *("eval", "robustbench_tc/benchmark", "--model", "openai-api/rbtc/random"),
                 *("-T", f"dataset={dataset}", "-T", f"ids={','.join(one.row for one in piece)}"),
                 *("--max-samples", "1", "--max-connections", "1", "--max-retries", "0"),
                 *("--no-log-realtime", "--no-log-model-api"),
@@ -129,11 +129,10 @@ def by_inspect(dataset: Path, played: Sequence[Played], place: Path) -> list[Rec
             )
         assert done.returncode == 0, done.stdout + done.stderr
         [log] = (folder / "logs").glob("*.eval")
-        with zipped.opened(log) as members:
-            records = {}
-            for name in members.names("samples/"):
-                sample = json.loads(members.read(name) or b"")
-                records[sample["id"]] = sample["scores"]["success"]["metadata"]
+        with zipped.Zip(log) as members:
+            names = [name for name in members.NameToInfo if name.startswith("samples/")]
+            samples = [json.loads(members.member(name) or b"") for name in names]
+        records = {one["id"]: one["scores"]["verdict"]["metadata"]["verdict"] for one in samples}
         found += [records[one.row] for one in piece]
     return found
 
@@ -158,13 +157,13 @@ EVAL = ("--env.agent.runtime.type", "subprocess", "--no-push", "--no-rich", "--c
 
 def by_verifiers(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
     """Through the taskset of verifiers, one rollout at a time."""
-    rows, found = inputs.load(str(dataset)).rows, []
+    rows, found = load_live(str(dataset)).rows, []
     for number, piece in enumerate(rounds(played)):
         folder = place / f"verifiers-{number}"
         folder.mkdir(parents=True)
         with serving(rows, piece) as url:
             done = verifiers(
-                *("vf-eval", "rbtc-live", *EVAL, "--client.base-url", url, "-m", "random", "-c", 1),
+                *("vf-eval", "rbtc-rows", *EVAL, "--client.base-url", url, "-m", "random", "-c", 1),
                 *("--client.api-key-var", "OPENAI_API_KEY", "-o", "out"),
                 *("--env.taskset.dataset", dataset),
                 *("--env.taskset.ids", ",".join(one.row for one in piece)),

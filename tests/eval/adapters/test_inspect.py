@@ -12,13 +12,14 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
-from robustbench_tc.eval import agent_server, inputs
+from robustbench_tc.eval import inputs
 from robustbench_tc.eval.adapters import zipped
-from robustbench_tc.eval.adapters.live_rows import LiveRows
 from robustbench_tc.eval.adapters.logs import opened
-from robustbench_tc.eval.live import inputs as live_inputs
+from robustbench_tc.eval.adapters.rows import Rows
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.stats.runs import align
 from robustbench_tc.eval.stats.values import METRICS, from_counts
+from tests import agent_server
 from tests.conftest import ROOT, Done
 
 from . import episodes, played
@@ -47,8 +48,8 @@ def test_every_verdict_is_that_of_our_own_run(agent: str, mode: str, release: Pa
         ours.fingerprint,
     )
     # The table that inspect_ai prints is that of our statistics.
-    with zipped.opened(log) as members:
-        header = json.loads(members.read("header.json") or b"")
+    with zipped.Zip(log) as members:
+        header = json.loads(members.member("header.json") or b"")
     [scores] = header["results"]["scores"]
     printed = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
     [outcomes] = align([ours])
@@ -125,13 +126,17 @@ def test_forty_random_live_episodes_earn_what_they_earn_in_our_loop(live: Path, 
     lines = list(compared(live, 40, tmp_path, "inspect_ai"))
     assert lines[1].startswith("inspect_ai: 40 of 40 rewards are ours, 40 with all of success, ")
     [log] = (tmp_path / "inspect-0" / "logs").glob("*.eval")
-    with zipped.opened(log) as members:
-        header = json.loads(members.read("header.json") or b"")
-        samples = [json.loads(members.read(name) or b"") for name in members.names("samples/")]
+    with zipped.Zip(log) as members:
+        header = json.loads(members.member("header.json") or b"")
+        samples = [
+            json.loads(members.member(name) or b"")
+            for name in members.NameToInfo
+            if name.startswith("samples/")
+        ]
     [scores] = header["results"]["scores"]
     shown = {name.rpartition("/")[2]: one["value"] for name, one in scores["metrics"].items()}
     assert {"clean", "success_silent_no_op", "delta_silent_no_op"} <= set(shown)
-    scored = [one["metadata"] for sample in samples for one in sample["scores"].values()]
+    scored = [one["metadata"]["verdict"] for sample in samples for one in sample["scores"].values()]
     clean = {one["clean_id"]: one["success"] for one in scored if one["type_code"] == "clean"}
     met = [one for one in scored if one["met"]]  # who never met the fault says nothing about it
     assert 0 < len(met) < len(clean)
@@ -146,8 +151,8 @@ def test_the_commands_of_live_episodes(live: Path, tmp_path: Path, rbtc: Callabl
     page = (ROOT / "docs/inspect.md").read_text().partition("## Live episodes")[2]
     build, evaluate, compare = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
     (tmp_path / build.removeprefix("rbtc build live --out ")).symlink_to(live)
-    wanted = [str(one["id"]) for one in LiveRows(str(live), types="silent_no_op").rows()[:2]]
-    all_rows = live_inputs.load(str(live)).rows
+    wanted = list(Rows(str(live), types="silent_no_op").rows)[:2]
+    all_rows = load_live(str(live)).rows
     due = {one.row: one for one in episodes.drawn(all_rows, len(all_rows))}
     words = evaluate.removeprefix("inspect ").split()
     with played.serving(all_rows, [due[name] for name in wanted]) as url:
@@ -167,7 +172,7 @@ def test_wrong_words_for_live_are_one_line(live: Path, tmp_path: Path) -> None:
         (("-T", "dataset=nowhere"), "nowhere"),
         (("-T", f"dataset={live}", "-T", "types=silent_op"), "unknown type in this dataset"),
     ):
-        done = inspect("eval", "robustbench_tc/live", "--model", "mockllm/model", *words, place=tmp_path)
+        done = inspect("eval", "robustbench_tc/benchmark", "--model", "mockllm/model", *words, place=tmp_path)
         assert done.returncode != 0 and said in done.stdout + done.stderr, done.stdout + done.stderr
         assert "Traceback" not in done.stdout + done.stderr
 

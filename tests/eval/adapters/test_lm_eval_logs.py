@@ -114,7 +114,7 @@ def test_what_somebody_may_send(
     path.write_text('{"eval": {}}')
     assert "is no results_DATE.json of lm-eval" in refused(path, rbtc)
     ours = {"t": {"metadata": {"robustbench_tc": {"dataset": 1}}}}
-    assert "of its dataset cannot be read" in refused(write(place, {"t": good}, configs=ours), rbtc)
+    assert "is not as lm-eval writes it" in refused(write(place, {"t": good}, configs=ours), rbtc)
     monkeypatch.setattr(lm_eval_log, "RESULTS", 10)
     assert "has more than 10 bytes" in refused(path, rbtc)
     renamed = place / "results.json"

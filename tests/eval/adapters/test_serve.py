@@ -11,8 +11,9 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from robustbench_tc.api.building import build_live
-from robustbench_tc.eval.adapters.serve import KINDS, REQUEST, application
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.adapters.rows import Rows
+from robustbench_tc.eval.adapters.serve import REQUEST, application
+from robustbench_tc.eval.inputs import load_live
 from tests.eval import small
 
 from .episodes import Reply, completion, drawn
@@ -31,11 +32,11 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def asked(dataset: Path, *requests: tuple[str, Any], kind: str = "live", **settings: Any) -> list[Any]:
+def asked(dataset: Path, *requests: tuple[str, Any], **settings: Any) -> list[Any]:
     """The answers of one service to these requests, one after the other: JSON, or what is wrong."""
 
     async def run() -> list[Any]:
-        rows = KINDS[kind](str(dataset), **settings)
+        rows = Rows(str(dataset), **settings)
         async with TestClient(TestServer(application(rows))) as client:
             found = []
             for name, given in requests:
@@ -69,7 +70,7 @@ def test_gold_earns_one_and_an_episode_goes_on_until_it_ends(dataset: Path) -> N
 
 def test_an_episode_that_is_cut_off_at_once_earns_nothing(dataset: Path) -> None:
     """Every task of the world changes it, so a world in which nothing was done is wrong."""
-    rows = [row.id for row in inputs.load(str(dataset)).rows]
+    rows = [row.id for row in load_live(str(dataset)).rows]
     requests = [
         one
         for number, row in enumerate(rows, 1)
@@ -84,7 +85,7 @@ def test_every_static_row_has_gold_that_earns_one(tmp_path: Path) -> None:
     release = small.write(tmp_path / "release", small.rows())
     gold = [("gold", {"row": row.id}) for row in small.rows()]
     for mode in ("prompt", "fc"):
-        found = asked(release, *gold, kind="static", mode=mode)
+        found = asked(release, *gold, mode=mode)
         assert {one["score"]["reward"] for one in found} == {1.0}
 
 
@@ -105,7 +106,7 @@ def test_what_is_wrong_with_a_request_is_one_line(dataset: Path, name: str, give
 
 
 def test_random_episodes_are_drawn_from_the_seed_alone(dataset: Path) -> None:
-    rows = inputs.load(str(dataset)).rows
+    rows = load_live(str(dataset)).rows
     one, again, other = drawn(rows, 70), drawn(rows, 70), drawn(rows, 70, seed=1)
     assert one == again != other and len(one) == 70
     assert [played.row for played in one[: len(rows)]] == [row.id for row in rows]
@@ -130,15 +131,16 @@ def test_what_is_wrong_ends_the_harness_with_one_line(
 ) -> None:
     """As verifiers meets it: the side of the socket that imports nothing of ours."""
     with pytest.raises(SystemExit) as ended:
-        rbtc_process.Core.of(python, "live", {"dataset": str(dataset), **settings})
+        rbtc_process.core(python, json.dumps({"dataset": str(dataset), **settings}))
     assert said in str(ended.value) and "\n" not in str(ended.value)
     own = capfd.readouterr().err
     assert printed in own and "Traceback" not in own
 
 
 def test_the_process_ends_with_its_input(dataset: Path) -> None:
-    core = rbtc_process.Core.of(sys.executable, "live", {"dataset": str(dataset), "ids": "orders_1"})
-    assert core is rbtc_process.Core.of(sys.executable, "live", {"ids": "orders_1", "dataset": str(dataset)})
+    settings = json.dumps({"dataset": str(dataset), "ids": "orders_1"})
+    core = rbtc_process.core(sys.executable, settings)
+    assert core is rbtc_process.core(sys.executable, settings)
     with pytest.raises(RuntimeError, match="'nothing' is not among the rows"):
         asyncio.run(core.ask("begin", row="nothing"))
     begun = asyncio.run(core.ask("begin", row="orders_1::clean"))

@@ -13,8 +13,9 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.api.building import build_live
-from robustbench_tc.eval import agent_server, inputs
-from robustbench_tc.eval.live import inputs as live_inputs
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.inputs import load_live
+from tests import agent_server
 from tests.conftest import ROOT
 
 from . import played
@@ -41,7 +42,7 @@ def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, t
     agent = "retries-with-a-changed-argument"
     with agent_server.serving(agent, inputs.load_samples(str(release)).rows) as url:
         done = played.verifiers(
-            *("vf-eval", "rbtc-static", *played.EVAL, "--client.base-url", url, "-m", agent, "-o", "out"),
+            *("vf-eval", "rbtc-rows", *played.EVAL, "--client.base-url", url, "-m", agent, "-o", "out"),
             *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", release),
             *("--env.taskset.mode", mode),
             place=tmp_path,
@@ -59,7 +60,7 @@ def test_every_static_verdict_is_that_of_our_own_run(mode: str, release: Path, t
 @contextmanager
 def oracle(dataset: Path) -> Iterator[str]:
     """An address where gold's calls of the clean rows are made, in the rows' order."""
-    rows = [row for row in live_inputs.load(str(dataset)).rows if row.clean]
+    rows = [row for row in load_live(str(dataset)).rows if row.clean]
     due = [
         Played(
             row.id,
@@ -104,17 +105,17 @@ def test_the_commands_of_the_page(dataset: Path, tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
     """Of a program of verifiers too; what can be wrong is in test_serve."""
-    words = ("rbtc-live", "--runtime.type", "subprocess", "--rich", "False", "--taskset.dataset", "nowhere")
+    words = ("rbtc-rows", "--runtime.type", "subprocess", "--rich", "False", "--taskset.dataset", "nowhere")
     done = played.verifiers("vf-validate", *words, place=tmp_path)
     assert done.returncode != 0 and "nowhere" in done.stderr, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_server_that_fails_gives_no_reward(dataset: Path, tmp_path: Path) -> None:
-    rows = live_inputs.load(str(dataset)).rows
+    rows = load_live(str(dataset)).rows
     with played.serving(rows, drawn(rows[1:2], 1)) as url:  # another row is due: the request is refused
         done = played.verifiers(
-            *("vf-eval", "rbtc-live", *played.EVAL, "--client.base-url", url, "-m", "m", "-n", 1),
+            *("vf-eval", "rbtc-rows", *played.EVAL, "--client.base-url", url, "-m", "m", "-n", 1),
             *("--client.api-key-var", "OPENAI_API_KEY", "--env.taskset.dataset", dataset, "-o", "out"),
             place=tmp_path,
         )

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, dumps
 from robustbench_tc.train_recipes.retry_live.reward import compute_score
-from robustbench_tc.train_recipes.retry_live.rollout import PlainCall, Rollout
+from robustbench_tc.train_recipes.retry_live.rollout import Rollout
 from robustbench_tc.train_recipes.trl import live
 from robustbench_tc.worlds.host import Worlds
 
@@ -22,20 +20,18 @@ Parts = dict[str, float]
 
 def by_retry_live(dataset: Path, played: Sequence[Played]) -> list[Parts]:
     """The parts of the reward of each episode, as verl's loop plays it."""
-    rows = {row.id: row for row in inputs.load(str(dataset)).rows}
+    rows = {row.id: row for row in load_live(str(dataset)).rows}
     return [asyncio.run(_rolled_out(rows[one.row], one)) for one in played]
 
 
 async def _rolled_out(row: LiveRow, played: Played) -> Parts:
-    rollout, going_on = await Rollout.begin(row, Worlds()), True
+    rollout, going_on = Rollout(row, Worlds()), True
     texts: list[str] = []
     while going_on:
         one = played.reply(len(texts))
-        texts.append(one.text)
-        calls = [PlainCall(call.name, dumps(call.parameters)) for call in one.calls]
-        going_on = await rollout.answer(one.text, calls) is not None
-    world = msgspec.json.encode(await rollout.outcome()).decode()
-    return compute_score("", "", "", {"world": world, "attempts": texts})
+        texts.append("\n".join(["<tool_call>", *map(dumps, one.calls)]) if one.calls else one.text)
+        going_on = await rollout.answer(texts[-1]) is not None
+    return compute_score("", "", "", {**await rollout.outcome(), "attempts": texts})
 
 
 def as_trl_has_it(played: Played, turns: int) -> list[Reply]:
@@ -53,7 +49,7 @@ def by_trl(dataset: Path, played: Sequence[Played]) -> list[Parts]:
     """The same through TRL's environments, whose methods are called as TRL's loop calls them. A tool that is
     not there never reaches an environment."""
     rows = {row["clean_id"] + row["type_code"]: row for row in live.rows(str(dataset))}
-    turns = {row.id: len(row.turns) for row in inputs.load(str(dataset)).rows}
+    turns = {row.id: len(row.turns) for row in load_live(str(dataset)).rows}
     instances = {name: made() for name, made in live.environments().items()}
     found = []
     for one in played:

@@ -8,11 +8,11 @@ import pytest
 
 from robustbench_tc.api import Reply, Task, evaluate
 from robustbench_tc.eval import agents, inputs
-from robustbench_tc.eval.agent_server import Index
 from robustbench_tc.eval.prompts.calls import python_calls
 from robustbench_tc.eval.wire import WireNames
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Call, Sample
+from tests.agent_server import Index
 
 from .. import small
 

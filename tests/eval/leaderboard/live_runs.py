@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc import api, schema
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval import session
+from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
-from robustbench_tc.eval.live import inputs, prompts, run
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.live import inputs, prompts
+from robustbench_tc.eval.opening import in_process
 from robustbench_tc.eval.record import Settings, start
+from robustbench_tc.eval.speakers import ScriptedAgent
 
 from ..live import purses
 
@@ -20,7 +22,7 @@ def dataset(folder: Path) -> Path:
     """Six of the orders' tasks, each with four kinds of faults where it has them."""
     whole = folder / "whole"
     api.build_live(whole, worlds=("orders",), kinds=KINDS)
-    rows = inputs.load(str(whole)).rows
+    rows = load_live(str(whole)).rows
     tasks = list(dict.fromkeys(row.clean_id for row in rows))[:TASKS]
     return purses.write(folder / "robustbench-tc-live", [row for row in rows if row.clean_id in tasks])
 
@@ -48,8 +50,9 @@ def played(
         defend=defend,
     )
     made = start(folder, asked, settings, len(asked.rows) * repeat)
-    cast = run.scripted(ScriptedSpeaker(agent, asked.clean()))
-    run.run(made, asked.rows, cast, inputs.world_types(asked.rows), concurrency=4)
+    speaker = in_process(ScriptedAgent(agent, asked.clean()), 4)
+    worlds = inputs.world_types(asked.rows)
+    session.run(made, asked, speaker, worlds=worlds)
     return folder
 
 

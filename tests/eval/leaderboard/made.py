@@ -10,7 +10,6 @@ import numpy as np
 
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.eval import predictions, prompts, record, wire
-from robustbench_tc.eval.agent_server import Index, reply
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
@@ -18,9 +17,11 @@ from robustbench_tc.eval.leaderboard.publish import publish
 from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.summary import Flips, TypeRow, from_counts
+from robustbench_tc.eval.stats.significance import Loss
+from robustbench_tc.eval.stats.summary import TypeRow, from_counts
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
+from tests.agent_server import Index, reply
 
 DAY = "20261120"
 
@@ -61,7 +62,7 @@ def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Predic
         first = ask(row, wire.first(row, asked.mode), 1)
         second = None
         if row.injected_error is not None and first.has_call:
-            second = ask(row, wire.second(row, asked.mode, first.text, first.tool_calls), 2)
+            second = ask(row, wire.following(row, asked.mode, [(first.text, first.tool_calls)]), 2)
         one = predictions.combine(row, hashes[row.id], asked, first, second)
         out += [msgspec.structs.replace(one, repeat=repeat) for repeat in range(asked.repeat)]
     return out
@@ -186,7 +187,7 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
         code: TypeRow(
             accuracy=near(counts[code][0] / counts[code][1], counts[code][1]),
             delta=near(clean - counts[code][0] / counts[code][1], counts[code][1]),
-            flips=Flips(counts[code][1], 3, 1, 0.5, 0.5),
+            flips=Loss(counts[code][1], 3, 1, 2 / counts[code][1], 0.5, 0.5),
         )
         for code in taxonomy.codes()
     }  # fmt: skip

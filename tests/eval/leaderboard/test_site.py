@@ -19,7 +19,7 @@ from robustbench_tc.eval.leaderboard.boards import boards
 from robustbench_tc.eval.leaderboard.entry import Entry, Flag, LiveFigures, Submission
 from robustbench_tc.eval.leaderboard.status import Reasoned, Status, Vouched
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live import Line
+from robustbench_tc.eval.stats.packs.live import Line
 
 from .made import entries_of, entry
 

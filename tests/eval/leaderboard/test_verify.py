@@ -10,13 +10,13 @@ import pytest
 from robustbench_tc.audits.again import fresh_rows
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.agent_server import serving
 from robustbench_tc.eval.leaderboard import check, entries, submit, verify
 from robustbench_tc.eval.leaderboard.datasets import Datasets
 from robustbench_tc.eval.leaderboard.entry import Submission
 from robustbench_tc.eval.leaderboard.place import open_place
 from robustbench_tc.eval.leaderboard.status import Status, Vouched, read
 from robustbench_tc.schema import Sample
+from tests.agent_server import serving
 
 from . import live_runs
 from .conftest import RunOf

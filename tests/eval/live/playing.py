@@ -4,10 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.eval.adapters.live_rows import LiveDialogue
+from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.live.agents import Scripted, View
-from robustbench_tc.eval.live.episode import Place
-from robustbench_tc.eval.live.speakers import answered
+from robustbench_tc.eval.live.stage import Stage
+from robustbench_tc.eval.live.world_env import World
+from robustbench_tc.eval.record import Settings
+from robustbench_tc.eval.run import Runner
+from robustbench_tc.eval.speakers import in_world
+from robustbench_tc.llm import Store
 from robustbench_tc.schema import At, Episode, Fault, Json, Kind, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
@@ -36,12 +40,29 @@ async def play(
     row: LiveRow, player: Scripted, worlds: Worlds, *, model: str = "scripted", world: WorldType | None = None
 ) -> Episode:
     """One episode."""
-    place = Place.of(row, purses.settings(model=model), 0)
-    dialogue = LiveDialogue(place, worlds, world or find.find(row.world))
-    so_far = dialogue.so_far
-    while dialogue.ask() is not None:
-        asked = bool(so_far.replies) and so_far.replies[-1].answered
-        view = View(so_far.turn, so_far.history, asked, so_far.shown_tools)
-        await dialogue.reply(answered(dialogue.base(), player.reply(view), so_far))
-    await dialogue.close()
-    return dialogue.episode()
+    env, settings = World(row, purses.settings(model=model)), purses.settings(model=model)
+    dialogue, stage = Dialogue(env, settings), Stage(row, worlds, world or find.find(row.world))
+    while dialogue.ended is None:
+        asked = bool(env.replies) and env.replies[-1].answered
+        view = View(env.turn, env.history, asked, env.shown_tools)
+        dialogue.reply(dialogue.noted(in_world(dialogue.base(), player.reply(view), env)))
+        if dialogue.doing is not None:
+            dialogue.done(await stage.carry_out(dialogue.doing))
+    await stage.close()
+    return env.episode(0)
+
+
+async def acted(
+    row: LiveRow,
+    speaker: Speaker,
+    settings: Settings,
+    journal: Store,
+    world: WorldType,
+    worlds: Worlds | None = None,
+    repeat: int = 0,
+) -> Episode:
+    """One episode with a speaker, journaled as a run does."""
+    env, opened = World(row, settings), worlds or Worlds()
+    runner = Runner(journal, speaker, workers=1, stage=lambda one: Stage(row, opened, world))
+    await runner.play(Dialogue(env, settings, repeat))
+    return env.episode(repeat)

@@ -7,8 +7,9 @@ import msgspec
 import pyarrow.parquet as pq
 
 from robustbench_tc import live_types, schema
-from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.dialogue import Dialogue
+from robustbench_tc.eval.live.world_env import World
+from robustbench_tc.eval.record import Settings
 from robustbench_tc.eval.wire import Ask
 from robustbench_tc.schema import At, Call, Fault, LiveRow, LiveTool, Message, arrow_schema
 from robustbench_tc.worlds.base import Task
@@ -95,12 +96,23 @@ def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Se
     )
 
 
+def opening(row: LiveRow, mode: str) -> Ask:
+    """The first request."""
+    found = Dialogue(World(row, settings(mode)), settings(mode)).ask()
+    assert found is not None
+    return found
+
+
 def requests(row: LiveRow, mode: str, replies: Iterable[schema.Reply]) -> list[Ask]:
     """The requests of an episode, one for each reply, made again from what was replied."""
-    so_far = Conversation(row, mode)  # type: ignore[arg-type]
+    dialogue = Dialogue(World(row, settings(mode)), settings(mode))
     found: list[Ask] = []
-    for number, reply in enumerate(replies, 1):
-        found.append(so_far.request())
-        answer = Answer(id=row.id, repeat=0, number=number, status="ok", text=reply.text)
-        so_far.add(msgspec.structs.replace(answer, tool_calls=reply.tool_calls), reply.steps)
+    for reply in replies:
+        ask = dialogue.ask()
+        assert ask is not None
+        found.append(Ask(ask.messages, ask.tools))
+        said = msgspec.structs.replace(dialogue.base(), text=reply.text, tool_calls=reply.tool_calls)
+        dialogue.reply(said)
+        if dialogue.doing is not None:
+            dialogue.done(reply.steps)
     return found

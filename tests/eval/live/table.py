@@ -10,7 +10,7 @@ from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.score import LiveScore, score_episodes
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.live import Line, groups, lines
+from robustbench_tc.eval.stats.packs.live import Line, groups, lines
 from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.host import Worlds
 

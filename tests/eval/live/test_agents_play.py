@@ -10,11 +10,11 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval.live.agents import AGENTS, View
-from robustbench_tc.eval.live.controls import CONTROLS
 from robustbench_tc.eval.live.ledger import Ledger
+from robustbench_tc.eval.live.policies import CONTROLS
 from robustbench_tc.eval.live.rehearsal import rehearsal
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes, score_run
-from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.io.parquet import write_file
 from robustbench_tc.schema import At, Call, Episode, LiveRow
 from robustbench_tc.worlds.find import find, tasks

@@ -6,18 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from robustbench_tc.builders.live import bfcl
 from robustbench_tc.eval.live import bfcl_check
-from robustbench_tc.eval.live.bfcl_check import PlayedTurn, Verdict, gold_turns, turns_of, upstream_verdict
-from robustbench_tc.schema import Reply, Step
+from robustbench_tc.eval.live.bfcl_check import PlayedTurn, upstream_error
+from robustbench_tc.eval.live.gold import Gold, GoldCall
+from robustbench_tc.eval.live.replay import Replay
+from robustbench_tc.eval.live.success import upstream
+from robustbench_tc.schema import Call, Episode, Reply, Step
 from robustbench_tc.worlds import find
+from robustbench_tc.worlds.handle import Snapshot
 
 from ...vectors import LIVE_CLASSES, MULTI_TURN, kind_of, run_vectors
 from ...vectors.bfcl_multi_turn import CRASH, MultiTurn
 from ...vectors.rows import AGREED, UNLISTED
 from ...worlds.bfcl_replays import LONG
+from . import purses
 
 GOLD = [
     PlayedTurn([["one", "two"]], {"A": {"n": 1}}),
@@ -31,51 +37,60 @@ def played(*turns: tuple[list[list[str]], Any]) -> list[PlayedTurn]:
 
 
 @pytest.mark.parametrize(
-    ("model", "verdict"),
+    ("model", "error"),
     [
-        (played(([["two", "more"], ["one"]], 1), ([], 1), ([["x"]], 2)), Verdict(True)),
-        (played(([["one", "two"]], 1.0), ([["y"]], 9), ([["x"]], 2)), Verdict(True)),
-        (played(([["one", "two"]], 1), ([], 1)), Verdict(False, bfcl_check.FEWER_TURNS)),
-        (played(([], 1), ([], 1), ([], 2)), Verdict(False, bfcl_check.EMPTY_TURN)),
-        (played(([[]], 1), ([], 1), ([], 2)), Verdict(False, bfcl_check.EMPTY_TURN)),
-        (played(([[], []], 1), ([], 1), ([], 2)), Verdict(False, bfcl_check.RESPONSE)),
-        (played(([["one", "two"]], 2), ([], 2), ([["two"]], 2)), Verdict(False, bfcl_check.STATE)),
-        (played(([["one", "one"]], 1), ([["two"]], 1), ([["two"]], 2)), Verdict(False, bfcl_check.RESPONSE)),
-        (played(([["one", "two"]], 1), ([], 1), ([["two"]], "2")), Verdict(False, bfcl_check.STATE)),
+        (played(([["two", "more"], ["one"]], 1), ([], 1), ([["x"]], 2)), None),
+        (played(([["one", "two"]], 1.0), ([["y"]], 9), ([["x"]], 2)), None),
+        (played(([["one", "two"]], 1), ([], 1)), bfcl_check.FEWER_TURNS),
+        (played(([], 1), ([], 1), ([], 2)), bfcl_check.EMPTY_TURN),
+        (played(([[]], 1), ([], 1), ([], 2)), bfcl_check.EMPTY_TURN),
+        (played(([[], []], 1), ([], 1), ([], 2)), bfcl_check.RESPONSE),
+        (played(([["one", "two"]], 2), ([], 2), ([["two"]], 2)), bfcl_check.STATE),
+        (played(([["one", "one"]], 1), ([["two"]], 1), ([["two"]], 2)), bfcl_check.RESPONSE),
+        (played(([["one", "two"]], 1), ([], 1), ([["two"]], "2")), bfcl_check.STATE),
     ],
 )
-def test_the_first_turn_that_fails_decides(model: list[PlayedTurn], verdict: Verdict) -> None:
-    assert upstream_verdict(model, GOLD) == verdict
+def test_the_first_turn_that_fails_decides(model: list[PlayedTurn], error: str | None) -> None:
+    assert upstream_error(model, GOLD) == error
 
 
 def test_a_result_that_gold_has_twice_is_needed_twice() -> None:
     gold = played(([["one", "one"]], 1))
-    assert upstream_verdict(played(([["one"]], 1)), gold).error_type == bfcl_check.RESPONSE
-    assert upstream_verdict(played(([["one"], ["one"]], 1)), gold).valid
+    assert upstream_error(played(([["one"]], 1)), gold) == bfcl_check.RESPONSE
+    assert upstream_error(played(([["one"], ["one"]], 1)), gold) is None
 
 
 def test_keys_that_were_numbers_are_compared_as_numbers() -> None:
     ours = [PlayedTurn([["x"]], {"A": {"comments": {"1.0": ["c"]}}})]
     gold = [PlayedTurn([["x"]], {"A": {"comments": {"1": ["c"]}}})]
-    assert upstream_verdict(ours, gold).valid
+    assert upstream_error(ours, gold) is None
     other = [PlayedTurn([["x"]], {"A": {"comments": {"2": ["c"]}}})]
-    assert not upstream_verdict(other, gold).valid
+    assert upstream_error(other, gold) is not None
 
 
-def test_an_episode_becomes_turns_with_the_state_when_each_ends() -> None:
+def test_an_episode_is_judged_by_the_state_when_each_turn_ends() -> None:
     def reply(turn: int, *texts: str) -> Reply:
         return Reply(turn=turn, steps=tuple(Step(name="f", arguments={}, text=text) for text in texts))
 
-    replies = [reply(0, "a", "b"), reply(0, "c"), reply(0), reply(1), reply(2, "d"), reply(2)]
-    states = [{"classes": {"n": n}, "cwd": "/"} for n in range(5)]
-    found = turns_of(replies, states[1:], states[0])
-    assert found == [
-        PlayedTurn([["a", "b"], ["c"]], {"n": 3}),
-        PlayedTurn([], {"n": 3}),
-        PlayedTurn([["d"]], {"n": 4}),
-    ]
-    assert turns_of([], [], states[0]) == []
-    assert gold_turns([["a"], []], states[:2]) == [PlayedTurn([["a"]], {"n": 0}), PlayedTurn([], {"n": 1})]
+    def state(n: int) -> Snapshot:
+        return Snapshot({"classes": {"n": n}, "cwd": f"/{n}"})
+
+    def gold_call(turn: int, text: str) -> GoldCall:
+        return GoldCall(turn, Call("f", {}), text, writes=True, changed=True, made_ids=())
+
+    row = msgspec.structs.replace(purses.rows()[0], world=find.BFCL)
+    replies = (reply(0, "a", "b"), reply(0, "c"), reply(0), reply(1), reply(2, "d"), reply(2))
+    episode = Episode(
+        id=row.id, clean_id=row.clean_id, type_code="clean", world=row.world, model="m", mode="fc",
+        row_hash="", ended="done", replies=replies,
+    )  # fmt: skip
+    gold = Gold((gold_call(0, "c"), gold_call(0, "a"), gold_call(2, "d")), (state(3), state(5), state(4)))
+    turns = (state(3), state(3), state(4))
+    replay = Replay(row, episode, state(0), (), turns, gold, None, (), ())
+    assert upstream(replay) is True  # what the world is where gold calls nothing does not count
+    assert upstream(replay._replace(turns=(state(3), state(3), state(5)))) is False
+    assert upstream(replay._replace(turns=turns[:2])) is False
+    assert upstream(replay._replace(gold=gold._replace(calls=(*gold.calls, gold_call(2, "e"))))) is False
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import report_live, run_live, score_live, show_episode
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.api import evaluate, report, score, show
+from robustbench_tc.eval.inputs import load_live
+from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.record import EPISODES
 from robustbench_tc.schema import (
@@ -75,14 +76,14 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def test_a_pair_as_it_is_built_is_taken(tmp_path: Path) -> None:
-    assert inputs.load(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
+    assert load_live(str(purses.write(tmp_path / "data", _pair()))).rows == _pair()
 
 
 @pytest.mark.parametrize("edit", TASK)
 def test_a_task_that_cannot_be_played_is_refused(tmp_path: Path, edit: str) -> None:
     changes, why = TASK[edit]
     rows = [msgspec.structs.replace(row, **changes) for row in _pair()]
-    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
+    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
 
 
 @pytest.mark.parametrize("edit", FAULTS)
@@ -90,15 +91,15 @@ def test_a_faulted_row_that_does_not_fit_its_task_is_refused(tmp_path: Path, edi
     changes, why = FAULTS[edit]
     clean, faulted = _pair()
     rows = [clean, msgspec.structs.replace(faulted, **changes)]
-    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
+    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_commands_of_the_benchmark_name_those_for_live_runs(
     tmp_path: Path, rbtc: Callable[..., Done]
 ) -> None:
     data = purses.write(tmp_path / "data", _pair())
-    run_live(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    assert rbtc("live", "score", tmp_path / "run", "--worlds", WORLD).code == 0
+    evaluate(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
+    assert rbtc("score", tmp_path / "run", "--worlds", WORLD).code == 0
     out = tmp_path / "out"
     run = tmp_path / "run"
     for words in (
@@ -112,8 +113,8 @@ def test_commands_of_the_benchmark_name_those_for_live_runs(
 
 def test_every_mart_without_rows_for_a_live_run_says_which_have_them(tmp_path: Path) -> None:
     data = purses.write(tmp_path / "data", _pair())
-    run_live(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    score_live(tmp_path / "run", worlds=[WORLD])
+    evaluate(data, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
+    score(tmp_path / "run", worlds=[WORLD])
     inputs_of = Inputs(runs=[str(tmp_path / "run")])
     for name, mart in marts().items():
         if mart.needs == "live":
@@ -205,8 +206,8 @@ def test_every_field_is_edited() -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("live")
     data = purses.write(root / "data", [next(row for row in purses.rows() if row.clean)])
-    run_live(data, agent="oracle", worlds=WORLDS, out=root / "run")
-    score_live(root / "run", worlds=WORLDS)
+    evaluate(data, agent="oracle", worlds=WORLDS, out=root / "run")
+    score(root / "run", worlds=WORLDS)
     return root / "run"
 
 
@@ -225,9 +226,9 @@ def test_an_edit_is_refused_in_a_line(run: Path, tmp_path: Path, edit: str) -> N
     try:
         _leave(run, [changed])
         for look in (
-            lambda: score_live(run, worlds=WORLDS),
-            lambda: show_episode(run, changed.id, repeat=changed.repeat, worlds=WORLDS),
-            lambda: report_live(run, tmp_path / "out", worlds=WORLDS),
+            lambda: score(run, worlds=WORLDS),
+            lambda: show(run, changed.id, repeat_number=changed.repeat, worlds=WORLDS),
+            lambda: report([run], tmp_path / "out", worlds=WORLDS),
         ):
             raised = refuses(".", look)
             assert "\n" not in raised and len(raised) < 700
@@ -244,11 +245,11 @@ def test_an_episode_twice_or_left_out_is_refused(run: Path, tmp_path: Path, time
         _leave(run, episodes * times)
         refuses(
             "occurs twice" if times else "has 0 episodes, and run",
-            report_live,
-            run,
+            report,
+            [run],
             tmp_path / "out",
             worlds=WORLDS,
         )
-        refuses("occurs twice" if times else "has 0 episodes", score_live, run, worlds=WORLDS)
+        refuses("occurs twice" if times else "has 0 episodes", score, run, worlds=WORLDS)
     finally:
         (run / EPISODES).write_bytes(whole)

@@ -13,21 +13,21 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import wire
-from robustbench_tc.eval.defend.base import Request
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.agents import AGENTS
-from robustbench_tc.eval.live.conversation import MAX_TEXT, Conversation
-from robustbench_tc.eval.live.episode import Place, kept, play
+from robustbench_tc.eval.live.episodes import kept
 from robustbench_tc.eval.live.prompts import MAX_CALLS, RESULTS, TRY_AGAIN
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.live.world_env import MAX_TEXT
 from robustbench_tc.eval.record import Answer
+from robustbench_tc.eval.speakers import ScriptedAgent
 from robustbench_tc.eval.wire import Ask
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import At, Episode, Fault, LiveRow, Message
 from robustbench_tc.worlds.find import tasks
-from robustbench_tc.worlds.host import Worlds
 
 from ...refusals import refuses
 from . import purses
+from .playing import acted
 
 encode = msgspec.json.encode
 
@@ -41,8 +41,8 @@ class Says:
         self.answers = iter(answers)
         self.asked: list[Ask] = []
 
-    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
-        self.asked.append(so_far.request(request.turns))
+    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
+        self.asked.append(ask)
         said = next(self.answers)
         return msgspec.structs.replace(base, **(said if isinstance(said, dict) else {"text": said}))
 
@@ -60,11 +60,11 @@ def calls(*given: tuple[str, Any], text: str = "") -> dict[str, Any]:
 
 
 def played(row: LiveRow, speaker: Any, folder: Path, mode: str = "fc") -> Episode:
-    place = Place.of(row, purses.settings(mode), 0)
+    settings = purses.settings(mode)
     with Store(folder / "journal.jsonl") as journal:
-        episode, _ = asyncio.run(play(place, journal, speaker, Worlds(), purses.PURSE, asyncio.Semaphore(1)))
+        episode = asyncio.run(acted(row, speaker, settings, journal, purses.PURSE))
         if episode.ended != "request_error":
-            assert kept(place, journal) == episode  # the journal alone says the same
+            assert kept(journal, row, settings, 0) == episode  # the journal alone says the same
     return episode
 
 
@@ -328,7 +328,7 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
     requests but for what tools answered."""
     met_by = Counter[str]()
     for number, (clean, row) in enumerate(pairs()):
-        speaker = ScriptedSpeaker("oracle", {clean.clean_id: clean})
+        speaker = ScriptedAgent("oracle", {clean.clean_id: clean})
         one = played(clean, speaker, tmp_path / f"{number}-clean", mode)
         other = played(row, speaker, tmp_path / f"{number}-faulted", mode)
         met = next(
@@ -354,7 +354,7 @@ def test_nothing_but_tool_results_tells_a_faulted_row_from_its_clean_row(tmp_pat
 
 def test_the_oracle_reaches_golds_state_in_both_modes(tmp_path: Path) -> None:
     for mode, row in itertools.product(("fc", "prompt"), (ONE, TWO)):
-        speaker = ScriptedSpeaker("oracle", {row.clean_id: row})
+        speaker = ScriptedAgent("oracle", {row.clean_id: row})
         episode = played(row, speaker, tmp_path / mode / row.clean_id, mode)
         assert episode.ended == "done"
         made = [step.name for reply in episode.replies for step in reply.steps]
@@ -364,5 +364,5 @@ def test_the_oracle_reaches_golds_state_in_both_modes(tmp_path: Path) -> None:
 def test_every_agent_ends_every_episode(tmp_path: Path) -> None:
     for name, row in itertools.product(AGENTS, purses.rows()[:6]):
         clean = {ONE.clean_id: ONE, TWO.clean_id: TWO}
-        episode = played(row, ScriptedSpeaker(name, clean), tmp_path / name / row.id.replace(":", "-"))
+        episode = played(row, ScriptedAgent(name, clean), tmp_path / name / row.id.replace(":", "-"))
         assert episode.ended in ("done", "too_many_steps")

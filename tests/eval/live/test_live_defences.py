@@ -3,8 +3,6 @@
 import asyncio
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,15 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from robustbench_tc import api
 from robustbench_tc.builders.live.build import LiveSpec, prepared, rows_of
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.defend.base import Request
 from robustbench_tc.eval.defend.chain import budget
 from robustbench_tc.eval.defend.texts import DATA, HINT, RULE
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live import defended
-from robustbench_tc.eval.live.conversation import Conversation
-from robustbench_tc.eval.live.episode import Place, kept, play
+from robustbench_tc.eval.live.episodes import kept
 from robustbench_tc.eval.live.ledger import harm
 from robustbench_tc.eval.live.replay import replayed
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
 from robustbench_tc.eval.record import Answer
+from robustbench_tc.eval.speakers import ScriptedAgent
 from robustbench_tc.eval.wire import Ask
 from robustbench_tc.live_types import type_code
 from robustbench_tc.llm import Store
@@ -35,7 +32,9 @@ from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT, Rbtc
 from ...refusals import refuses
+from .. import defence_table
 from . import purses
+from .playing import acted
 
 pytestmark = pytest.mark.usefixtures("new_folder")
 
@@ -58,8 +57,8 @@ class Says:
         self.answers = iter(answers)
         self.asked: list[tuple[Ask, int]] = []
 
-    async def reply(self, so_far: Conversation, base: Answer, request: Request) -> Answer:
-        self.asked.append((so_far.request(request.turns), request.draw))
+    async def reply(self, dialogue: Dialogue, ask: Ask, base: Answer) -> Answer:
+        self.asked.append((ask, ask.draw))
         said = next(self.answers, {"text": "Done."})
         return msgspec.structs.replace(base, **said)
 
@@ -74,17 +73,17 @@ def calls(*given_: tuple[str, Any]) -> dict[str, Any]:
 
 def played(row: LiveRow, speaker: Any, folder: Path, *words: str, mode: str = "fc") -> Episode:
     """An episode behind these defences; the journal alone says the same."""
-    place = Place.of(row, purses.settings(mode, defend=words), 0)
+    settings = purses.settings(mode, defend=words)
     world = purses.PURSE if row.world == "purse" else find(row.world)
     with Store(folder / "journal.jsonl") as journal:
-        one, _ = asyncio.run(play(place, journal, speaker, Worlds(), world, asyncio.Semaphore(1)))
+        one = asyncio.run(acted(row, speaker, settings, journal, world))
         if one.ended != "request_error":
-            assert kept(place, journal) == one
+            assert kept(journal, row, settings, 0) == one
     return one
 
 
-def agent(name: str, rows: dict[str, LiveRow]) -> ScriptedSpeaker:
-    return ScriptedSpeaker(name, {row.clean_id: row for row in rows.values() if row.clean})
+def agent(name: str, rows: dict[str, LiveRow]) -> ScriptedAgent:
+    return ScriptedAgent(name, {row.clean_id: row for row in rows.values() if row.clean})
 
 
 def steps_of(one: Episode) -> list[tuple[str, str | None]]:
@@ -276,7 +275,7 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path: Path, words: str, mode: s
     data = purses.write(tmp_path / "data", [ONE])
     refuses(
         why,
-        api.run_live,
+        api.evaluate,
         data,
         agent="oracle",
         mode=mode,
@@ -297,7 +296,7 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     task = _row(rows, "place_order").clean_id
     chosen = [row for row in rows.values() if row.clean_id == task and row.type_code != "live_same_name_A"]
     data = str(purses.write(tmp_path / "data", chosen))
-    common = ("live", "run", data, "--agent", "blind-retrier")
+    common = ("eval", data, "--agent", "blind-retrier")
     assert rbtc(*common, "--out", "plain").code == 0
     assert rbtc(*common, "--defend", "retry,schema", "--out", "defended").code == 0
     whole = Path("defended/episodes.parquet").read_bytes()
@@ -320,8 +319,8 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
         "is itself defended (retry, schema): name the plain run"
         in rbtc("compare", "defended", "plain").refusal
     )
-    assert rbtc("live", "summary", "defended").code == 0
-    assert rbtc("live", "report", "defended", "--out", "page").code == 0
+    assert rbtc("summary", "defended").code == 0
+    assert rbtc("report", "defended", "--out", "page").code == 0
     assert Path("page/live.html").is_file()
 
 
@@ -329,7 +328,6 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
     rows: dict[str, LiveRow], tmp_path: Path
 ) -> None:
     row = _row(rows, "place_order")
-    place = Place.of(row, purses.settings("fc", defend=("retry",)), 0)
     played(row, agent("gives-up", rows), tmp_path, "retry")
     path = tmp_path / "journal.jsonl"
     text = path.read_text("utf-8")
@@ -337,7 +335,7 @@ def test_the_journal_has_no_call_that_the_defence_would_not_have_made(
         assert old in text
         path.write_text(text.replace(old, new), "utf-8")
         with Store(path) as journal, pytest.raises(UserError, match="changed by hand"):
-            kept(place, journal)
+            kept(journal, row, purses.settings("fc", defend=("retry",)), 0)
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRow], tmp_path: Path) -> None:
@@ -345,8 +343,7 @@ def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRo
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     own = [row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect")]
     data = purses.write(tmp_path / "data", own)
-    words: list[str | Path] = [sys.executable, ROOT / "scripts" / "defence_table.py", data]
-    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    printed = list(defence_table.live_table(str(data)))[2:]
     for line in printed:
         agent, defences, *cells = line.strip("| ").split(" | ")
         begin = f"| {agent} | {defences} |"

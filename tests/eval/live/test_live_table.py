@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from robustbench_tc.eval.live.score import LiveScore
-from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.fit import failed

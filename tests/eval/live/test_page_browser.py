@@ -18,9 +18,10 @@ def live_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("live")
     purses.write(root / "purses", purses.rows())
     world = [str(purses.FILE)]
-    api.run_live(root / "purses", agent="blind-retrier", worlds=world, out=root / "run")
-    api.score_live(root / "run", worlds=world)
-    return api.report_live(root / "run", root / "page", worlds=world)
+    api.evaluate(root / "purses", agent="blind-retrier", worlds=world, out=root / "run")
+    api.score(root / "run", worlds=world)
+    api.report([root / "run"], root / "page", worlds=world)
+    return root / "page" / "live.html"
 
 
 @pytest.fixture(scope="module")

@@ -63,15 +63,15 @@ def test_ctrl_c_ends_it_in_a_line(dataset: Path, rbtc: Any, monkeypatch: pytest.
 
 def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    words = ("live", "run", dataset, "--agent", "liar", "--worlds", WORLD, "--out", run)
-    assert "rbtc live score" in rbtc(*words, "--no-score").err
-    assert "rbtc live score" in rbtc("live", "summary", run).err
+    words = ("eval", dataset, "--agent", "liar", "--worlds", WORLD, "--out", run)
+    assert rbtc(*words, "--no-score").code == 0
+    assert "rbtc score" in rbtc("summary", run).err
     assert "silent failures" in rbtc(*words).out  # goes on, and scores
-    summary = json.loads(rbtc("live", "summary", run, "--json").out)
+    summary = json.loads(rbtc("summary", run, "--json").out)
     assert summary["clean"]["n"] == 2 and summary["unanswered"] == 0
     (every,) = (line for line in summary["faults"] if line["name"] == "all")
     assert every["n"] == 14 and every["success"]["value"] < 1
     found = json.loads(rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD, "--json").out)
     assert found["fault"]["kind"] == "transient_timeout" and found["turns"]
     text = rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD).out
-    assert "the fault is met; carried out not at all" in text
+    assert "met the fault: not carried out" in text

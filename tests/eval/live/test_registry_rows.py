@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import report_live, run_live, score_live
+from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.builders.live.build import LiveSpec, prepared
 from robustbench_tc.builders.live.registry import registered
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes
-from robustbench_tc.eval.stats.live import lines
+from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import At, Fault, LiveRow, Message, loads
 from robustbench_tc.sql.query import Inputs, query
 from robustbench_tc.worlds.host import Worlds
@@ -45,8 +45,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The agent that fills in the first tool of a name, on the purse's rows."""
     root = tmp_path_factory.mktemp("more")
     purses.write(root / "purses", _purses())
-    run_live(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
-    score_live(root / "run", worlds=[str(purses.FILE)])
+    evaluate(root / "purses", agent="takes-first", worlds=[str(purses.FILE)], out=root / "run")
+    score(root / "run", worlds=[str(purses.FILE)])
     return root / "run"
 
 
@@ -91,12 +91,13 @@ def test_types_have_lines_of_their_own_and_are_in_no_sum(run: Path, rbtc: Callab
         assert found[name].success.value == sum(bool(one.success) for one in own) / len(own)
     only = [one for one in scores if one.type_code in ("clean", "live_same_name_A")]
     assert [line.name for line in lines(only)] == ["same_name_A"]
-    printed = rbtc("live", "summary", run)
+    printed = rbtc("summary", run)
     assert printed.code == 0 and "same_name_D" in printed.out
 
 
 def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    page = report_live(run, tmp_path / "out", worlds=[str(purses.FILE)])
+    report([run], tmp_path / "out", worlds=[str(purses.FILE)])
+    page = tmp_path / "out" / "live.html"
     made = loads((page.parent / "live.json").read_bytes())
     assert "With more tools in the registry" in made["finding"]
     assert "silent no op" in made["finding"]  # the dearest of the kinds of faults
@@ -113,12 +114,12 @@ def test_page_episode_and_marts_show_them(run: Path, tmp_path: Path, rbtc: Calla
 
 
 def test_rows_are_selected_by_type_with_their_clean_rows(tmp_path: Path) -> None:
-    data = inputs.load(str(purses.write(tmp_path / "data", _purses())))
+    data = load_live(str(purses.write(tmp_path / "data", _purses())))
     assert list(dict.fromkeys(row.type_code for row in data.rows)) == [
         "clean", "live_silent_no_op", "live_same_name_A", "live_same_name_D",
     ]  # fmt: skip
     assert inputs.codes(["same_name_A", "live_same_name_D"]) == ("live_same_name_A", "live_same_name_D")
-    chosen = inputs.select(data, Selection(types=inputs.codes(["same_name_A"])))
+    chosen = data.select(Selection(types=inputs.codes(["same_name_A"])))
     assert {row.type_code for row in chosen} == {"clean", "live_same_name_A"} and len(chosen) == 2
 
 
@@ -165,9 +166,9 @@ def test_an_edited_row_is_refused_before_anything_is_asked(tmp_path: Path, edit:
     rows = _purses()
     at = next(at for at, row in enumerate(rows) if row.type_code == "live_same_name_D")
     rows[at] = msgspec.structs.replace(rows[at], **change(rows[at]))
-    refuses(why, inputs.load, str(purses.write(tmp_path / "data", rows)))
+    refuses(why, load_live, str(purses.write(tmp_path / "data", rows)))
 
 
 def test_a_clean_row_with_a_fault_is_refused(tmp_path: Path) -> None:
     rows = [msgspec.structs.replace(row, fault=Fault(At(write=1), "silent_no_op")) for row in _purses()[:1]]
-    refuses("a clean row has no fault", inputs.load, str(purses.write(tmp_path / "data", rows)))
+    refuses("a clean row has no fault", load_live, str(purses.write(tmp_path / "data", rows)))

@@ -9,8 +9,10 @@ import pytest
 from robustbench_tc.eval.live.page import LivePage, Table
 
 from robustbench_tc import schema
-from robustbench_tc.api import report_live, run_live, score_live, show_episode
+from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.eval.live import page
+from robustbench_tc.eval.live.after import show_episode
+from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import Shown
 from robustbench_tc.schema import Episode
 
@@ -23,16 +25,16 @@ from . import purses
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("live")
     purses.write(root / "purses", purses.rows())
-    run_live(root / "purses", agent="blind-retrier", worlds=[str(purses.FILE)], out=root / "run")
+    evaluate(root / "purses", agent="blind-retrier", worlds=[str(purses.FILE)], out=root / "run")
     return root / "run"
 
 
 def test_a_run_that_is_not_scored_is_refused_in_a_line(run: Path, tmp_path: Path) -> None:
     if not (run / "scores.parquet").exists():
         refuses(
-            r"has no scores\.parquet: run `rbtc live score",
-            report_live,
-            run,
+            r"has no scores\.parquet: run `rbtc score",
+            report,
+            [run],
             tmp_path / "out",
             worlds=[str(purses.FILE)],
         )
@@ -40,8 +42,9 @@ def test_a_run_that_is_not_scored_is_refused_in_a_line(run: Path, tmp_path: Path
 
 
 def test_the_page_shows_what_the_scores_say(run: Path, tmp_path: Path, rbtc: Callable[..., Done]) -> None:
-    scores = score_live(run, worlds=[str(purses.FILE)])
-    done = rbtc("live", "report", run, "--out", tmp_path / "out", "--worlds", purses.FILE)
+    score(run, worlds=[str(purses.FILE)])
+    scores = read_scores(run)
+    done = rbtc("report", run, "--out", tmp_path / "out", "--worlds", purses.FILE)
     assert done.code == 0, done.err
     html = (tmp_path / "out" / "live.html").read_text()
     made = schema.loads((tmp_path / "out" / "live.json").read_bytes())
@@ -136,9 +139,9 @@ def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
 
 
 def test_a_folder_of_someone_else_stays(run: Path, tmp_path: Path) -> None:
-    score_live(run, worlds=[str(purses.FILE)])
+    score(run, worlds=[str(purses.FILE)])
     (tmp_path / "mine.txt").write_text("x")
-    refuses(".", report_live, run, tmp_path, worlds=[str(purses.FILE)])
+    refuses(".", report, [run], tmp_path, worlds=[str(purses.FILE)])
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -147,8 +150,8 @@ def test_in_a_notebook_they_work_too(run: Path, tmp_path: Path) -> None:
 
     async def cell() -> None:
         worlds = [str(purses.FILE)]
-        assert len(score_live(run, worlds=worlds)) == 16
+        assert score(run, worlds=worlds).folder.scores_path.is_file()
         assert show_episode(run, "purse_1::clean", worlds=worlds).scores.success
-        assert report_live(run, tmp_path / "out", worlds=worlds).is_file()
+        assert report([run], tmp_path / "out", worlds=worlds)
 
     asyncio.run(cell())

@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.api import run_live, score_live, show_episode
-from robustbench_tc.eval.inputs import Selection
-from robustbench_tc.eval.live import inputs, run
+from robustbench_tc.api import evaluate, score
+from robustbench_tc.eval import session
+from robustbench_tc.eval.inputs import Selection, load_live
+from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
+from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import differences
-from robustbench_tc.eval.live.speakers import ScriptedSpeaker
+from robustbench_tc.eval.opening import in_process
 from robustbench_tc.eval.record import start
+from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.llm.store import read_lines
 
 from ...conftest import Done
 from ...loopback import DROP, EMPTY_CHOICES, HTML, SERVER_ERROR, TOO_LONG, Fault, LoopbackServer, reply
@@ -32,11 +37,12 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_path: Path) -> None:
-    done = run_live(dataset, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
-    assert (done.ended, done.asked.total) == (16, 16)
+    done = evaluate(dataset, agent="oracle", worlds=[WORLD], out=tmp_path / "run")
+    assert (done.answered, done.asked.total) == (16, 16)
     episodes = read_episodes(done.folder.path)
     assert [one.id for one in episodes] == [row.id for row in purses.rows()]
-    scores = score_live(tmp_path / "run", worlds=[WORLD])
+    score(tmp_path / "run", worlds=[WORLD])
+    scores = read_scores(tmp_path / "run")
     assert all(one.success for one in scores if one.type_code == "clean")
     found = show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
     (call,) = found.turns[0].replies[0].calls
@@ -56,36 +62,52 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
 
 def test_an_equal_start_asks_nothing_and_other_settings_are_refused(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    run_live(dataset, agent="oracle", worlds=[WORLD], out=out)
+    evaluate(dataset, agent="oracle", worlds=[WORLD], out=out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    again = run_live(dataset, agent="oracle", worlds=[WORLD], out=out)
+    again = evaluate(dataset, agent="oracle", worlds=[WORLD], out=out)
     assert (again.asked.kept, again.asked.done) == (16, 16)
     assert (out / "episodes.parquet").read_bytes() == before["episodes.parquet"]
     assert (out / "journal.jsonl").read_bytes() == before["journal.jsonl"]
     for other in ({"agent": "liar"}, {"mode": "prompt"}, {"seed": 7}):
         refuses(
-            "run of other settings", run_live, dataset, **{"agent": "oracle"} | other, worlds=[WORLD], out=out
+            "run of other settings", evaluate, dataset, **{"agent": "oracle"} | other, worlds=[WORLD], out=out
         )
-    assert run_live(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).ended == 16
+    assert evaluate(dataset, agent="liar", worlds=[WORLD], out=out, fresh=True).answered == 16
+
+
+def test_a_live_run_grows_and_takes_the_answers_of_another(dataset: Path, tmp_path: Path) -> None:
+    words: dict[str, Any] = {"agent": "blind-retrier", "worlds": [WORLD]}
+    whole, grown, taken = (tmp_path / name for name in ("whole", "grown", "taken"))
+    evaluate(dataset, **words, out=whole)
+    evaluate(dataset, **words, types=["silent_no_op"], out=grown)
+    part = len(read_episodes(grown))
+    more = evaluate(dataset, **words, out=grown)
+    assert 0 < part < 16 and (more.asked.kept, more.asked.done) == (part, 16)
+    twice = evaluate(dataset, **words, repeat=2, out=taken, reuse=whole)
+    assert (twice.asked.kept, twice.asked.done) == (16, 32)
+    once = [one for one in read_episodes(taken) if one.repeat == 0]
+    assert once == read_episodes(grown) == read_episodes(whole)
+    asked = [line for _, line in read_lines(taken / "journal.jsonl") if line.get("reused")]
+    assert len(asked) == len(list(read_lines(whole / "journal.jsonl")))
 
 
 def test_a_selection_takes_rows_with_their_clean_rows(dataset: Path) -> None:
-    data = inputs.load(str(dataset))
-    found = inputs.select(data, Selection(limit=5))
+    data = load_live(str(dataset))
+    found = data.select(Selection(limit=5))
     assert len(found) == 5 and found[0].clean
     clean = {row.clean_id for row in found if row.clean}
     assert {row.clean_id for row in found} == clean
-    types = inputs.select(data, Selection(types=inputs.codes(["silent_no_op"])))
+    types = data.select(Selection(types=inputs.codes(["silent_no_op"])))
     assert {row.type_code for row in types} == {"clean", "live_silent_no_op"}
     assert {row.clean_id for row in types if row.clean} == {row.clean_id for row in types if not row.clean}
     one = next(row.id for row in types if not row.clean)
     only = Selection(types=inputs.codes(["silent_no_op"]), ids=(one,))
-    assert [row.id for row in inputs.select(data, only)] == [one]
-    refuses("did you mean live_stale_read", inputs.select, data, Selection(types=("live_stale_raed",)))
+    assert [row.id for row in data.select(only)] == [one]
+    refuses("did you mean live_stale_read", data.select, Selection(types=("live_stale_raed",)))
 
 
 def test_a_world_of_ones_own_has_to_be_named(dataset: Path, tmp_path: Path) -> None:
-    refuses("name its Python file with --world", run_live, dataset, agent="oracle", out=tmp_path / "run")
+    refuses("name its Python file with --world", evaluate, dataset, agent="oracle", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -94,13 +116,13 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
 ) -> None:
     """What a SIGKILL leaves behind is the lines that were synced, and perhaps a torn one: so at twenty lines
     of the journal. (Processes that are really killed: test_run_killed.py.)"""
-    data = inputs.load(str(dataset))
-    agent = ScriptedSpeaker("repairs-duplicate", data.clean())
+    data = load_live(str(dataset))
+    agent = ScriptedAgent("repairs-duplicate", data.clean())
 
     def played(out: Path) -> bytes:
         folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        state = run.run(folder, data.rows, run.scripted(agent), types, concurrency=3)
+        state = session.run(folder, data, in_process(agent, 3), worlds=types)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 
@@ -141,7 +163,7 @@ class Broken:
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
 def test_a_broken_server_leaves_whole_episodes(dataset: Path, tmp_path: Path, mode: str) -> None:
     with LoopbackServer(Broken()) as server:
-        done = run_live(
+        done = evaluate(
             dataset,
             model="tiny",
             base_url=server.url,
@@ -156,7 +178,8 @@ def test_a_broken_server_leaves_whole_episodes(dataset: Path, tmp_path: Path, mo
     episodes = read_episodes(done.folder.path)
     assert len({one.id for one in episodes}) == len(episodes) == 6
     assert (tmp_path / "run" / "journal.jsonl").stat().st_size < 50 * 2**20
-    assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 6
+    score(tmp_path / "run", worlds=[WORLD])
+    assert len(read_scores(tmp_path / "run")) == 6
 
 
 HOSTILE: dict[str, tuple[str, str]] = {
@@ -189,10 +212,11 @@ def test_whatever_was_called_the_run_can_be_scored(
 
     with LoopbackServer(answer) as server:
         words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": mode, "limit": 2}
-        done = run_live(dataset, **words, worlds=[WORLD], out=tmp_path / "run")
+        done = evaluate(dataset, **words, worlds=[WORLD], out=tmp_path / "run")
     steps = [step for one in read_episodes(done.folder.path) for each in one.replies for step in each.steps]
     assert steps or mode == "prompt"  # a text that cannot be read is no call
-    assert len(score_live(tmp_path / "run", worlds=[WORLD])) == 2
+    score(tmp_path / "run", worlds=[WORLD])
+    assert len(read_scores(tmp_path / "run")) == 2
     assert show_episode(tmp_path / "run", read_episodes(done.folder.path)[0].id, worlds=[WORLD]).turns
 
 
@@ -210,10 +234,10 @@ def test_a_request_that_is_too_long_ends_its_episode_and_is_not_asked_again(
         "limit": 2,
     }
     with LoopbackServer(answer) as server:
-        done = run_live(dataset, base_url=server.url, **words)
+        done = evaluate(dataset, base_url=server.url, **words)
         assert done.folder.record.totals["ended"] == {"too_long": 2}
         before = server.count
-        run_live(dataset, base_url=server.url, **words)
+        evaluate(dataset, base_url=server.url, **words)
         assert server.count == before
 
 
@@ -221,21 +245,19 @@ def test_a_dead_endpoint_is_one_line_and_the_run_goes_on_later(
     dataset: Path, tmp_path: Path, rbtc: Any
 ) -> None:
     words = ["--worlds", WORLD, "--out", tmp_path / "run", "--mode", "fc", "--max-retries", "0"]
-    dead: Done = rbtc(
-        "live", "run", dataset, "--model", "tiny", "--base-url", "http://127.0.0.1:9/v1", *words
-    )
+    dead: Done = rbtc("eval", dataset, "--model", "tiny", "--base-url", "http://127.0.0.1:9/v1", *words)
     assert dead.code == 1 and "nothing answers" in dead.err and "Traceback" not in dead.err
     with LoopbackServer(lambda body: "Done.") as server:
-        done: Done = rbtc("live", "run", dataset, "--model", "tiny", "--base-url", server.url, *words)
-    assert done.code == 0 and "16 of 16 episodes ended" in done.out
+        done: Done = rbtc("eval", dataset, "--model", "tiny", "--base-url", server.url, *words)
+    assert done.code == 0 and "16 of 16 episodes have their answers" in done.err
 
 
 def test_a_limit_of_cost_holds_over_sessions(dataset: Path, tmp_path: Path) -> None:
     words: dict[str, Any] = {"model": "tiny", "mode": "fc", "worlds": [WORLD], "out": tmp_path / "run"}
-    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1}  # 15 a reply
+    words |= {"price": (1e6, 1e6), "max_cost": 100, "concurrency": 1, "temperature": 0.5}  # 15 a reply
     with LoopbackServer(lambda body: reply("Done.")) as server:
         for _ in range(2):
-            refuses("the limit is 100", run_live, dataset, base_url=server.url, **words)
+            refuses("the limit is 100", evaluate, dataset, base_url=server.url, **words)
         assert server.count == 7
 
 
@@ -249,6 +271,5 @@ def test_states_are_compared_place_by_place() -> None:
 
 def test_a_dataset_that_is_none_is_one_line(tmp_path: Path, rbtc: Any) -> None:
     for name in (tmp_path, tmp_path / "nothing"):
-        done: Done = rbtc("live", "run", name, "--agent", "oracle", "--out", tmp_path / "run")
+        done: Done = rbtc("eval", name, "--agent", "oracle", "--out", tmp_path / "run")
         assert done.code == 1 and done.err.count("\n") == 1, done.err
-    assert schema.TASKS in rbtc("live", "run", tmp_path, "--agent", "oracle").err

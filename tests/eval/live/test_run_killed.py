@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.api import run_live
+from robustbench_tc.api import evaluate
 from robustbench_tc.eval import record
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
@@ -88,8 +88,8 @@ def on_disk(journal: Path) -> OnDisk:
 
 
 def start(dataset: Path, out: Path, url: str) -> subprocess.Popen[bytes]:
-    words = ["live", "run", str(dataset), "--model", "tiny", "--base-url", url, "--mode", "fc"]
-    words += ["--concurrency", str(CONCURRENCY), "--out", str(out), "--no-score"]
+    words = ["eval", str(dataset), "--model", "tiny", "--base-url", url, "--mode", "fc"]
+    words += ["--temperature", "0.5", "--concurrency", str(CONCURRENCY), "--out", str(out), "--no-score"]
     python = [sys.executable, "-c", "from robustbench_tc.cli import main; main()"]
     return subprocess.Popen(
         [*python, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
@@ -143,8 +143,8 @@ def test_kills_change_nothing_and_nothing_on_disk_is_asked_again(
     lost: list[int] = []
     """For each kill, the requests that had no line in the journal: they are asked again."""
     with LoopbackServer(model, delay_s=0.01) as server:
-        words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": "fc"}
-        run_live(dataset, **words, concurrency=CONCURRENCY, out=whole)
+        words: dict[str, Any] = {"model": "tiny", "base_url": server.url, "mode": "fc", "temperature": 0.5}
+        evaluate(dataset, **words, concurrency=CONCURRENCY, out=whole)
         undisturbed = on_disk(whole / "journal.jsonl")
         assert server.count == undisturbed.answers
         step = size(whole / "journal.jsonl") / (KILLS + 1)

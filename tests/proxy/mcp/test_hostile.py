@@ -272,7 +272,7 @@ def test_a_file_as_standard_input_is_one_line(tmp_path: Path) -> None:
                 words, cwd=tmp_path, env=env, stdin=file, capture_output=True, text=True, timeout=120
             )
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-        assert "the standard input is a file" in done.stderr
+        assert "standard input or output is a file" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["timeout_after_effect", "injected_instruction, text: x", "silent_no_op"])

@@ -10,7 +10,7 @@ pytest.importorskip("trl", reason="needs TRL: make test-trl")
 
 from robustbench_tc.api.building import build_live
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.live import inputs
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.train_recipes.trl import live
 from tests.conftest import ROOT
 from tests.eval.adapters import episodes, trained
@@ -77,7 +77,7 @@ def test_its_own_loop_plays_episodes_and_earns_what_the_rollout_earns(dataset: P
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
-    rows = inputs.load(str(dataset)).rows
+    rows = load_live(str(dataset)).rows
     drawn = {one.row: one for one in episodes.drawn(rows, len(rows))}
     wanted = (
         "orders_1::clean",
@@ -165,7 +165,7 @@ def test_the_code_of_the_page(dataset: Path, tmp_path: Path, monkeypatch: pytest
 def test_tools_have_the_schemas_of_the_world(dataset: Path) -> None:
     from transformers.utils import get_json_schema
 
-    tools = {row.world: row.tools for row in inputs.load(str(dataset)).rows}
+    tools = {row.world: row.tools for row in load_live(str(dataset)).rows}
     for world, made in live.environments().items():
         for tool in tools[world]:
             seen = get_json_schema(getattr(made, tool.name))["function"]
@@ -179,7 +179,7 @@ def test_tools_have_the_schemas_of_the_world(dataset: Path) -> None:
 
 
 def test_forty_random_episodes_earn_what_the_rollout_earns(dataset: Path) -> None:
-    played = episodes.drawn(inputs.load(str(dataset)).rows, 40, seed=1)
+    played = episodes.drawn(load_live(str(dataset)).rows, 40, seed=1)
     ours, theirs = trained.by_retry_live(dataset, played), trained.by_trl(dataset, played)
     assert ours == theirs and len({one["score"] for one in ours}) > 2
 

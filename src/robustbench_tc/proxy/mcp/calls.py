@@ -1,8 +1,8 @@
 """One session of the MCP door: what its client is shown, and two hooks, before a request and after its
 answer.
 
-The hooks are synchronous and know no transport: `before` takes a request of the client's, `relayed` every
-message of the server's. Both give back what they got wherever the plan changes nothing.
+The hooks know no transport: `prepared` takes a request of the client's, `relayed` every message of the
+server's. Both give back what they got wherever the plan changes nothing.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
-from ..plan import EFFECTS, Fault, Plan, check_for_tools, planned
+from ..plan import EFFECTS, Fault, Plan, Session, check_for_tools, planned
 from ..scenes import Scenes, clean_ids, inside
-from ..session import Session
 from . import jsonrpc
 from .jsonrpc import Message
 from .listing import Listing, listed
 
-MOST = 1_000
-"""Results that are kept."""
+MOST_RESULTS = 1_000
+"""Results of a session that are kept."""
 
 OK = '{"status": "ok"}'
 """The answer of a tool of which nothing is known."""
 
 
 class Memory:
-    """Results of one session that were not errors."""
+    """What a session's server has answered, errors left out: the answers of calls that are not carried out,
+    and of stale reads."""
 
     def __init__(self, results: Mapping[str, Sequence[Json]]) -> None:
         """`results`: what tools of the session's case answer, in turn."""
@@ -47,22 +47,22 @@ class Memory:
 
     def keep(self, tool: str, arguments: Json, result: Json, *, reads: bool) -> None:
         """A result that the server gave."""
-        if not reads:
-            self._writes += 1
+        self._writes += not reads
         if not isinstance(inside(result, "content"), list) or result.get("isError"):
             return
         kept = {name: value for name, value in result.items() if name not in ("_meta", "resultType")}
         self._last[tool] = kept
         if reads:
-            key = _key(tool, arguments)
+            key = json.dumps([tool, arguments or {}], sort_keys=True)
             self._reads.pop(key, None)
             self._reads[key] = kept, self._writes
-            if len(self._reads) > MOST:
+            if len(self._reads) > MOST_RESULTS:
                 del self._reads[next(iter(self._reads))]
 
     def stale(self, tool: str, arguments: Json) -> dict[str, Json] | None:
         """What a read showed before the last write; None where it was not made then, or again since."""
-        shown, writes = self._reads.get(_key(tool, arguments), (None, 0))
+        key = json.dumps([tool, arguments or {}], sort_keys=True)
+        shown, writes = self._reads.get(key, (None, 0))
         return shown if writes < self._writes else None
 
     def done(self, tool: str, text: str | None, *, structured: bool) -> dict[str, Json] | None:
@@ -70,16 +70,9 @@ class Memory:
         case's, else OK. None where the tool's answers have a schema that none of these is known to fit."""
         if text is None and tool in self._last:
             return self._last[tool]
-        if structured:
-            return None
-        if text is None:
-            known = [OK, *self._results.get(tool, ())][-1]
-            text = known if isinstance(known, str) else dumps(known)
-        return jsonrpc.text_result(text)
-
-
-def _key(tool: str, arguments: Json) -> str:
-    return json.dumps([tool, arguments or {}], sort_keys=True)
+        known = [OK, *self._results.get(tool, ())][-1]
+        text = text or (known if isinstance(known, str) else dumps(known))
+        return None if structured else jsonrpc.text_result(text)
 
 
 Ask: TypeAlias = Callable[[Message], Awaitable[Message]]
@@ -145,7 +138,7 @@ class Calls:
         """Whether it is to hear that now."""
         self._number = 0
         """Of the last call, from 1."""
-        self._batch, self._batch_ended = -1, 0.0
+        self._batch, self._batch_ended = 0, 0.0
         self._opening = time.time()  # seconds since the epoch, as all times here
         self._listing: Listing | None = None
         """What the client was shown."""
@@ -177,10 +170,18 @@ class Calls:
         async with self._learning:
             if method == "tools/list" or (method == "tools/call" and self._listing is None):
                 await self._learn(request, ask, asked=method == "tools/list")
-        step = self.before(request)
-        if isinstance(step, dict):
-            await asyncio.sleep(TOGETHER_S)
-        return step
+        pending, key = Pending(request), jsonrpc.key(request["id"])
+        if method == "tools/call":
+            name, arguments = (inside(request, "params", one) for one in ("name", "arguments"))
+            arguments = {} if arguments is None else arguments
+            if not isinstance(name, str) or not isinstance(arguments, dict):
+                return pending  # is no call: the server says what is wrong with it
+            if (result := self._called(pending, name, arguments)) is not None:
+                await asyncio.sleep(TOGETHER_S)
+                return jsonrpc.result(request, result)
+        self.lose(key, "its id was used again")
+        self.open[key] = pending
+        return pending
 
     async def _learn(self, request: Message, ask: Ask, *, asked: bool) -> None:
         tools: list[Json] = []
@@ -207,22 +208,6 @@ class Calls:
             for tell in [*self.listening.values()] or filter(None, [otherwise]):
                 with suppress(ConnectionError):  # who has gone is told nothing
                     await tell()
-
-    # The hooks
-
-    def before(self, request: Message) -> Pending | Message:
-        """What becomes of a request once the tools are known, as `prepared` says it."""
-        pending, key = Pending(request), jsonrpc.key(request["id"])
-        if request["method"] == "tools/call":
-            name, arguments = (inside(request, "params", one) for one in ("name", "arguments"))
-            arguments = {} if arguments is None else arguments
-            if not isinstance(name, str) or not isinstance(arguments, dict):
-                return pending  # is no call: the server says what is wrong with it
-            if (result := self._called(pending, name, arguments)) is not None:
-                return jsonrpc.result(request, result)
-        self.lose(key, "its id was used again")
-        self.open[key] = pending
-        return pending
 
     def relayed(self, data: bytes) -> bytes:
         """A message of the server's as the client gets it."""
@@ -282,31 +267,28 @@ class Calls:
         self._number += 1
         listing, call = self._listing or Listing([]), str(pending.request["id"])
         scene, meant = listing.scene, listing.meant(name, arguments)
+        structured = inside(self._tools, name, "outputSchema") is not None
         said = {"id": call, "name": name, "arguments": jsonrpc.text(arguments)}
         line = self._line(replies=[{"text": "", "tool_calls": [said]}], executed=1)
         if scene is not None:
             row = None if self._plan.bench is None else scene.row.id
             line = replace(line, type=scene.code, row=row, skipped=scene.skipped)
-        fault: Fault | None = None
-        result: dict[str, Json] | None = None
-        if scene is not None and scene.text is not None and self._batch < scene.answered:
-            fault = Fault(kind=scene.code, text=scene.text)
-        elif meant.own is None:
+        fault, result, tool = None, None, meant.own or name
+        if scene is not None and self._batch <= scene.answered:
+            fault = scene.met(self._plan, self._session, self._batch, self._number, tool)
+        elif meant.own is not None:
+            fault = self._plan.met(self._session, self._number, tool)
+        else:
             # Clients hold a result against the schema of any tool of that name, but not an error.
-            structured = inside(self._tools, name, "outputSchema") is not None
             answer = NOT_THERE if structured else meant.answer
             line = replace(line, held=[{"id": call, "name": name, "answer": answer}])
             result = jsonrpc.text_result(answer, failed=structured)
-        else:
-            own = {"name": meant.own, "arguments": json.loads(meant.arguments)}
+        if result is None and meant.own is not None:
+            own = {"name": tool, "arguments": json.loads(meant.arguments)}
             if own != {"name": name, "arguments": arguments}:
                 pending.request = {**pending.request, "params": {**pending.request["params"], **own}}
-            fault, arguments = (
-                self._plan.met(self._session, self._number, meant.own),
-                own["arguments"],
-            )
+            arguments = own["arguments"]
         if fault is not None:
-            tool = meant.own or name
             result, label = self._instead(fault, tool, arguments)
             if result is not None:
                 label = "no_effect" if meant.own is None else "before_effect"
@@ -324,40 +306,33 @@ class Calls:
     def _instead(self, fault: Fault, tool: str, arguments: Json) -> tuple[dict[str, Json] | None, str]:
         """The result of a fault that comes before the effect of a call; else why it spares the call, or that
         it comes after the effect."""
+        reads = self._reads(tool)
         if fault.kind not in EFFECTS:
             return jsonrpc.text_result(fault.answer, failed=True), ""
         if fault.kind == "silent_no_op":
             structured = inside(self._tools, tool, "outputSchema") is not None
             return self._memory.done(tool, fault.text, structured=structured), "no_answer_fits"
-        reads = self._reads(tool)
         if fault.kind == "stale_read" and reads:
             return self._memory.stale(tool, arguments), "nothing_older"
         # Of a call that was carried out and looks as if it were not: the client may repeat it.
-        repeatable = (
-            reads
-            or self._plan.may_replace(tool)
-            or inside(self._tools, tool, "annotations", "idempotentHint") is True
-        )
-        harmless = fault.kind == "injected_instruction" or (
-            fault.kind == "timeout_after_effect" and repeatable
-        )
-        return None, "after_effect" if harmless else "may_write"
+        hinted = inside(self._tools, tool, "annotations", "idempotentHint") is True
+        if fault.kind == "timeout_after_effect" and (reads or hinted or self._plan.may_replace(tool)):
+            return None, "after_effect"
+        return None, "after_effect" if fault.kind == "injected_instruction" else "may_write"
 
     def _answered(self, pending: Pending, line: Exchange, answer: Message) -> bool:
         """An answer of the server's to a call, which its fault may change. Whether it does."""
-        called, fault = pending.request, pending.fault
-        found = inside(answer, "result")
-        tool = called["params"]["name"]
+        called, fault, found = pending.request, pending.fault, inside(answer, "result")
+        tool, content = called["params"]["name"], inside(found, "content")
         self._memory.keep(tool, called["params"].get("arguments"), found, reads=self._reads(tool))
         # A question back, or a task, is no result yet.
-        if fault is not None and inside(found, "content") is not None:
-            met = Replaced(call=str(called["id"]), tool=tool, kind=fault.kind)
-            line = replace(line, replaced=(met,))
+        if fault is not None and content is not None:
+            line = replace(line, replaced=(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind),))
             if fault.kind == "timeout_after_effect":
                 answer.update(jsonrpc.result(called, jsonrpc.text_result(fault.answer, failed=True)))
             else:
-                content = found["content"] if isinstance(found["content"], list) else []
-                found["content"] = [*content, {"type": "text", "text": fault.answer}]
+                before = content if isinstance(content, list) else []
+                found["content"] = [*before, {"type": "text", "text": fault.answer}]
         if isinstance(answer.get("error"), dict):
             line = replace(line, status=500, error=str(answer["error"].get("message"))[:1000])
         self._write(line, time.time())

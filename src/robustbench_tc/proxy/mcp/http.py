@@ -14,10 +14,18 @@ from functools import partial
 import aiohttp
 from aiohttp import web
 
-from .. import sse
+from ..plan import Refused, Session
 from ..relay import SILENCE_S, Relay, broken_off, session_of
-from ..session import Refused, Session
-from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
+from ..upstream import (
+    MOST,
+    Budget,
+    Parts,
+    UpstreamError,
+    event_data,
+    reply_headers,
+    request_headers,
+    secrets_of,
+)
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -68,7 +76,7 @@ class _Exchange:
     def __init__(self, relay: Relay, calls: Calls, request: web.Request, path: str) -> None:
         self._relay, self._upstream, self._calls = relay, relay.upstream, calls
         self._request, self._path = request, path
-        self._budget = Budget(sse.MOST)
+        self._budget = Budget(MOST)
         calls.secrets |= secrets_of(request.headers, request.rel_url.raw_query_string)
 
     async def run(self, message: Message, body: bytes) -> web.StreamResponse:
@@ -121,8 +129,8 @@ class _Exchange:
         with suppress(UpstreamError), closing(await self._sent(b"", question)) as found:
             if found.content_type != _STREAM:
                 return jsonrpc.read(await self._upstream.whole(found, self._budget))
-            async for event in sse.Parts(partial(self._upstream.piece, found, self._budget)):
-                message = jsonrpc.read(sse.data(event))
+            async for event in Parts(partial(self._upstream.piece, found, self._budget)):
+                message = jsonrpc.read(event_data(event))
                 if message.get("id") == question["id"]:
                     return message
         return {}
@@ -138,7 +146,7 @@ class _Exchange:
         here = None if subscribes else partial(response.write, _event(jsonrpc.changed()))
         try:
             await response.prepare(self._request)
-            async for event in sse.Parts(partial(self._upstream.piece, found)):
+            async for event in Parts(partial(self._upstream.piece, found)):
                 await response.write(self._relayed(event))
                 await self._calls.tell(here)
             await response.write_eof()
@@ -151,10 +159,10 @@ class _Exchange:
 
     def _relayed(self, event: bytes) -> bytes:
         """An event of the server's as the client gets it: an answer in it may be another one."""
-        if len(event) > sse.MOST:
+        if len(event) > MOST:
             failed = self._calls.too_long(event)
             return b"" if failed is None else _event(failed)
-        data = sse.data(event)
+        data = event_data(event)
         told = self._calls.relayed(data)
         if told is data:
             return event

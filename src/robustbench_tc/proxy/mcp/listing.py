@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from robustbench_tc.schema import Json
 
+from ..plan import Session
 from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
 from ..scenes import Scene, Scenes, inside, tool_of
-from ..session import Session
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""

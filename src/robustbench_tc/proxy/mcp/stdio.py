@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,9 +13,9 @@ from pathlib import Path
 
 from robustbench_tc.errors import UserError
 
-from .. import sse
 from ..journal import of_process
-from ..session import NoSession, parse
+from ..plan import NoSession, parse
+from ..upstream import MOST, Parts
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message
@@ -84,16 +83,17 @@ class Stdio:
             await child.wait()
 
     async def _relay(self, child: asyncio.subprocess.Process) -> int:
-        for number, name in enumerate(("input", "output")):
-            kind = os.fstat(number).st_mode
-            if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(number)):
-                raise UserError(f"the standard {name} is a file: give it a pipe (`cat FILE | rbtc … | cat`)")
         assert child.stdin is not None and child.stdout is not None
         self._server, loop = child.stdin, asyncio.get_running_loop()
         reader = asyncio.StreamReader()
         ours = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)  # Python itself uses the others
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
-        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
+        try:
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ours[0])
+            transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, ours[1])
+        except ValueError:
+            raise UserError(
+                "standard input or output is a file: give it a pipe (`cat FILE | rbtc … | cat`)"
+            ) from None
         self._client = asyncio.StreamWriter(transport, protocol, None, loop)
         self._tell = partial(self._calls.tell, partial(_send, self._client, jsonrpc.changed()))
         up, down = asyncio.create_task(self._up(reader)), asyncio.create_task(self._down(child.stdout))
@@ -112,8 +112,8 @@ class Stdio:
 
     async def _up(self, reader: asyncio.StreamReader) -> None:
         """What the client says."""
-        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
-            if len(line) > sse.MOST:  # this request fails, the session goes on
+        async for line in Parts(partial(reader.read, _CHUNK), _LINE):
+            if len(line) > MOST:  # this request fails, the session goes on
                 asked = next(iter(jsonrpc.ids_in(line)), None)
                 await _send(self._client, jsonrpc.failure(asked, jsonrpc.TOO_LONG))
                 continue
@@ -150,8 +150,8 @@ class Stdio:
 
     async def _down(self, reader: asyncio.StreamReader) -> None:
         """What the server says."""
-        async for line in sse.Parts(partial(reader.read, _CHUNK), _LINE):
-            if len(line) > sse.MOST:
+        async for line in Parts(partial(reader.read, _CHUNK), _LINE):
+            if len(line) > MOST:
                 await _send(self._client, self._calls.too_long(line))
                 continue
             own = self._asked.pop(jsonrpc.key(jsonrpc.read(line).get("id")), None) if self._asked else None

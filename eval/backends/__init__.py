@@ -1,1 +1,0 @@
-"""Where answers come from: an OpenAI-compatible endpoint, or vLLM in this process."""

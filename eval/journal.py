@@ -1,0 +1,134 @@
+"""A run's journal: what was answered and what came of calls, a line each, on disk before it counts.
+
+    {"key": …, "id": …, "repeat": 0, "number": 1, "status": "ok", "text": …}      an Answer
+    {"key": "…:results", "id": …, "repeat": 0, "number": 1, "results": […]}      Results
+
+`replay` answers a dialogue from it alone: that is how predictions, episodes and reuse are read.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Protocol, Self
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.llm import Store
+from robustbench_tc.llm.store import read_lines
+from robustbench_tc.schema import ASKED_AGAIN, Json, Step
+
+from .dialogue import Dialogue
+from .live.carrying_out import came_of
+from .record import Answer
+
+
+class Journal(Protocol):
+    """What was written down of a run, by key: a `Store`, or lines that were read into memory."""
+
+    @property
+    def path(self) -> Path:
+        """Where it lies, for messages."""
+        ...
+
+    def get(self, key: str) -> dict[str, Json] | None:
+        """The latest record under `key`, or None."""
+        ...
+
+
+class Lines:
+    """A journal in memory, without recorded failures, which are no answers; it notes what is read of it."""
+
+    def __init__(self, path: Path, lines: dict[str, dict[str, Json]]) -> None:
+        self.path, self.lines = path, lines
+        self.read: list[str] = []
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """The journal at `path`, which another process may be writing. A later line under a key replaces an
+        earlier one."""
+        lines = dict(read_lines(path))
+        return cls(path, {key: one for key, one in lines.items() if one.get("status") not in ASKED_AGAIN})
+
+    def get(self, key: str) -> dict[str, Json] | None:
+        """The line under `key`."""
+        if key in self.lines:
+            self.read.append(key)
+        return self.lines.get(key)
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the calls of one reply: a line of the journal."""
+
+    id: str
+    repeat: int
+    number: int
+    """Of the reply, from 1."""
+    results: tuple[Step, ...]
+
+
+async def keep(journal: Store, key: str, line: Answer | Results) -> None:
+    """Writes a line, whatever ends the session meanwhile: an answer that came was paid for."""
+    writing = asyncio.ensure_future(journal.put(key, msgspec.to_builtins(line)))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await writing
+        raise
+
+
+def answer(journal: Journal, key: str) -> Answer | None:
+    """The journal's latest answer under `key`."""
+    found = journal.get(key)
+    return None if found is None else as_answer(journal.path, found)
+
+
+def as_answer(place: Path, line: dict[str, Json]) -> Answer:
+    """A line of the journal at `place`. Raises UserError for what is no answer, or one of a later version."""
+    try:
+        return msgspec.convert(line, Answer)
+    except msgspec.ValidationError as error:
+        raise UserError(
+            f"{place} holds other records than answers ({error}): it was changed by hand, or is of another "
+            "version; begin again with --fresh"
+        ) from None
+
+
+def results(journal: Journal, dialogue: Dialogue) -> tuple[Step, ...] | None:
+    """What came of the calls that wait; None where the journal has no line of them.
+
+    Raises UserError where the journal has results of other calls than the reply and the defences made.
+    """
+    found = journal.get(dialogue.key())
+    if found is None:
+        return None
+    assert dialogue.doing is not None
+    try:
+        steps = msgspec.convert(found, Results).results
+    except msgspec.ValidationError as error:
+        raise _changed(dialogue, str(error)) from None
+    if not came_of(dialogue.doing, steps):
+        raise _changed(dialogue, "its results are not those of the answer's calls")
+    return steps
+
+
+def replay(journal: Journal, dialogue: Dialogue) -> bool:
+    """Answers the dialogue from a journal alone; False where a line is not there before it has ended."""
+    while dialogue.ended is None:
+        if dialogue.doing is not None:
+            steps = results(journal, dialogue)
+            if steps is None:
+                return False
+            dialogue.done(steps)
+            continue
+        found = answer(journal, dialogue.key())
+        if found is None:
+            return False
+        dialogue.reply(found)
+    return True
+
+
+def _changed(dialogue: Dialogue, why: str) -> UserError:
+    return UserError(
+        f"{dialogue.env.row.id}, repeat {dialogue.repeat}, answer {dialogue.number}: the journal was changed "
+        f"by hand ({why}); begin again with --fresh"
+    )

@@ -1,0 +1,113 @@
+"""The world of one episode where it is played: opened with the first call that is carried out in it."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from robustbench_tc.errors import UserError
+from robustbench_tc.schema import Json, LiveRow, Step
+from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Worlds
+
+from .carrying_out import REFUSALS, CarryingOut
+from .world_env import encodable
+
+
+class Stage:
+    """The world of one episode: opened with the first call that has to be carried out in it.
+
+    Calls of an earlier session are repeated first, and must be answered as the journal has it.
+    """
+
+    def __init__(self, row: LiveRow, worlds: Worlds, world: WorldType) -> None:
+        self._row, self._worlds, self._type = row, worlds, world
+        self._before: list[Step] = []
+        self._world: FaultedWorld | None = None
+        self._handle: Journaled | None = None
+
+    def remember(self, steps: Sequence[Step]) -> None:
+        """Calls that were carried out by an earlier session."""
+        self._before += steps
+
+    async def carry_out(self, doing: CarryingOut) -> tuple[Step, ...]:
+        """The calls of one reply, one after the other."""
+        world = await self._opened()
+        try:
+            what = next(doing)
+            while True:
+                what = doing.send(await answered(world, what.step))
+        except StopIteration as end:
+            return tuple(end.value)
+
+    async def snapshot(self) -> Snapshot:
+        """The world's state now; that of a fresh world where nothing was called."""
+        return await (await self._opened()).handle.snapshot()
+
+    async def close(self) -> None:
+        """Gives the world back."""
+        if self._world is not None:
+            await self._world.close()
+
+    async def _opened(self) -> FaultedWorld:
+        if self._world is None:
+            start = msgspec.convert(self._row.initial_state, Start)
+            self._handle = Journaled(await self._worlds.open(self._type, start))
+            self._world = FaultedWorld(self._handle, self._row.tools, self._row.fault)
+            for number, known in enumerate(self._before, 1):
+                self._handle.step = known
+                found = await answered(self._world, known)
+                self._handle.step = None
+                if msgspec.json.encode(found) != msgspec.json.encode(known):
+                    raise UserError(
+                        f"{self._row.id}: call {number} ({known.name}) is answered otherwise than in the "
+                        "journal: the world has changed since; begin again with --fresh"
+                    )
+            self._before.clear()
+        return self._world
+
+
+class Journaled:
+    """A world in which calls that were cut off, or killed it, are not made again: they had no effect, and
+    might be answered in time now."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self.step: Step | None = None
+        """The journaled call that is repeated now; None for one that is made for the first time."""
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
+        step = self.step
+        if step is not None and step.problem in ("timeout", "died"):
+            return Answered(step.true_text or step.text, step.problem)
+        return await self.handle.call(name, arguments)
+
+    async def snapshot(self) -> Snapshot:
+        return await self.handle.snapshot()
+
+    async def copy(self) -> Handle:
+        return await self.handle.copy()
+
+    async def close(self) -> None:
+        await self.handle.close()
+
+
+async def answered(world: FaultedWorld, step: Step) -> Step:
+    """The call of a step carried out, with texts as they are journaled: half surrogate pairs are replaced.
+
+    What the harness itself answered never reaches the world. Raises UserError for a tool that has no such
+    place in the registry.
+    """
+    if step.text in REFUSALS and not step.executed and not step.met:
+        return step
+    look = step.defence == "look"
+    made = await world.call(step.name, step.arguments, place=step.tool, aside=look)
+    true = None if made.true_text is None else encodable(made.true_text)
+    return msgspec.structs.replace(
+        made,
+        text=encodable(made.text),
+        true_text=true,
+        tool=step.tool,
+        defence=step.defence,
+        told=step.told,
+    )

@@ -1,0 +1,192 @@
+"""A reference agent behind an OpenAI-compatible address on loopback, in prompt and fc mode.
+
+    with serving("oracle", rows) as base_url: …
+
+The server knows the rows and finds the one that a request asks about by the content of its messages and
+tools, never by a side channel in the prompt.
+"""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import msgspec
+
+from robustbench_tc import schema
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval import agents, wire
+from robustbench_tc.eval.agents import AgentContext, agent
+from robustbench_tc.eval.defend.again import INVALID
+from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.prompts import OURS, Prompts
+from robustbench_tc.eval.prompts.calls import render_calls
+from robustbench_tc.schema import Json, Sample
+
+Tools: TypeAlias = Sequence[dict[str, Json]]
+
+
+class Index:
+    """Finds the row that a request asks about, by the request's messages and tools."""
+
+    def __init__(
+        self, rows: Sequence[Sample], words: Prompts = OURS, sent: Callable[[Tools], Tools] = list
+    ) -> None:
+        """`sent`: native tools as they are sent."""
+        self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
+        self._rows: dict[tuple[str, bytes], Sample] = {}
+        self._answered: dict[tuple[str, bytes, str], Sample] = {}
+        """Rows by their first request and the text that answers its call."""
+        errors = {row.injected_error for row in rows if row.injected_error is not None}
+        self._texts = {("tool", text): text for text in errors}
+        self._texts |= {("user", words.result(text)): text for text in errors}
+        """What answers a call, by role and content of its message."""
+        for row in rows:
+            for mode in ("prompt", "fc"):
+                ask = wire.first(row, mode, words)
+                address = _address(ask.messages, ask.tools and sent(ask.tools))
+                # Clean and transition rows ask in the same words; their gold is the same too.
+                self._rows.setdefault((mode, address), row)
+                if row.injected_error is not None:
+                    self._answered.setdefault((mode, address, row.injected_error), row)
+
+    def find(self, messages: list[dict[str, Json]], tools: Json) -> tuple[str, AgentContext] | None:
+        """The mode and the scene of a request, or None for one that no row sends."""
+        mode = "prompt" if tools is None else "fc"
+        answered = 0
+        while True:
+            address = _address(messages, tools)
+            row = self._rows.get((mode, address)) if not answered else None
+            if row is not None:
+                return mode, AgentContext(row, self._anchors[row.id], False)
+            last = str(messages[-1].get("content")) if messages else ""
+            text = self._answer_at_end(messages)
+            # An agent learns nothing from a validator: what it was asked before is asked again.
+            if text is None and INVALID not in last:
+                return None
+            turns = len(messages) - 1
+            while turns > 0 and messages[turns]["role"] != "assistant":
+                turns -= 1
+            messages = messages[: max(turns, 0)]
+            if text is None:
+                continue
+            answered += 1
+            row = self._answered.get((mode, _address(messages, tools), text))
+            if row is not None:
+                return mode, AgentContext(row, self._anchors[row.id], True, answered)
+
+    def _answer_at_end(self, messages: list[dict[str, Json]]) -> str | None:
+        """The text that answers a call at the end of the request."""
+        last = messages[-1] if messages else {}
+        return self._texts.get((str(last.get("role")), str(last.get("content"))))
+
+
+def _address(messages: Json, tools: Json) -> bytes:
+    canonical = schema.dumps(schema.loads(schema.dumps((messages, tools))))
+    return hashlib.sha256(canonical.encode()).digest()
+
+
+def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts = OURS) -> dict[str, Json]:
+    """The agent's answer as a chat-completions reply."""
+    mode, scene = found
+    said = agents.reply(name, scene)
+    message: dict[str, Json] = {"role": "assistant", "content": said if isinstance(said, str) else None}
+    if isinstance(said, tuple) and mode == "prompt":
+        message["content"] = render_calls(said, words.output_format(scene.row))
+    elif isinstance(said, tuple):
+        names = wire.WireNames(scene.row.tools)
+        message["tool_calls"] = [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {"name": names.wire(call.name), "arguments": schema.dumps(call.parameters)},
+            }
+            for number, call in enumerate(said)
+        ]
+    count = len(str(message["content"] or "").split())
+    return {
+        "id": "chatcmpl-agent",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "finish_reason": "tool_calls" if message.get("tool_calls") else "stop",
+            }
+        ],
+        "usage": {"prompt_tokens": 0, "completion_tokens": count, "total_tokens": count},
+    }
+
+
+@contextmanager
+def serving(
+    name: str, rows: Sequence[Sample], words: Prompts = OURS, sent: Callable[[Tools], Tools] = list
+) -> Iterator[str]:
+    """Serves the agent on a free loopback port while the block runs; yields the base URL."""
+    from aiohttp import web
+
+    agent(name)
+    index = Index(rows, words, sent)
+
+    async def chat(request: web.Request) -> web.Response:
+        body = msgspec.json.decode(await request.read())
+        found = index.find(body["messages"], body.get("tools"))
+        if found is None:
+            error = {"message": "the agents know only requests about their own rows", "type": "bad_request"}
+            return web.Response(status=400, body=msgspec.json.encode({"error": error}))
+        answer = msgspec.json.encode(reply(name, found, body["model"], words))
+        return web.Response(body=answer, content_type="application/json")
+
+    async def models(request: web.Request) -> web.Response:
+        listed = {"object": "list", "data": [{"id": name, "object": "model"}]}
+        return web.Response(body=msgspec.json.encode(listed), content_type="application/json")
+
+    app = web.Application(client_max_size=2**26)
+    app.router.add_post("/v1/chat/completions", chat)
+    app.router.add_get("/v1/models", models)
+    with _in_thread(app) as port:
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+@contextmanager
+def _in_thread(app: Json) -> Iterator[int]:
+    """Runs an aiohttp application in a thread of its own; yields its port."""
+    from aiohttp import web
+
+    loop = asyncio.new_event_loop()
+    started: list[int] = []
+    ready = threading.Event()
+
+    async def start() -> web.AppRunner:
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        started.append(runner.addresses[0][1])
+        return runner
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            runner = loop.run_until_complete(start())
+            ready.set()
+            loop.run_forever()
+            loop.run_until_complete(runner.cleanup())
+        finally:
+            ready.set()
+            loop.close()
+
+    thread = threading.Thread(target=run, name="agent-server", daemon=True)
+    thread.start()
+    ready.wait()
+    if not started:
+        raise UserError("the agent's server could not be started on loopback")
+    try:
+        yield started[0]
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()

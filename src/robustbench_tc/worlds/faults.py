@@ -38,18 +38,27 @@ class FaultedWorld:
         self._met_by: str | None = None
         self._done: set[str] = set()
         """Tools that were called with success."""
+        self._lost: Answered | None = None
         self._before: Handle | None = None
         """`stale_read`: the world as it was before the write, until it has been shown."""
 
     async def call(
-        self, name: str, arguments: Json, *, place: int | None = None, aside: bool = False
+        self,
+        name: str,
+        arguments: Json,
+        *,
+        place: int | None = None,
+        aside: bool = False,
+        lost: Answered | None = None,
     ) -> Step:
         """One call of the agent's. Never raises for what a model said.
 
         `place`: which tool of the registry is called, where that is known. `aside`: a read that a defence
         makes, so that a fault meets the agent where it meets an undefended one: it is not counted, and meets
-        no fault but one that its tool has met before.
+        no fault but one that its tool has met before. `lost`: what the world answers to a call that was cut
+        off when it was made before, and is not made again.
         """
+        self._lost = lost
         tool = meant(self._tools, name, arguments) if place is None else self._at(name, place)
         refused = Step(name=name, arguments=arguments, text=error("this tool is not available"), executed=0)
         if tool is None:
@@ -115,7 +124,7 @@ class FaultedWorld:
         return self._counted(tool)[kind] and self._counts[kind] >= first
 
     async def _carried_out(self, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        text, problem = await self.handle.call(tool.name, arguments)
+        text, problem = self._lost or await self.handle.call(tool.name, arguments)
         executed = 0 if problem else 1
         return Step(name=tool.name, arguments=arguments, text=text, executed=executed, problem=problem)
 
@@ -125,7 +134,7 @@ class FaultedWorld:
         step = await self._carried_out(tool, arguments)
         return step, bool(step.executed) and await self.handle.snapshot() != before
 
-    async def _lost(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _after_effect(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step, changed = await self._with_effect(tool, arguments)
         return _instead(step, CORE_TEXTS[schema.AFTER_EFFECT[fault.kind]]) if changed else step
 
@@ -176,7 +185,7 @@ class FaultedWorld:
 
     async def _duplicate(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step, changed = await self._with_effect(tool, arguments)
-        if not changed or (await self.handle.call(tool.name, arguments)).problem:
+        if not changed or (await self._carried_out(tool, arguments)).problem:
             return step
         return replace(step, executed=2, met=True)
 
@@ -225,7 +234,7 @@ def meant(tools: Sequence[LiveTool], name: str, arguments: Json) -> LiveTool | N
 _Answer = Callable[[FaultedWorld, Fault, LiveTool, Mapping[str, Json]], Awaitable[Step]]
 
 _ANSWERS: dict[str, _Answer] = {
-    **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._lost),
+    **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._after_effect),
     "silent_no_op": FaultedWorld._no_op,
     "stale_read": FaultedWorld._begin_stale,
     "fabricated_leaf": FaultedWorld._fabricated,

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from .answers import pairs, records
+from ..eval.score.answers import pairs, records
 from .base import NAME, Task, ToolClass, ToolFacts, World
 from .fit import shortened
 from .signatures import schema

@@ -19,8 +19,8 @@ from robustbench_tc.worlds.base import ToolClass
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import equal
 
 from .gold import Gold, gold_of, key, renamed, without_ids

@@ -17,8 +17,8 @@ import msgspec
 from robustbench_tc.schema import LiveRow
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import find
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.handle import Snapshot, Start
+from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import same
 
 MAX_CALLS = 8

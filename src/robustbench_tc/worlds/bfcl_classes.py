@@ -185,7 +185,8 @@ class _Encoder:
         if value is None or isinstance(value, (str, int, float)):
             return value
         if isinstance(value, dict):
-            return {_key(key): self(one, depth + 1) for key, one in value.items()}
+            keys = {key: key if isinstance(key, str) else json.dumps(key, default=str) for key in value}
+            return {keys[key]: self(one, depth + 1) for key, one in value.items()}
         if isinstance(value, (list, tuple)):
             return [self(one, depth + 1) for one in value]
         if isinstance(value, (set, frozenset)):
@@ -200,10 +201,6 @@ class _Encoder:
                 "contents": self(value.contents, depth + 1),
             }
         return str(value)
-
-
-def _key(key: Any) -> str:
-    return key if isinstance(key, str) else json.dumps(key, default=str)
 
 
 WORLD = BfclWorld

@@ -18,10 +18,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from .. import schema, taxonomy
-from ..errors import UserError
 from ..schema import Fault, Json, LiveTool, Step
 from .fit import error, failed, fits, wrong_type
-from .handle import Answered, Handle, Snapshot
+from .handle import Answered, Snapshot
+from .host import Handle
 
 CORE_TEXTS = {kind: taxonomy.get(kind).injected_error or "" for kind in schema.CORE_TEXTS}
 """What a call is answered by kinds that are the core's."""
@@ -59,7 +59,7 @@ class FaultedWorld:
         off when it was made before, and is not made again.
         """
         self._lost = lost
-        tool = meant(self._tools, name, arguments) if place is None else self._at(name, place)
+        tool = meant(self._tools if place is None else self._tools[place : place + 1], name, arguments)
         refused = Step(name=name, arguments=arguments, text=error("this tool is not available"), executed=0)
         if tool is None:
             return replace(refused, text=error(f"there is no tool {name[:80]!r}"), problem="not_offered")
@@ -83,14 +83,6 @@ class FaultedWorld:
         """Gives back the world, and the copy that is kept for a stale read."""
         await self._drop_before()
         await self.handle.close()
-
-    def _at(self, name: str, place: int) -> LiveTool:
-        tool = self._tools[place] if 0 <= place < len(self._tools) else None
-        if tool is None or tool.name != name:
-            raise UserError(
-                f"tool {place} of the registry is not {name[:80]!r}: the record was changed by hand"
-            )
-        return tool
 
     def _counted(self, tool: LiveTool) -> dict[str, bool]:
         """As what a call of a tool counts, of the four that a fault can be placed by."""
@@ -224,11 +216,9 @@ def meant(tools: Sequence[LiveTool], name: str, arguments: Json) -> LiveTool | N
     """The tool that a call goes to: of several of one name the first whose schema it fits, or else the
     world's own."""
     named = [tool for tool in tools if tool.name == name]
-    if len(named) > 1 and isinstance(arguments, Mapping):
-        for tool in named:
-            if fits(tool.parameters, arguments):
-                return tool
-    return min(named, key=lambda tool: tool.distractor, default=None)
+    several = named if len(named) > 1 and isinstance(arguments, Mapping) else []
+    fitting = (tool for tool in several if fits(tool.parameters, arguments))
+    return next(fitting, None) or min(named, key=lambda tool: tool.distractor, default=None)
 
 
 _Answer = Callable[[FaultedWorld, Fault, LiveTool, Mapping[str, Json]], Awaitable[Step]]

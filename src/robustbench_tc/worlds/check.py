@@ -43,19 +43,18 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
-    if not all(isinstance(one, ToolClass) for one in world.classes):
-        yield "classes must be a tuple of ToolClass(name, words, tools)"
+    if not all(isinstance(one, ToolClass) for one in world.classes) or not isinstance(
+        world.looks_first, dict
+    ):
+        yield "classes must be a tuple of ToolClass(name, words, tools), looks_first a dict of lists of reads"
         return
-    if not isinstance(world.looks_first, Mapping):
-        yield "looks_first must be a dict: a tool's name to the names of reads"
-        return
-    classed = [tool for one in world.classes for tool in one.tools]
-    for tool in (*classed, *world.looks_first):
+    classed = [tool for one in classes for tool in one.tools]
+    for tool in (*classed, *looks_first):
         if tool not in methods:
             yield f"classes and looks_first name {tool!r}, which is no tool{_near(tool, methods)}"
     if twice := [tool for tool in methods if classed.count(tool) > 1]:
         yield f"tool {twice[0]!r} is in two classes: leave it in one"
-    for tool, reads in world.looks_first.items():
+    for tool, reads in looks_first.items():
         if wrong := [one for one in reads if one not in methods or methods[one].tool_facts.writes]:
             yield f"looks_first: {wrong[0]!r}, which {tool!r} comes after, is not a tool that reads"
 

@@ -78,10 +78,9 @@ def type_schema(hint: Any) -> dict[str, Json]:
             return type_schema(given[0])
     if origin is list:
         return {"type": "array", "items": type_schema(inner[0])}
-    if origin is dict:
-        return {"type": "object"}
-    if isinstance(hint, type) and hint in _JSON_TYPES:
-        return {"type": _JSON_TYPES[hint]}
+    plain = dict if origin is dict else hint
+    if isinstance(plain, type) and plain in _JSON_TYPES:
+        return {"type": _JSON_TYPES[plain]}
     raise TypeError(
         f"the type {hint!r} cannot be offered: use str, int, float, bool, dict, list, list[...], Literal[...]"
     )

@@ -21,7 +21,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Self
 
 from ..errors import UserError
 from ..schema import Json
@@ -184,16 +183,13 @@ Handle = LocalHandle | ForkedHandle
 the state now, `copy` another world that has met the same calls, `close` gives it back."""
 
 
-class Worlds:
+class Worlds(contextlib.AbstractAsyncContextManager["Worlds"]):
     """Worlds of every type. A context manager, since those of BFCL are processes, of one event loop."""
 
     def __init__(self, *, seconds: float = CALL_SECONDS) -> None:
         self._seconds = seconds
         self._modules: dict[Path, ModuleType] = {}
         self.servers: dict[WorldType, ForkServer] = {}
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         self.close()

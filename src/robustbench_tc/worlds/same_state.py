@@ -53,7 +53,7 @@ def _same_truths(a: Json, b: Json) -> bool:
 
 
 class _TooLong(Exception):
-    pass
+    """The search is given up."""
 
 
 class _Value(NamedTuple):

@@ -222,10 +222,9 @@ class World:
         declared = schema(method)
         arguments = relaxed(declared, arguments) if self.lax_types else dict(arguments)
         wrong = misfit(declared, arguments)
-        before = _written(self.data)
-        drawn, made = self.random.getstate(), len(self._generated)
         if wrong is not None:
             return _failed(wrong)
+        before, drawn, made = _written(self.data), self.random.getstate(), len(self._generated)
         try:
             result = method(self, **copy.deepcopy(arguments))
             text = result if isinstance(result, str) else _written(result, ensure_ascii=False)

@@ -43,9 +43,8 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
-    if not all(isinstance(one, ToolClass) for one in world.classes) or not isinstance(
-        world.looks_first, dict
-    ):
+    classes, looks_first = world.classes, world.looks_first
+    if not all(isinstance(one, ToolClass) for one in classes) or not isinstance(looks_first, dict):
         yield "classes must be a tuple of ToolClass(name, words, tools), looks_first a dict of lists of reads"
         return
     classed = [tool for one in classes for tool in one.tools]

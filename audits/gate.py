@@ -30,7 +30,7 @@ from .folder import Folder, unreadable
 from .hygiene import files as other_files
 from .invariants.base import OFFERS, codes_of, states_preference
 from .judge import Judge
-from .judges import make_judge, second_opinion
+from .judges import make_judges, second_opinion
 from .own_tools import allowed, is_own
 from .report import AuditReport, Check, Failure, Identifiability, Overlap, check, not_run
 from .scan import Scan
@@ -66,7 +66,7 @@ class _Found(NamedTuple):
 def audit(
     folder: Path,
     *,
-    judge: str | Judge = "recorded",
+    judge: str | Sequence[Judge] = "recorded",
     second_judge: str | None = None,
     n: int | None = 50,
     training: Path | None = None,
@@ -84,7 +84,7 @@ def audit(
 ) -> AuditReport:
     """Audits a build (its report says of which kind) and gives the verdict; nothing is written.
 
-    `judge`: of rewritten texts, as `judges.make_judge` reads it. `second_judge`: of `n` pairs a type, drawn
+    `judge`: of rewritten texts, as `judges.make_judges` reads it. `second_judge`: of `n` pairs a type, drawn
     with `seed` (None: all). `training`: a training build to hold against this benchmark; `benchmark`: for a
     training build, the benchmark that it must not hold. `sources`: the upstream files; by default
     RBTC_SOURCES or the fetched ones, and without any the checks that need them say so. `rlla`, `worlds`,
@@ -99,11 +99,10 @@ def audit(
     whole, why_not = (
         (None, "") if build.kind == "live" else sources_at_hand(sources, "full" if pools else "paper")
     )
-    judges = list[Judge]()
+    judges: Sequence[Judge] = ()
     if pools:
-        judges.append(make_judge(judge, store, max_requests, folder) if isinstance(judge, str) else judge)
-    if pools and second_judge is not None:
-        judges.append(second_opinion(second_judge, store, max_requests))
+        judges = make_judges(judge, store, max_requests, folder) if isinstance(judge, str) else judge
+    second = second_opinion(second_judge, store, max_requests) if pools and second_judge else None
     rebuild = rebuild_of(folder, sources, rlla, worlds, world_python)
     progress("comparing with the sources")
     origin = provenance.audit(build, rebuild)
@@ -112,7 +111,7 @@ def audit(
     elif build.kind == "training":
         found = _training(build, benchmark, whole, why_not, progress)
     else:
-        found = _benchmark(build, judges, n, seed, training, whole, why_not, progress)
+        found = _benchmark(build, judges, second, n, seed, training, whole, why_not, progress)
     checks = [*origin.checks, *found.checks, *other_files.audit(build), unreadable(build)]
     if pools and is_own(build):
         checks = [allowed(one) for one in checks]
@@ -160,6 +159,7 @@ def audit(
 def _benchmark(
     build: Folder,
     judges: Sequence[Judge],
+    second: Judge | None,
     n: int | None,
     seed: int,
     training: Path | None,
@@ -181,8 +181,8 @@ def _benchmark(
             *benchmark.texts_suite(scan),
             *configs.tables_suite(build),
         ]
-    progress(f"judging pairs ({judges[0].name})")
-    judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, n=n, seed=seed)
+    progress(f"judging pairs ({paraphrase.named(judges)})")
+    judged = paraphrase.audit(scan.found.pairs, scan.found.new_tools, *judges, second=second, n=n, seed=seed)
     progress("choosing without reading")
     blind = shortcuts.audit(build)
     progress("looking at evidence and overlaps")

@@ -1,6 +1,6 @@
 """Who judges texts: judgments that ship with the package, those of a file, or a model behind an endpoint.
 
-Several judges make a chain: a later one is asked about what the earlier ones have not judged.
+Of several judges a later one is asked about what the earlier ones have not judged.
 """
 
 import asyncio
@@ -96,18 +96,6 @@ class Recorded:
         return [one or missing for one in found]
 
 
-class Chain:
-    """Several judges: each is asked about what those before it have not judged."""
-
-    def __init__(self, *judges: Judge) -> None:
-        self.judges = judges
-        self.name = ", then ".join(judge.name for judge in judges)
-        self.live = any(judge.live for judge in judges)
-
-    def judge(self, items: Sequence[Item]) -> list[Verdict]:
-        return in_turn([judge.judge for judge in self.judges], items)
-
-
 def in_turn(ask: Sequence[Callable[[Sequence[Item]], list[Verdict]]], items: Sequence[Item]) -> list[Verdict]:
     """The verdicts on `items`: each of `ask` is asked about what those before left unjudged."""
     found: list[Verdict] = [Unjudged("nobody was asked") for _ in items]
@@ -116,11 +104,6 @@ def in_turn(ask: Sequence[Callable[[Sequence[Item]], list[Verdict]]], items: Seq
         for at, verdict in zip(left, one([items[at] for at in left]) if left else [], strict=True):
             found[at] = verdict
     return found
-
-
-def judges_of(judge: Judge) -> tuple[Judge, ...]:
-    """The judges of a chain in their order; a single one is a chain of one."""
-    return judge.judges if isinstance(judge, Chain) else (judge,)
 
 
 class _Score(msgspec.Struct, frozen=True):

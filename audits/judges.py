@@ -14,21 +14,21 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.llm import parse_endpoint
 from robustbench_tc.schema import Tool
 
-from .judge import Answer, Chain, EndpointJudge, Judge, Judgment, Recorded
+from .judge import Answer, EndpointJudge, Judge, Judgment, Recorded
 from .judgments import Stored
 from .rows import NewTool, Pair
 
 
-def make_judge(spec: str, store: Path, max_requests: int | None, folder: Path) -> Judge:
+def make_judges(spec: str, store: Path, max_requests: int | None, folder: Path) -> tuple[Judge, ...]:
     """The judge that `--judge` names, after the judgments that ship with the package. Raises UserError."""
     name, _, path = spec.partition(":")
     first = recorded_judge(build=folder)
     if name != "recorded":
-        return Chain(first, live_judge(spec, store, max_requests))
+        return first, live_judge(spec, store, max_requests)
     if path:
-        return Chain(first, recorded_judge(Path(path), folder))
+        return first, recorded_judge(Path(path), folder)
     stored = folder / JUDGMENTS  # what an earlier audit kept in the build
-    return Chain(first, Stored(stored)) if stored.is_file() else first
+    return (first, Stored(stored)) if stored.is_file() else (first,)
 
 
 def second_opinion(spec: str, store: Path, max_requests: int | None) -> Judge:

@@ -22,7 +22,7 @@ from .agreement import quadratic_kappa, wilson_upper
 from .canaries import SEED, canary_check, canary_pairs, canary_tools, fooled
 from .hygiene.redact import redact
 from .invariants.base import REWRITES, codes_of
-from .judge import Answer, Item, Judge, Judgment, Unjudged, Verdict, in_turn, judges_of
+from .judge import Answer, Item, Judge, Judgment, Unjudged, Verdict, in_turn
 from .judgments import Line, Stored, line
 from .report import (
     Agreement,
@@ -89,9 +89,8 @@ def paper() -> dict[str, dict[str, float]]:
 def audit(
     pairs: dict[Pair, str],
     new_tools: dict[NewTool, str],
-    judge: Judge,
+    *judges: Judge,
     second: Judge | None = None,
-    *,
     n: int | None = 50,
     seed: int = 0,
 ) -> Result:
@@ -101,7 +100,7 @@ def audit(
     (all with None): they are reported beside all of them, and are what the second judge scores.
     """
     limits = thresholds()
-    asked = _Asked(judge, limits)
+    asked = _Asked(judges, limits)
     checks: list[Check] = []
     scores: list[TypeScore] = []
     agreement: list[Agreement] = []
@@ -115,13 +114,13 @@ def audit(
         scopes = [("sample", drawn)] if len(drawn) < len(population) else []
         scopes.append(("all", population))
         of_type = [
-            _score(code, judge.name, scope, chosen, verdicts, pairs, len(population))
+            _score(code, named(judges), scope, chosen, verdicts, pairs, len(population))
             for scope, chosen in scopes
         ]
         scores += of_type
         checks.append(_verdict(code, of_type, verdicts, pairs, limits))
         if second is not None:
-            agreement += _agreement(code, judge, second, drawn, verdicts)
+            agreement += _agreement(code, named(judges), second, drawn, verdicts)
     tools = list(new_tools)
     fake_tools = canary_tools(tools, SEED, limits.canaries_per_type)
     answers = asked.about("redundant", tools, fake_tools, new_tools)
@@ -142,15 +141,19 @@ def audit(
     return Result(tuple(checks), tuple(scores), tuple(agreement), redundant, tuple(asked.lines))
 
 
+def named(judges: Sequence[Judge]) -> str:
+    """What several judges are called."""
+    return ", then ".join(judge.name for judge in judges)
+
+
 _I = TypeVar("_I", Pair, NewTool)
 
 
 class _Asked:
-    """Asks the judges of a chain in turn, canaries among each one's texts, and keeps what they said."""
+    """Asks the judges in turn, canaries among each one's texts, and keeps what they said."""
 
-    def __init__(self, judge: Judge, limits: Thresholds) -> None:
-        self._judges = judges_of(judge)
-        self._limits = limits
+    def __init__(self, judges: Sequence[Judge], limits: Thresholds) -> None:
+        self._judges, self._limits = judges, limits
         self.lines: list[Line] = []
         self.fooled: list[Failure] = []
         self.planted: dict[str, int] = {}
@@ -293,7 +296,7 @@ def _verdict(
 
 
 def _agreement(
-    code: str, judge: Judge, second: Judge, drawn: Sequence[Pair], verdicts: dict[Pair, Verdict]
+    code: str, judge: str, second: Judge, drawn: Sequence[Pair], verdicts: dict[Pair, Verdict]
 ) -> list[Agreement]:
     both = [
         (one.score, other.score)
@@ -307,7 +310,7 @@ def _agreement(
     return [
         Agreement(
             type_code=code,
-            judges=(judge.name, second.name),
+            judges=(judge, second.name),
             n=len(both),
             exact=round(sum(a == b for a, b in both) / len(both), 4),
             kappa=None if kappa is None else round(kappa, 4),

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval import inputs, prompts, record, session, wire
+from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.llm import Endpoint
 from robustbench_tc.schema import Sample
@@ -122,10 +123,8 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
     with tempfile.TemporaryDirectory(dir=".") as folder:
         started = time.perf_counter()
         run = record.start(Path(folder) / "run", dataset, settings, len(rows))
-        opened = session.endpoint(
-            Endpoint("tiny", url), RequestSettings(decoding=DECODING), concurrency=concurrency
-        )
-        state = session.run(run, dataset, opened, concurrency=concurrency)
+        asked, effort = RequestSettings(decoding=DECODING), Effort(concurrency=concurrency)
+        state = session.run(run, dataset, endpoint([Endpoint("tiny", url)], asked, effort))
         seconds = time.perf_counter() - started
     assert (state.done, state.request_errors) == (len(rows), 0)
     return seconds

@@ -13,12 +13,15 @@ from robustbench_tc.io import parquet
 from robustbench_tc.schema import LiveRow, Sample
 
 from . import agents, growth, probe, reasons, record, reuse as reusing, session, verdicts
+from .dry_run import DryRun, dry_run
 from .inputs import Dataset, Selection
+from .journal import Lines, replay
 from .live.inputs import LiveData, world_types
+from .opening import Effort
 from .record import RunFolder
 from .run import Progress
 from .speakers import Backend
-from .who import Effort, Who
+from .who import Who
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +68,10 @@ class Evaluation:
         repeat: int = 1,
         worlds: Sequence[str] = (),
         world_python: str | None = None,
+        dry: bool = False,
     ) -> Self:
-        """The run of these rows, which goes on or grows where its folder is there; nothing is asked yet.
+        """The run of these rows, which goes on or grows where its folder is there; nothing is asked yet, and
+        where it is `dry` nothing written.
 
         Raises UserError for a wrong selection or folder, and for a world that is not at hand.
         """
@@ -77,10 +82,11 @@ class Evaluation:
         usual = record.default_place(who.name, who.mode, who.suffix, live=isinstance(data, LiveData))
         path = usual if place.out is None else Path(place.out)
         reusing.check(place.others, settings, path)
-        if place.fresh and os.path.lexists(path):
+        if place.fresh and not dry and os.path.lexists(path):
             record.discard(path, discard_changes=place.discard_changes)
-        folder = record.start(path, data, settings, len(rows) * repeat)
-        reusing.take(folder, data, selection, place.others)
+        folder = record.start(path, data, settings, len(rows) * repeat, dry=dry)
+        if not dry:
+            reusing.take(folder, data, selection, place.others)
         folder.notes += who.notes
         asked = Progress(len(rows) * folder.record.settings.repeat)
         return cls(
@@ -143,23 +149,33 @@ class Evaluation:
             probe and not (worlds or self.who.agent or self.who.own) and folder.record.probed is None
         )
         try:
-            with self.who.opened(self.data, effort) as (backend, at_once):
-                self.asked = session.run(
-                    folder,
-                    self.data,
-                    backend,
-                    concurrency=at_once,
-                    selection=self.selection,
-                    words=self.who.words,
-                    worlds=worlds,
-                    first=self.who.asked,
-                    before=partial(self._probe, say=say) if asks_server else None,
-                    progress=moved,
-                )
+            self.asked = session.run(
+                folder,
+                self.data,
+                self.who.opening(self.data, effort),
+                selection=self.selection,
+                words=self.who.words,
+                worlds=worlds,
+                first=self.who.asked,
+                before=partial(self._probe, say=say) if asks_server else None,
+                progress=moved,
+            )
         except BaseException:
             if folder.before is not None and self._there <= there:
                 session.take_back(folder, self.data)
             raise
+
+    def dry_run(self) -> DryRun:
+        """What `ask` would take. An agent in this process is asked the same."""
+        folder, settings = self.folder, self.folder.record.settings
+        there = Lines.of(folder.journal_path) if folder.journal_path.is_file() else None
+        todo = [
+            session.begin(row, settings, repeat, words=self.who.words)
+            for repeat in range(settings.repeat)
+            for row in session.sample_by_sample(self.rows)
+            if there is None or not replay(there, session.begin(row, settings, repeat))
+        ]
+        return dry_run(todo, settings, self.who.settings.price)
 
     async def _probe(self, backend: Backend, say: Callable[[str], None]) -> None:
         record = self.folder.record

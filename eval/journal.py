@@ -8,13 +8,14 @@
 
 import asyncio
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm import Store
-from robustbench_tc.schema import Json, Step
+from robustbench_tc.llm.store import read_lines
+from robustbench_tc.schema import ASKED_AGAIN, Json, Step
 
 from .dialogue import Dialogue
 from .live.carrying_out import came_of
@@ -32,6 +33,27 @@ class Journal(Protocol):
     def get(self, key: str) -> dict[str, Json] | None:
         """The latest record under `key`, or None."""
         ...
+
+
+class Lines:
+    """A journal in memory, without recorded failures, which are no answers; it notes what is read of it."""
+
+    def __init__(self, path: Path, lines: dict[str, dict[str, Json]]) -> None:
+        self.path, self.lines = path, lines
+        self.read: list[str] = []
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """The journal at `path`, which another process may be writing. A later line under a key replaces an
+        earlier one."""
+        lines = dict(read_lines(path))
+        return cls(path, {key: one for key, one in lines.items() if one.get("status") not in ASKED_AGAIN})
+
+    def get(self, key: str) -> dict[str, Json] | None:
+        """The line under `key`."""
+        if key in self.lines:
+            self.read.append(key)
+        return self.lines.get(key)
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,6 +69,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Defences between the rows and the model (`defend.names`), the first in front."""
     share: bool = True
     """Whether equal requests are asked once at temperature 0."""
+    checkpoint: str | None = None
+    """What the endpoint is asked for, where `model` is a name that the user gave it (`--name`)."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether equal requests of a model have one answer."""
+        return self.share and self.decoding.get("temperature") == 0
 
     def key(
         self, asked_hash: str, repeat: int, number: int, wording: str | None = None, further: int = 0
@@ -244,6 +251,11 @@ class RunFolder:
         return self.path / (EPISODES if self.record.live else PREDICTIONS)
 
     @property
+    def under_way(self) -> bool:
+        """Whether its last session has not ended: it runs, or was cut off."""
+        return bool(self.record.sessions) and self.record.sessions[-1].seconds is None
+
+    @property
     def predictions_path(self) -> Path:
         return self.path / PREDICTIONS
 
@@ -314,10 +326,11 @@ def default_place(model: str, mode: Mode, suffix: str = "", *, live: bool = Fals
     return Path("runs/live" if live else "runs") / f"{slug}-{mode}{suffix}"
 
 
-def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> RunFolder:
+def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry: bool = False) -> RunFolder:
     """The folder for a run: a new one, or the one that is there if its answers were got under equal settings.
 
-    That one grows by rows and repeats that it does not hold yet; `expected` is for a new one.
+    That one grows by rows and repeats that it does not hold yet; `expected` is for a new one. `dry`: nothing
+    is written.
     Raises UserError with every difference for a folder that has answers under other settings.
     """
     check_place(path)
@@ -329,17 +342,14 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> Run
             differences = growth.identity(there, settings)
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
-            grown = (
-                None
-                if same or settings.backend in ("import", "door")
-                else growth.grown(folder, data, settings)
-            )
-            folder.claim(folder.answers_path, folder.scores_path)
+            grows = not same and settings.backend not in ("import", "door")
+            grown = growth.grown(folder, data, settings) if grows else None
+            if not dry:
+                folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name
             if grown is not None:
                 growth.let_grow(folder, grown)
             return folder
-    path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(
         path,
         RunRecord(
@@ -352,8 +362,10 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int) -> Run
             expected=expected,
         ),
     )
-    folder.claim(folder.answers_path, folder.scores_path)
-    folder.save()
+    if not dry:
+        path.mkdir(parents=True, exist_ok=True)
+        folder.claim(folder.answers_path, folder.scores_path)
+        folder.save()
     return folder
 
 

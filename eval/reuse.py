@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm.store import read_lines
-from robustbench_tc.schema import ASKED_AGAIN, Json
+from robustbench_tc.schema import Json
 
 from . import growth
 from .inputs import Dataset, Selection
-from .journal import replay
+from .journal import Lines, replay
 from .live.inputs import LiveData
 from .record import RunFolder, Settings, open_run
 from .session import begin
@@ -64,26 +62,6 @@ def take(folder: RunFolder, data: Dataset | LiveData, selection: Selection, runs
         )
         folder.notes.append(f"{left} of {len(rows)} rows are left to ask")
     folder.save()
-
-
-class Lines:
-    """A journal in memory, without recorded failures, which are not answers; it notes what is read of it."""
-
-    def __init__(self, path: Path, lines: dict[str, dict[str, Json]]) -> None:
-        self.path, self.lines = path, lines
-        self.read: list[str] = []
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """The journal at `path`. A later line under a key replaces an earlier one."""
-        lines = dict(read_lines(path))
-        return cls(path, {key: one for key, one in lines.items() if one.get("status") not in ASKED_AGAIN})
-
-    def get(self, key: str) -> dict[str, Json] | None:
-        """The line under `key`."""
-        if key in self.lines:
-            self.read.append(key)
-        return self.lines.get(key)
 
 
 def _said(line: dict[str, Json]) -> Json:

@@ -43,7 +43,7 @@ class Scripted:
         self.turns: list[Turn] = []
         """The replies that count, and what their calls were answered with."""
         self.ended: Ended | None = None
-        self._settings, self._results, self._words = settings, results, words
+        self._settings, self.results, self._words = settings, results, words
         self._answered, self._ordered = wire.answered(row), in_order(row)
         self._calls = 0
         """Of replies that count, in a case that wants its calls in order."""
@@ -108,7 +108,7 @@ class Scripted:
         names = [str(call["name"]) for call in answer.tool_calls or ()] or [call.name for call in calls]
         texts = []
         for name in names:
-            texts.append(result_text(self._results, name, self._used[name]))
+            texts.append(result_text(self.results, name, self._used[name]))
             self._used[name] += 1
         return tuple(texts)
 

@@ -1,154 +1,34 @@
 """One start of `rbtc eval` on a run folder: opens the journal and whoever answers, asks, leaves the files."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from robustbench_tc import __version__
-from robustbench_tc.compute import loop, parallel
-from robustbench_tc.compute.parallel import SERIAL, Workers
-from robustbench_tc.llm import Client, Endpoint, LoadBalancer, Stats, Store, Transport, over_http
-from robustbench_tc.llm.ray import on_actors
+from robustbench_tc.compute import loop
+from robustbench_tc.llm import Store
 from robustbench_tc.schema import LiveRow, Sample
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from . import growth, predictions
-from .dialogue import Dialogue, Speaker
+from .dialogue import Dialogue
 from .first_replies import Asked, FirstReplies
 from .inputs import Dataset, Selection
+from .journal import Journal
 from .live import episodes
 from .live.inputs import LiveData
-from .live.record import leave
+from .live.record import leave as leave_episodes
 from .live.stage import Stage
 from .live.world_env import World
-from .models import Model
+from .opening import Opening
 from .prompts import OURS, Prompts, wording
 from .record import RunFolder, Session, Settings
-from .request_settings import RequestSettings
 from .run import Progress, Runner, Sharing
 from .scripted import Results, Scripted
-from .speakers import Backend, EndpointBackend, ModelSpeaker
-from .vllm import VLLMTransport, check_takes
-
-
-class Opened(NamedTuple):
-    """Whoever answers, ready to be asked."""
-
-    speaker: Speaker
-    address: str = ""
-    """For the run record; never holds a key."""
-    stats: Stats = Stats()
-    """Filled while it is asked."""
-    requests: RequestSettings = RequestSettings(decoding={})
-    backend: Backend | None = None
-    """Of a model: what a probe asks before any row. At temperature 0 it is asked equal requests once."""
-
-
-OpenSpeaker = Callable[[], AbstractAsyncContextManager[Opened]]
-
-
-def in_process(speaker: Speaker) -> OpenSpeaker:
-    """An agent in this process: nothing is opened."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        yield Opened(speaker, stats=Stats())
-
-    return opened
-
-
-def endpoint(
-    spec: Endpoint,
-    requests: RequestSettings,
-    *,
-    also: Sequence[Endpoint] = (),
-    concurrency: int,
-    timeout_s: float = 300.0,
-    max_retries: int = 6,
-    backoff_s: float = 0.5,
-    workers: Workers = SERIAL,
-) -> OpenSpeaker:
-    """A model at an address. `also`: further addresses of it, which share its requests."""
-    specs = [one.resolved() for one in (spec, *also)]
-    return _opening(
-        lambda ray: over_http(specs, timeout_s, ray=ray, concurrency=concurrency),
-        specs[0],
-        ", ".join(map(str, specs)),
-        requests,
-        workers,
-        concurrency=concurrency,
-        max_retries=max_retries,
-        backoff_s=backoff_s,
-    )
-
-
-def vllm(
-    model: Model | None,
-    name: str,
-    requests: RequestSettings,
-    *,
-    batch: int,
-    workers: Workers = SERIAL,
-    engines: int = 1,
-    gpus: float = 1,
-) -> OpenSpeaker:
-    """vLLM in this process, or on Ray so many engines with so many GPUs each.
-
-    `name` is a folder, a Hub id or a name of the models' table.
-    """
-    weights = (model.weights if model is not None else None) or name
-    check_takes(requests)
-    known = {} if model is None else {"dtype": model.dtype, "max_model_len": model.max_model_len}
-    options = {option: value for option, value in known.items() if value is not None}
-    engine = partial(VLLMTransport, weights, batch=batch, **options)
-    names = [f"vllm in process: {weights}"] * (engines if workers.engine == "ray" else 1)
-
-    def wire(ray: Any) -> Transport:
-        if ray is None:
-            return engine()
-        return LoadBalancer(on_actors(ray, [engine] * engines, concurrency=2 * batch, gpus=gpus), names)
-
-    # Twice as many as an engine takes at once: the next batch waits while it is at one.
-    return _opening(
-        wire,
-        Endpoint(name, reasoning=False),
-        ", ".join(names),
-        requests,
-        workers,
-        concurrency=2 * batch * len(names),
-    )
-
-
-def _opening(
-    wire: Callable[[Any], Transport],
-    spec: Endpoint,
-    address: str,
-    requests: RequestSettings,
-    workers: Workers,
-    **options: Any,
-) -> OpenSpeaker:
-    """A backend over what `wire` opens, which gets the module `ray` or None; `options` of the client."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        with parallel.on_ray(workers) as ray:
-            async with Client(
-                spec,
-                wire=wire(ray),
-                max_cost=requests.max_cost,
-                price=requests.price,
-                system_as_user=requests.system_as_user,
-                **options,
-            ) as client:
-                backend = EndpointBackend(client, requests.decoding, requests.system)
-                yield Opened(ModelSpeaker(backend), address, client.stats, requests, backend)
-
-    return opened
+from .speakers import Backend
 
 
 def spent(journal: Store, price: tuple[float, float] | None) -> float:
@@ -169,9 +49,8 @@ def spent(journal: Store, price: tuple[float, float] | None) -> float:
 def run(
     folder: RunFolder,
     data: Dataset | LiveData,
-    open_speaker: OpenSpeaker,
+    opening: Opening,
     *,
-    concurrency: int,
     selection: Selection | None = None,
     words: Prompts = OURS,
     worlds: Mapping[str, WorldType] = MappingProxyType({}),
@@ -195,7 +74,7 @@ def run(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         endpoint="",
         package_version=__version__,
-        concurrency=concurrency,
+        concurrency=opening.at_once,
         selection=selection,
         repeat=settings.repeat,
     )
@@ -208,7 +87,7 @@ def run(
     )
 
     async def ask() -> Progress:
-        async with open_speaker() as opened, Worlds() as hosted:
+        async with opening.open() as opened, Worlds() as hosted:
             stats = opened.stats
             made.endpoint, made.headers = opened.address, opened.requests.header_digests
             # A limit of cost is one of the run: what earlier sessions spent counts.
@@ -219,14 +98,13 @@ def run(
                 made.requests, made.shared = state.asked, state.shared
                 progress(state)
 
-            shares = settings.share and settings.decoding.get("temperature") == 0
             runner = Runner(
                 journal,
                 opened.speaker,
-                workers=2 * concurrency,
-                unwritten=concurrency if is_live else None,
+                workers=2 * opening.at_once,
+                unwritten=opening.at_once if is_live else None,
                 stage=partial(_stage, hosted, worlds) if is_live else None,
-                sharing=Sharing(journal, stats) if shares and opened.backend is not None else None,
+                sharing=Sharing(journal, stats) if settings.shares and opened.backend is not None else None,
                 first=first and FirstReplies(first, settings, journal, data.by_id),
                 progress=tell,
             )
@@ -253,7 +131,7 @@ def run(
             return loop.run(ask())
         finally:
             made.seconds = round(time.monotonic() - started, 3)
-            _leave(folder, journal, data)
+            leave(folder, journal, data)
 
 
 def begin(
@@ -288,13 +166,14 @@ def take_back(folder: RunFolder, data: Dataset | LiveData) -> None:
     if before is not None:
         record.settings, record.also, record.expected = before.settings, before.also, before.expected
         with folder.journal() as journal:
-            _leave(folder, journal, data)
+            leave(folder, journal, data)
 
 
-def _leave(folder: RunFolder, journal: Store, data: Dataset | LiveData) -> None:
+def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None:
+    """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
-        leave(folder, episodes.of(journal, rows, settings))
+        leave_episodes(folder, episodes.of(journal, rows, settings))
         return
     found = list(predictions.of(journal, rows, data.hashes(), settings))
     predictions.write(folder.predictions_path, found)

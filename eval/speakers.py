@@ -137,13 +137,16 @@ class ReferenceAgent:
         errors = min(base.number - 1, wire.answered(row))
         scene = agents.AgentContext(row, self._anchors[row.id], errors > 0, errors)
         said = agents.reply(self._agent, scene)
-        if isinstance(said, str):
-            return msgspec.structs.replace(base, text=said, finish_reason="stop")
-        if dialogue.settings.mode == "prompt":
-            written = render_calls(said, self._words.output_format(row))
-            return msgspec.structs.replace(base, text=written, finish_reason="stop")
-        calls = native(said, "call_")
-        return msgspec.structs.replace(base, tool_calls=calls, finish_reason="tool_calls")
+        if isinstance(said, tuple) and dialogue.settings.mode == "fc":
+            calls = native(said, "call_")
+            return msgspec.structs.replace(base, tool_calls=calls, finish_reason="tool_calls", **_counted(""))
+        text = said if isinstance(said, str) else render_calls(said, self._words.output_format(row))
+        return msgspec.structs.replace(base, text=text, finish_reason="stop", **_counted(text))
+
+
+def _counted(text: str) -> dict[str, int]:
+    """An agent's words as its tokens: something that defences can cost."""
+    return {"prompt_tokens": 0, "completion_tokens": len(text.split())}
 
 
 class ScriptedAgent:

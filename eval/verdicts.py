@@ -1,7 +1,10 @@
 """`rbtc score`: predictions into verdicts, without asking the model again."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import msgspec
@@ -15,8 +18,9 @@ from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
 from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schema
 
-from . import growth, inputs, predictions
+from . import growth, inputs, predictions, session
 from .inputs import Dataset
+from .journal import Lines
 from .live import inputs as live_inputs, score as live_score, unedited
 from .live.inputs import LiveData
 from .parse import READER_VERSION
@@ -104,6 +108,25 @@ def score(
     else:
         score_file(folder, rows_of(folder, place, workers.num_proc), workers)
     return folder
+
+
+@contextmanager
+def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = None) -> Iterator[RunFolder]:
+    """A run that is under way, as its journal has it at this moment: a scored copy, which is removed again.
+
+    Raises UserError where no row has its answer yet.
+    """
+    data = data_of(folder)
+    with TemporaryDirectory() as place:
+        copy = RunFolder(Path(place), deepcopy(folder.record))
+        session.leave(copy, Lines.of(folder.journal_path), data)
+        if not copy.record.totals.get("episodes" if copy.record.live else "predictions"):
+            raise UserError(f"{folder.path} is under way: no row has its answer yet")
+        if isinstance(data, LiveData):
+            score_episodes(copy, data, worlds, python)
+        else:
+            score_file(copy, data)
+        yield copy
 
 
 def score_episodes(folder: RunFolder, data: LiveData, worlds: Sequence[str], python: str | None) -> None:

@@ -1,19 +1,17 @@
 """Who is asked, checked before any work: a model at its addresses, a reference agent, a user's own agent."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
 
-from . import agents, defend as defences, models, record, request_settings, session
-from .callables.agent import Function, OwnAgent, own_agent
+from . import agents, defend as defences, models, opening, record, request_settings
+from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
@@ -21,6 +19,7 @@ from .inputs import Dataset, Names, Selection, anchors, names_of
 from .live import defended, prompts as live_prompts
 from .live.agents import AGENTS as SCRIPTED
 from .live.inputs import LiveData
+from .opening import Effort, Opening
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .request_settings import RequestOptions, RequestSettings
 from .speakers import ReferenceAgent, ScriptedAgent
@@ -32,25 +31,17 @@ PromptFormat: TypeAlias = Literal["benchmark", "rlla"]
 """The words of prompt mode: the benchmark's, or ToolRL's, in which its checkpoints were trained."""
 
 
-class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast answers come. No answer depends on it."""
-
-    concurrency: int = 32
-    """Requests under way at each address."""
-    timeout_s: float = 300.0
-    max_retries: int = 6
-    workers: Workers = SERIAL
-    gpus: int = 1
-
-
 @dataclass(frozen=True, kw_only=True)
 class Who:
     """Who is asked and how."""
 
     name: str
+    """In the run's record, the usual name of its folder, and reports."""
     mode: record.Mode
     backend: str
     settings: RequestSettings
+    checkpoint: str | None = None
+    """What the endpoint is asked for, where that is not `name`."""
     endpoints: Sequence[Endpoint] = ()
     """The addresses of a model; none of an agent of the user's."""
     agent: str | None = None
@@ -62,6 +53,8 @@ class Who:
     chain: Sequence[Defence] = ()
     suffix: str = ""
     """Of the run folder's usual name."""
+    share: bool = True
+    """Whether equal requests are asked once at temperature 0."""
     notes: Sequence[str] = ()
 
     def identity(self, data: Dataset | LiveData, selection: Selection, repeat: int) -> record.Settings:
@@ -75,57 +68,34 @@ class Who:
             selection=selection,
             repeat=repeat,
             defend=defences.names(self.chain),
+            share=self.share,
+            checkpoint=self.checkpoint,
             **self.settings.identity,
         )
 
-    @contextmanager
-    def opened(self, data: Dataset | LiveData, effort: Effort) -> Iterator[tuple[session.OpenSpeaker, int]]:
-        """How whoever answers is opened, and how many requests are under way at all its addresses."""
-        if self.own is not None and isinstance(data, Dataset):
+    def opening(self, data: Dataset | LiveData, effort: Effort) -> Opening:
+        """How whoever answers is opened."""
+        if self.own is not None:
             at_once = effort.concurrency if self.own.in_parallel else 1
-            yield self.own.opened(data.results, self.mode, at_once, effort.timeout_s), at_once
-        elif self.backend == "vllm":
-            engines = effort.gpus if effort.workers.engine == "ray" else 1
-            entry, batch = models.find(self.name), effort.concurrency
-            yield (
-                session.vllm(
-                    entry, self.name, self.settings, batch=batch, workers=effort.workers, engines=engines
-                ),
-                batch * engines,
-            )
-        elif self.agent is not None and isinstance(data, LiveData):
-            yield session.in_process(ScriptedAgent(self.agent, data.clean())), effort.concurrency
-        elif self.agent is not None:
-            # It knows the rows as defences show them.
-            assert isinstance(data, Dataset)
-            rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
-            speaker = ReferenceAgent(self.agent, anchors(rows), self.words)
-            yield session.in_process(speaker), effort.concurrency
-        else:
-            yield at_addresses(self.endpoints, self.settings, effort)
-
-
-def at_addresses(
-    endpoints: Sequence[Endpoint], asked: RequestSettings, effort: Effort
-) -> tuple[session.OpenSpeaker, int]:
-    """A model at its addresses, and how many requests are under way at all of them."""
-    at_once = effort.concurrency * len(endpoints)
-    opened = session.endpoint(
-        endpoints[0],
-        asked,
-        also=endpoints[1:],
-        concurrency=at_once,
-        timeout_s=effort.timeout_s,
-        max_retries=effort.max_retries,
-        workers=effort.workers,
-    )
-    return opened, at_once
+            speaker = AgentSpeaker(self.own, at_once, effort.timeout_s)
+            address = f"{self.backend} {self.own.name}"
+            return opening.in_process(speaker, at_once, speaker.stats, address, self.settings)
+        if self.backend == "vllm":
+            return opening.vllm(self.checkpoint or self.name, self.settings, effort)
+        if self.agent is None:
+            return opening.endpoint(self.endpoints, self.settings, effort)
+        if isinstance(data, LiveData):
+            return opening.in_process(ScriptedAgent(self.agent, data.clean()), effort.concurrency)
+        # It knows the rows as defences show them.
+        rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
+        return opening.in_process(ReferenceAgent(self.agent, anchors(rows), self.words), effort.concurrency)
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asked, as it was named; the fields are options of `rbtc eval`."""
 
     model: str | None = None
+    name: str | None = None
     base_url: Names = ()
     agent: str | None = None
     callable: Function | None = None
@@ -136,6 +106,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     rlla: str | Path | None = None
     defend: Names = ()
     early_stop: bool = True
+    share: bool = True
 
     def checked(self, options: RequestOptions, *, live: bool = False) -> Who:
         """Who is meant, for rows that are `live` or not. Raises UserError for names that are wrong or do not
@@ -150,6 +121,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
                 "leave --callable, --command, --prompt-format and --backend vllm out"
             )
         who = self._own(mode, options) if is_own else self._model(mode, options, live)
+        who = replace(who, share=self.share)
         if live:
             return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
         for one in chain:
@@ -167,7 +139,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"{which} is who is asked: leave {clash[0]} out")
         own = own_agent(self.callable, self.command, options)
         return Who(
-            name=self.model or own.name,
+            name=self.name or self.model or own.name,
             mode=record.mode_of(mode or "fc"),
             backend=own.backend,
             settings=own.settings,
@@ -184,8 +156,11 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         found = endpoints(self.model, self.base_url, self.agent, self.backend, options)
         name = found[0].model
         entry = models.find(name)
+        if self.name is not None and (self.agent or entry or models.find(self.name)):
+            raise UserError(f"--name {self.name}: it is for a path or a checkpoint; {name} keeps its name")
         who = Who(
-            name=name,
+            name=self.name or name,
+            checkpoint=name if self.name else None,
             mode=record.mode_of(mode or models.mode_of(name)),
             backend="agent" if live and self.agent else found[0].provider,
             settings=request_settings.settle(entry, options, self.agent),

@@ -22,7 +22,8 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, record, session, verdicts
+from robustbench_tc.eval import inputs, opening, record, session, verdicts
+from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.io import parquet
 from tests.agent_server import serving
@@ -265,10 +266,9 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
         repeat=1,
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))
-    opened = session.vllm(
-        None, "tiny", RequestSettings(decoding=decoding), batch=16, workers=RAY, engines=2, gpus=0
-    )
-    session.run(run, data, opened, concurrency=32)
+    effort = Effort(concurrency=16, workers=RAY, gpus=2)
+    opened = opening.vllm("tiny", RequestSettings(decoding=decoding), effort, gpus_each=0)
+    session.run(run, data, opened)
     found = asked(run.path)
     assert [row["id"] for row in found] == [row.id for row in data.rows]
     assert {row["raw_output"] for row in found} == {f"Well.\n{CALL}"}

@@ -1,30 +1,26 @@
-"""An agent of the user's as a backend of the harness: each request is a task, its replies are completions.
-
-An agent that makes its calls while it works shows several replies at once: those of later passes are kept for
-the requests that ask for them. What it raises, and what is no reply, is a failed row: the request was
-refused, which counts as wrong, since a deployed agent that breaks has failed as well.
-"""
+"""An agent of the user's, checked before any work, and as who answers in a run."""
 
 import asyncio
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
+import msgspec
+
 from robustbench_tc import seeding
 from robustbench_tc.errors import UserError
-from robustbench_tc.llm import Completion, LLMError, Stats
+from robustbench_tc.llm import Completion, Stats
 from robustbench_tc.schema import Json, Sample
 
 from .. import wire
-from ..record import Mode
+from ..dialogue import Dialogue
+from ..record import Answer
 from ..request_settings import RequestOptions, RequestSettings
-from ..scripted import Results, most_replies
-from ..session import Opened, OpenSpeaker
-from ..speakers import ModelSpeaker
+from ..scripted import Scripted, most_replies
+from ..speakers import answer_of
 from . import command as commands, function as functions
 from .invocation import Invocation
 from .task import Failed, Task, reply_of
@@ -49,19 +45,6 @@ class OwnAgent:
     in_parallel: bool
     """Whether it can be said to bear several requests at once."""
     run: Run = field(repr=False)
-
-    def opened(
-        self, results: Mapping[str, Results], mode: Mode, at_once: int, timeout_s: float
-    ) -> OpenSpeaker:
-        """The backend. `results`: by clean id what the tools answer; `mode` prompt: the tools stand in the
-        messages, and the agent's text is read for calls."""
-
-        @asynccontextmanager
-        async def backend() -> AsyncIterator[Opened]:
-            asked = AgentBackend(self, results, mode=mode, at_once=at_once, timeout_s=timeout_s)
-            yield Opened(ModelSpeaker(asked), f"{self.backend} {self.name}", asked.stats, self.settings)
-
-        return backend
 
 
 def own_agent(
@@ -93,42 +76,52 @@ def own_agent(
     return OwnAgent(name=shown, backend=which, settings=settings, in_parallel=in_parallel, run=run)
 
 
-class AgentBackend:
-    """Asks an agent. `results`: by clean id what the tools answer."""
+class AgentSpeaker:
+    """Asks an agent: each request is a task, its replies are answers.
 
-    def __init__(
-        self, agent: OwnAgent, results: Mapping[str, Results], *, mode: str, at_once: int, timeout_s: float
-    ) -> None:
-        self._agent, self._results, self._mode, self._timeout_s = agent, results, mode, timeout_s
+    One that makes its calls while it works shows several replies at once: those of later requests are kept
+    for them. What it raises, and what is no reply, is a failed row, which counts as wrong: a deployed agent
+    that breaks has failed as well.
+    """
+
+    def __init__(self, agent: OwnAgent, at_once: int, timeout_s: float) -> None:
+        self._agent, self._timeout_s = agent, timeout_s
         self._slots = asyncio.Semaphore(at_once)
         self._sessions: dict[tuple[str, int], tuple[dict[str, Any], list[Completion]]] = {}
         """Of every row under way: the agent's own state, and replies of its last run for later requests."""
         self.stats = Stats()
 
-    async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
-        """As `Backend.ask`. Raises LLMError with the code `agent` where the agent fails."""
-        row = ask.row
-        assert row is not None, "an agent is asked about a row"
-        state, later = self._sessions.setdefault((row.id, repeat), ({}, []))
-        try:
-            if not later:
+    async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
+        """As `dialogue.Speaker`."""
+        env, key = dialogue.env, (base.id, base.repeat)
+        assert isinstance(env, Scripted), "live rows are played by models and scripted agents"
+        state, later = self._sessions.setdefault(key, ({}, []))
+        if not later:
+            invocation = Invocation(env.row, base.number, env.results, mode=dialogue.settings.mode)
+            try:
                 async with self._slots:  # so that no request's time runs while another is answered
-                    later += await self._run(row, ask, repeat, state)
-            found = later.pop(0)
-        except BaseException:
-            del self._sessions[row.id, repeat]
-            raise
-        if ask.number >= most_replies(row) or not found.tool_calls:
-            del self._sessions[row.id, repeat]
-        return found
+                    later += await self._run(invocation, self._task(env.row, ask, base, invocation, state))
+            except Failed as failed:
+                del self._sessions[key]
+                return msgspec.structs.replace(base, status="agent_error", error=f"agent: {failed}")
+            finally:
+                invocation.close()
+        found = later.pop(0)
+        if base.number >= most_replies(env.row) or not found.tool_calls:
+            del self._sessions[key]
+        return answer_of(found, base, env.tools)
 
-    async def _run(self, row: Sample, ask: wire.Ask, repeat: int, state: dict[str, Any]) -> list[Completion]:
-        invocation = Invocation(row, ask.number, self._results.get(row.clean_id, {}), mode=self._mode)
-        drawn = self._agent.settings.decoding.get("seed", 0)
+    def _task(
+        self, row: Sample, ask: wire.Ask, base: Answer, invocation: Invocation, state: dict[str, Any]
+    ) -> Task:
+        drawn, repeat = self._agent.settings.decoding.get("seed", 0), str(base.repeat)
         # 16 hex digits that say nothing about the row, and are the same whenever it is asked.
-        name = f"{seeding.rng(drawn, 'session', row.id, str(repeat)).getrandbits(64):016x}"
-        seed = seeding.rng(drawn, "agent", row.clean_id, str(repeat)).getrandbits(31)
-        task = task_of(row, ask, invocation, session=name, seed=seed, state=state)
+        session = f"{seeding.rng(drawn, 'session', row.id, repeat).getrandbits(64):016x}"
+        seed = seeding.rng(drawn, "agent", row.clean_id, repeat).getrandbits(31)
+        return task_of(row, ask, invocation, session=session, seed=seed, state=state)
+
+    async def _run(self, invocation: Invocation, task: Task) -> list[Completion]:
+        """Raises Failed."""
         begun = time.monotonic()
         self.stats.requests += 1
         try:
@@ -137,19 +130,16 @@ class AgentBackend:
                 reply = reply_of(given)
             except (TypeError, ValueError) as error:
                 raise Failed(str(error)) from None
-            found = invocation.completions(reply, round(time.monotonic() - begun, 6))
         except Exception as error:
             self.stats.errors["agent"] += 1
-            said = str(error)
+            if isinstance(error, Failed):
+                raise
             if isinstance(error, TimeoutError):
-                said = f"no answer within {self._timeout_s:g} s"
-            elif not isinstance(error, Failed):
-                said = f"it raised {' '.join(f'{type(error).__name__}: {error}'.split())[:300]}"
-            raise LLMError("agent", said) from None
-        finally:
-            invocation.close()
+                raise Failed(f"no answer within {self._timeout_s:g} s") from None
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            raise Failed(f"it raised {said[:300]}") from None
         self.stats.answered += 1
-        return found
+        return invocation.completions(reply, round(time.monotonic() - begun, 6))
 
 
 def task_of(

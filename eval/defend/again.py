@@ -1,5 +1,6 @@
 """Defences that act on the reply: `retry`, `schema`, `vote`; and `strict`, which the endpoint enforces."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -74,13 +75,7 @@ class Vote(Defence):
 
 def canonical(calls: Sequence[Call]) -> str:
     """Calls as text that does not depend on the order of parameters; the order of calls counts."""
-    return dumps([[call.name, _sorted(call.parameters)] for call in calls])
-
-
-def _sorted(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(one) for one in value] if isinstance(value, list | tuple) else value
+    return json.dumps([[call.name, call.parameters] for call in calls], sort_keys=True)
 
 
 INVALID = "Invalid call"
@@ -187,40 +182,26 @@ def is_strict(chain: Sequence[Defence]) -> bool:
 def strict(tools: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
     """Native tools with `strict`, where every parameter is required: an optional one would have to become
     required, and the tool another one."""
-    return [_strict(tool) for tool in tools]
+    made = []
+    for tool in tools:
+        function = tool["function"]
+        parameters = function["parameters"]
+        if parameters.get("type") == "object" and (fits := _strict(parameters)) is not None:
+            tool = {**tool, "function": {**function, "parameters": fits, "strict": True}}
+        made.append(tool)
+    return made
 
 
-def _strict(tool: dict[str, Json]) -> dict[str, Json]:
-    function = tool["function"]
-    closed_ = _all_required(function["parameters"])
-    if closed_ is None:
-        return tool
-    return {**tool, "function": {**function, "parameters": closed_, "strict": True}}
-
-
-def _all_required(schema: Json, depth: int = 0) -> dict[str, Json] | None:
-    """An object schema as strict decoding wants it; None where a parameter is optional or anything goes."""
-    if depth > 8 or not isinstance(schema, dict) or schema.get("type") != "object":
-        return None
+def _strict(schema: Json, depth: int = 0) -> Json:
+    """A schema as strict decoding wants it; None where a parameter is optional or anything goes."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind == "array":
+        items = _strict(schema.get("items"), depth + 1)
+        return None if items is None else {**schema, "items": items}
+    if kind != "object" or depth > 8:
+        return schema if kind in ("string", "integer", "number", "boolean") else None
     properties = schema.get("properties")
     if not isinstance(properties, dict) or set(schema.get("required") or ()) != set(properties):
         return None
-    found: dict[str, Json] = {}
-    for name, inner in properties.items():
-        made = _strict_value(inner, depth)
-        if made is None:
-            return None
-        found[name] = made
-    return {**schema, "properties": found, "additionalProperties": False}
-
-
-def _strict_value(schema: Json, depth: int) -> Json:
-    if not isinstance(schema, dict):
-        return None
-    kind = schema.get("type")
-    if kind == "object":
-        return _all_required(schema, depth + 1)
-    if kind == "array":
-        items = _strict_value(schema.get("items"), depth + 1)
-        return None if items is None else {**schema, "items": items}
-    return schema if kind in ("string", "integer", "number", "boolean") else None
+    found = {name: _strict(inner, depth + 1) for name, inner in properties.items()}
+    return None if None in found.values() else {**schema, "properties": found, "additionalProperties": False}

@@ -14,7 +14,9 @@ from .base import Asking, Defence, Model, Said, Scene, calling
 
 
 def with_tools(row: Sample, tools: Sequence[Tool]) -> Sample:
-    """The row with another registry. What its gold tool's place is does not matter to a model."""
+    """The row with what is left of its registry. What its gold tool's place is does not matter to a model."""
+    if len(tools) == len(row.tools):
+        return row
     return msgspec.structs.replace(row, tools=tuple(tools), gold_tool_index=None)
 
 
@@ -28,11 +30,11 @@ class Dedupe(Defence):
         """The registry with each name once, at the place of the one that is kept."""
         best: dict[str, int] = {}
         for place, tool in enumerate(row.tools):
-            there = best.get(tool.name)
-            if there is None or _weight(tool) > _weight(row.tools[there]):
+            there = row.tools[best.setdefault(tool.name, place)]
+            if _weight(tool) > _weight(there):
                 best[tool.name] = place
         kept = [tool for place, tool in enumerate(row.tools) if best[tool.name] == place]
-        return row if len(kept) == len(row.tools) else with_tools(row, kept)
+        return with_tools(row, kept)
 
 
 def _weight(tool: Tool) -> tuple[bool, int]:
@@ -51,23 +53,19 @@ class Namespace(Defence):
     def before(self, row: Sample) -> Sample:
         """The registry with names that differ. The golden answers follow their tool: agents in this process
         read them, no model does."""
-        names = self.names(row)
         if self.argument == "first":
-            there = dict.fromkeys(tool.name for tool in row.tools)
-            kept = [next(tool for tool in row.tools if tool.name == name) for name in there]
-            return row if len(kept) == len(row.tools) else with_tools(row, kept)
-        if self.argument == "error" or all(
-            name == tool.name for name, tool in zip(names, row.tools, strict=True)
-        ):
+            unique = dict.fromkeys(tool.name for tool in row.tools)
+            return with_tools(row, [next(tool for tool in row.tools if tool.name == name) for name in unique])
+        names = self.names(row)
+        named = zip(row.tools, names, strict=True)
+        tools = tuple(msgspec.structs.replace(tool, name=name) for tool, name in named)
+        if self.argument == "error" or tools == row.tools:
             return row
-        tools = [
-            msgspec.structs.replace(tool, name=name) for tool, name in zip(row.tools, names, strict=True)
-        ]
         golden = tuple(
-            tuple(_renamed(call, _golden_name(call, row, names)) for call in answer)
+            tuple(Call(_golden_name(call, row, names), call.parameters) for call in answer)
             for answer in row.golden_answers
         )
-        return msgspec.structs.replace(row, tools=tuple(tools), golden_answers=golden)
+        return msgspec.structs.replace(row, tools=tools, golden_answers=golden)
 
     def names(self, row: Sample) -> list[str]:
         """The name that each tool is shown under: of the k-th with its name, as if the k-th server had it."""
@@ -102,21 +100,13 @@ class Namespace(Defence):
             )
             return Said(answer, Said(answer))
         said = yield from model(scene.turns)
-        back = {
-            name: tool.name
-            for name, tool in zip(self.names(row), row.tools, strict=True)
-            if name != tool.name
-        }
+        pairs = zip(self.names(row), row.tools, strict=True)
+        back = {name: tool.name for name, tool in pairs if name != tool.name}
         calls = scene.read(scene.shown, said.answer) if back and said.answer.status == "ok" else ()
         if not any(call.name in back for call in calls):
             return said.outer()
-        return said.outer(
-            calling(said.answer, [_renamed(call, back.get(call.name, call.name)) for call in calls])
-        )
-
-
-def _renamed(call: Call, name: str) -> Call:
-    return call if call.name == name else Call(name, call.parameters)
+        named = [Call(back.get(call.name, call.name), call.parameters) for call in calls]
+        return said.outer(calling(said.answer, named))
 
 
 def _golden_name(call: Call, row: Sample, names: Sequence[str]) -> str:
@@ -180,7 +170,7 @@ class Offers(Defence):
             if any(_beats(stated[other][1:], stated[place][1:]) for other in places)
         }
         kept = [tool for place, tool in enumerate(row.tools) if place not in worse]
-        return with_tools(row, kept) if worse else row
+        return with_tools(row, kept)
 
 
 Stated = tuple[Fraction | None, Fraction | None]

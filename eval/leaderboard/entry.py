@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from robustbench_tc.eval.stats.caveats import Beside
-from robustbench_tc.eval.stats.delivery import Delivery
+from robustbench_tc.eval.stats.caveats import Beside, Delivery
 from robustbench_tc.eval.stats.evidence import Word
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs import Table

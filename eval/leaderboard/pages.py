@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.stats.delivery import SERVER
+from robustbench_tc.eval.stats.caveats import SERVER
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.live import beyond
 from robustbench_tc.io import numbers

@@ -45,7 +45,7 @@ def publish(run: Path, into: Path) -> None:
         dataset=found.dataset if HUB_ID.fullmatch(found.dataset) else Path(found.dataset).name,
         dataset_version=found.dataset_version,
         dataset_revision=None,
-        settings=msgspec.structs.replace(found.settings, headers=(), model=model),
+        settings=msgspec.structs.replace(found.settings, headers=(), model=model, checkpoint=None),
         expected=found.expected,
         totals=found.totals,
     )

@@ -22,6 +22,15 @@ LONGEST = 600
 """Characters of a text or a value that are printed."""
 
 
+PROBLEMS = {
+    "timeout": "cut off: it took too long",
+    "died": "its world ended in this call and was started again without it",
+    "not_offered": "no such tool",
+    "arguments": "the arguments are no object",
+}
+"""Why a call was not carried out, or not to its end."""
+
+
 class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
     """One place of a world's state that a call changed: a JSON pointer, and what stood and stands there."""
 
@@ -47,20 +56,28 @@ class ShownCall(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: tuple[Changed, ...] = ()
     more_changes: int = 0
 
+    @property
+    def happened(self) -> str:
+        """What really happened where the agent could not see it; "" for an ordinary call."""
+        if self.problem:
+            return PROBLEMS[self.problem]
+        if not self.met and self.executed == 1:
+            return ""
+        times = {0: "not carried out", 1: "carried out"}.get(self.executed, "carried out twice")
+        return f"met the fault: {times}" if self.met else times
+
     def shown(self) -> Iterator[Part]:
         who = "a defence calls" if self.defence else "calls"
-        yield Line(f"  {who} {self.name} {_short(self.arguments)}", "green")
-        if self.met or self.executed != 1:
-            times = {0: "not at all", 1: "once", 2: "twice"}.get(self.executed, f"{self.executed} times")
-            why = f" ({self.problem})" if self.problem else ""
-            yield Line(f"    {'the fault is met; ' if self.met else ''}carried out {times}{why}", "yellow")
-        yield Line(f"    {'gets' if self.defence else 'is shown'} {_short(self.result)}")
+        yield Line(f"  {who} {self.name} {short(self.arguments)}", "green")
+        if self.happened:
+            yield Line(f"    {self.happened}", "yellow")
+        yield Line(f"    {'gets' if self.defence else 'is shown'} {short(self.result)}")
         if self.told is not None:
-            yield Line(f"    in the end {_short(self.told)}")
+            yield Line(f"    in the end {short(self.told)}")
         if self.true_result is not None:
-            yield Line(f"    was in truth {_short(self.true_result)}", "yellow")
+            yield Line(f"    was in truth {short(self.true_result)}", "yellow")
         for one in self.changes:
-            yield Line(f"    changes {one.path}: {_short(one.before)} → {_short(one.after)}", "magenta")
+            yield Line(f"    changes {one.path}: {short(one.before)} → {short(one.after)}", "magenta")
         if self.more_changes:
             yield Line(f"    and {self.more_changes} more changes", "magenta")
 
@@ -118,7 +135,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
                 yield Line(f"new tools: {', '.join(turn.adds)}", "cyan")
             for reply in turn.replies:
                 if reply.text:
-                    yield Line(f"agent: {_short(reply.text)}")
+                    yield Line(f"agent: {short(reply.text)}")
                 for call in reply.calls:
                     yield from call.shown()
                 if reply.answered:
@@ -219,9 +236,10 @@ def find_row(rows: Iterable[LiveRow], wanted: str, place: object) -> LiveRow:
     return known[one_of(wanted, known, place)]
 
 
-def _short(value: Json) -> str:
+def short(value: Json, most: int = LONGEST) -> str:
+    """A text, or a value as JSON, cut."""
     try:
         text = value if isinstance(value, str) else dumps(value)
     except ValueError:
         text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"

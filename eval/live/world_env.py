@@ -44,8 +44,9 @@ class World:
     Everything that is sent is as the defences show it; calls, results and `history` are the registry's.
     """
 
-    def __init__(self, row: LiveRow, settings: Settings) -> None:
-        self.row, self.mode = row, settings.mode
+    def __init__(self, row: LiveRow, settings: Settings, max_steps: int = MAX_STEPS) -> None:
+        """`max_steps`: replies with calls within a turn; one more ends the episode."""
+        self.row, self.mode, self._max_steps = row, settings.mode, max_steps
         self.chain = defended.parse(settings.defend, self.mode)
         self.asks, self.wording = row_hash(row), prompts.version()
         self.registry = defended.Registry(row, self.chain)
@@ -248,7 +249,7 @@ class World:
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
         if steps:
             self._steps += 1
-            if self._steps > MAX_STEPS:
+            if self._steps > self._max_steps:
                 self.ended = "too_many_steps"
         elif reply.answered:
             self.asked = True

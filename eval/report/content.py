@@ -15,8 +15,8 @@ from robustbench_tc.eval.stats import blind, paired, stages
 from robustbench_tc.eval.stats.blind import BlindLine
 from robustbench_tc.eval.stats.breakdown import Gain, gains
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.overview import Counted, counted
 from robustbench_tc.eval.stats.runs import Outcomes, Run, Subset, align, labels as labels_of
+from robustbench_tc.eval.stats.screen import Counted, counts_of
 from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_linear, stars
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
@@ -186,7 +186,7 @@ def build(
             marks, closures = _marks(*sides, summaries[base], summaries[at], convention)
             type_marks = _type_marks(*sides, summaries[base], summaries[at], convention)
         of_sample = dict(zip(run.rows["clean_id"].tolist(), run.rows["source"].tolist(), strict=True))
-        fields = counted(run, outcomes, summary, allow_missing=allow_missing)
+        fields = counts_of(run, outcomes, summary, allow_missing=allow_missing)
         model = Model(
             **fields,  # type: ignore[arg-type]
             label=labels[at],
@@ -201,7 +201,8 @@ def build(
             card=_card(run),
         )
         models.append(msgspec.structs.replace(model, gains=gains(summary, model)))
-    models.sort(key=_rank)
+    # best first, those with a gap last
+    models.sort(key=lambda m: (-at.value if (at := m.summary.values["perturbed"]) else 1.0, m.label))
     own = runs[0].own_tools
     return Report(
         dataset_version=OWN_TOOLS if own else runs[0].dataset_label,
@@ -256,12 +257,6 @@ def params_of(name: str) -> float | None:
             return known.params_b
     found = re.findall(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)b(?![A-Za-z0-9])", name.lower())
     return float(found[-1]) if found else None
-
-
-def _rank(model: Model) -> tuple[float, str]:
-    """Best first, those with a gap last."""
-    perturbed = model.summary.values["perturbed"]
-    return (1.0 if perturbed is None else -perturbed.value, model.label)
 
 
 def _baseline(runs: Sequence[Run], labels: Sequence[str], wanted: str | None) -> int | None:

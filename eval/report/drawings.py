@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from markupsafe import Markup
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Shift
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.severity import DOSES
@@ -49,13 +49,6 @@ def heatmap(models: tuple[Model, ...]) -> Markup:
         found: dict[str, Interval | None] = {taxonomy.CLEAN: model.summary.values["clean"]}
         rows.append((model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
     return figures.heatmap(rows, groups, "accuracy per model and type, in percent")
-
-
-def bars(models: tuple[Model, ...], name: str) -> Markup:
-    """Accuracy of models on one line with its interval."""
-    metric = name if name == taxonomy.CLEAN else f"accuracy_{name}"
-    effects = [Effect(m.label, found, True) for m in models if (found := m.summary.values[metric])]
-    return figures.forest(effects, Axis(0, 1, {0: "0", 0.5: "50", 1: "100"}), f"accuracy, {name}, in percent")
 
 
 def sized(models: tuple[Model, ...], metric: str) -> list[tuple[str, float, float]]:
@@ -149,49 +142,25 @@ def rank_agreement(models: Sequence[Model]) -> float | None:
 # --- the first screen ---------------------------------------------------------------------------------
 
 
-def drop_axis(models: Sequence[Model]) -> Axis:
+def axis_of(drops: Iterable[Interval | None]) -> Axis:
     """One axis for the drops of every model."""
-    drops = [one.drop for model in models if model.answer for one in model.answer.lines.values()]
-    ends = [0.0, LEAST_REACH, *(end for drop in drops for end in (drop.low, drop.high))]
+    ends = [0.0, LEAST_REACH, *(end for drop in drops if drop for end in (drop.low, drop.high))]
     return Axis(min(ends), max(ends), {})
 
 
-def drop(found: Evidence, axis: Axis) -> Markup:
-    """A line's drop as a bar of its word's colour."""
-    return figures.drop(found.drop, axis, found.word.replace(" ", "-"))
+def answered(models: Sequence[Model]) -> list[Interval]:
+    """The drops of the first screen."""
+    return [one.drop for model in models if model.answer for one in model.answer.lines.values()]
+
+
+def of_types(models: Sequence[Model]) -> list[Interval | None]:
+    """Δ matched of every type that figures speak of."""
+    return [m.summary.types[code].delta_matched for m in models for code in leading(m.summary.types)]
 
 
 def flips(model: Model) -> dict[str, Line]:
     """The types whose pairs are all there."""
     return {code: model.summary.lines[code] for code, row in model.summary.types.items() if row.flips}
-
-
-def flip_bars(model: Model) -> Markup:
-    """A bar per type: right on both, gained, lost, wrong on both."""
-    stacks = [
-        Stack(
-            code,
-            {
-                "both_right": line.kept,
-                "gained": line.gained,
-                "lost": line.lost,
-                "both_wrong": line.pairs - line.kept - line.gained - line.lost,
-            },
-            line.pairs,
-            f"−{line.lost} +{line.gained}",
-        )
-        for code, line in flips(model).items()
-    ]
-    return figures.stacks(stacks, f"flips of {model.label} between clean and perturbed")
-
-
-def error_bars(model: Model) -> Markup:
-    """Wrong answers by mode: a bar per component, its length the share of wrong answers."""
-    rows = []
-    for name in GROUPS:
-        found, n = model.error_modes.get(name, {}), model.summary.lines[name].n
-        rows.append(Stack(name, found, n, f"{sum(found.values())} of {n}" if n else ""))
-    return figures.stacks(rows, f"wrong answers of {model.label} by error mode")
 
 
 # --- doses --------------------------------------------------------------------------------------------
@@ -336,32 +305,4 @@ def _around(found: Interval) -> str:
 
 
 def _significant(row: TypeRow) -> bool:
-    return row.flips is not None and row.flips.p_holm < LEVEL
-
-
-def forest_axis(models: Sequence[Model]) -> Axis:
-    """One axis for every model: the forests stand side by side."""
-    ends = [0.05, -0.05]
-    for model in models:
-        shown = [model.summary.types[code].delta_matched for code in leading(model.summary.types)]
-        shown += [model.summary.values[f"delta_matched_{name}"] for name in taxonomy.COMPONENTS]
-        ends += [end for found in shown if found for end in (found.low, found.high)]
-    low, high = min(ends), max(ends)
-    said = {at: numbers.typeset(numbers.number(100 * at, 0)) for at in figures.ticks(low, high)}
-    return Axis(low, high, {0.0: "0"} | said)
-
-
-def forest(model: Model, axis: Axis) -> Markup:
-    """Δ matched of the components and every type with its interval."""
-    effects = []
-    for component, names in columns([model]).items():
-        effects.append(Effect(component, None))
-        whole = model.summary.values.get(f"delta_matched_{component}")
-        if whole is not None:
-            tested = components(model).get(component)
-            effects.append(Effect("all its types", whole, tested is not None and tested.p_holm < LEVEL))
-        for code in names:
-            row = model.summary.types[code]
-            if row.delta_matched is not None:
-                effects.append(Effect(code, row.delta_matched, _significant(row)))
-    return figures.forest(effects, axis, f"Δ matched of {model.label} with 95 % intervals, in points")
+    return row.flips is not None and row.flips.significant

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from robustbench_tc.compute import loop
 from robustbench_tc.eval.stats.runs import Run
-from robustbench_tc.schema import Episode, Json, dumps
+from robustbench_tc.schema import Episode, Json
 from robustbench_tc.worlds.host import Worlds
 
 from ..live import inputs, unedited
 from ..live.record import read_episodes
 from ..live.replay import replay_each
 from ..live.score import LiveScore
-from ..live.show import Shown, ShownCall, shown
+from ..live.show import Shown, short, shown
 from ..record import open_run
 from ..verdicts import live_data_of
 
@@ -70,36 +70,12 @@ def outcome(shown: Shown) -> str:
     return "silent" if score.silent_failure else "wrong"
 
 
-def happened(call: ShownCall) -> str:
-    """What really happened where the agent could not see it; "" for an ordinary call."""
-    if call.problem:
-        return {
-            "timeout": "cut off: it took too long",
-            "died": "its world ended in this call and was started again without it",
-            "not_offered": "no such tool",
-            "arguments": "the arguments are no object",
-        }[call.problem]
-    if not call.met:
-        return "" if call.executed else "not carried out"
-    times = {0: "not carried out", 1: "carried out", 2: "carried out twice"}[call.executed]
-    return f"met the fault: {times}"
-
-
 def anchor(shown: Shown) -> str:
     """An id for the address of an episode: row ids may hold anything."""
     named = f"{shown.model} {shown.mode} {shown.id} {shown.repeat}"
     return "e" + hashlib.sha256(named.encode()).hexdigest()[:12]
 
 
-def clip(text: str | None) -> str:
-    """The beginning of a text."""
-    text = text or ""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} characters more)"
-
-
-def as_json(value: Json) -> str:
-    """A value as JSON, cut."""
-    try:
-        return clip(dumps(value))
-    except ValueError:
-        return clip(repr(value))
+def clip(value: Json) -> str:
+    """The beginning of a text, or of a value as JSON."""
+    return short(value, LONGEST)

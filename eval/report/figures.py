@@ -38,15 +38,12 @@ def style() -> Markup:
 def element(name: str, *inside: str, **attributes: str | float | None) -> Markup:
     """An element; text and attributes are escaped. `_class` is `class`, `text_anchor` is `text-anchor`."""
     said = "".join(
-        f' {key.strip("_").replace("_", "-")}="{escape(_short(value))}"'
+        f' {key.strip("_").replace("_", "-")}="'
+        f'{escape(value if isinstance(value, str) else f"{round(value, 1):g}")}"'
         for key, value in attributes.items()
         if value is not None
     )
     return Markup(f"<{name}{said}>{''.join(map(escape, inside))}</{name}>")
-
-
-def _short(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{round(value, 1):g}"
 
 
 def _svg(
@@ -182,86 +179,6 @@ def _grid(
     return _svg(x + 62, head + ROW * len(rows) + 2, parts, label, "heatmap")
 
 
-class Effect(NamedTuple):
-    """A line of a forest plot; one without a value is a heading."""
-
-    name: str
-    found: Interval | None
-    significant: bool = False
-
-
-def forest(effects: Sequence[Effect], axis: "Axis", label: str) -> Markup:
-    """Values with their intervals about a line at 0; significant ones filled, the others hollow."""
-    left, width, top = 12 + 7.2 * CODE, 164, 18
-    height = top + ROW * len(effects)
-
-    def x(at: float) -> float:
-        return left + width * min(max(axis.share(at), 0.0), 1.0)
-
-    parts = [_line(x(at), top, x(at), height, "grid") for at in axis.ticks]
-    parts += [_text(x(at), 11, said, "axis", "middle") for at, said in axis.ticks.items()]
-    parts.append(_line(x(0), top, x(0), height, "base"))
-    for at, (name, found, significant) in enumerate(effects):
-        y = top + at * ROW + ROW / 2
-        if found is None:
-            parts.append(_text(0, y + 4, name, "heading"))
-            continue
-        kind = "dot sure" if significant else "dot unsure"
-        tip = f"{name}: {_said(found)}, {'significant' if significant else 'not significant'}"
-        reach = _line(x(found.low), y, x(found.high), y, "whisker")
-        dot = element("circle", cx=x(found.value), cy=y, r=4, _class=kind)
-        parts.append(_text(left - 8, y + 4, _shorten(name, CODE), "name", "end"))
-        parts.append(_with_tip(tip, reach, dot))
-        value = numbers.typeset(numbers.signed(100 * found.value, 1))
-        parts.append(_text(left + width + 50, y + 4, value, "number", "end"))
-    return _svg(left + width + 54, height + 2, parts, label)
-
-
-def drop(found: Interval, axis: "Axis", kind: str) -> Markup:
-    """A bar from no drop to this one, and its interval. It fills its place: the rows of a table that share an
-    axis are one chart, whose numbers stand beside it."""
-
-    def x(at: float) -> str:
-        return f"{100 * at:.2f}%"
-
-    zero = axis.share(0)
-    start, end = sorted((zero, axis.share(found.value)))
-    bar = element("rect", x=x(start), y="26%", width=x(end - start), height="48%", _class=f"drop {kind}")
-    low, high = (x(axis.share(one)) for one in (found.low, found.high))
-    whisker = element("line", x1=low, x2=high, y1="50%", y2="50%", _class="whisker")
-    base = element("line", x1=x(zero), x2=x(zero), y1="0", y2="100%", _class="base")
-    return element("svg", bar, whisker, base, width="100%", height="100%", aria_hidden="true")
-
-
-class Stack(NamedTuple):
-    """Counts of a whole, drawn one after another."""
-
-    name: str
-    counts: Mapping[str, int]
-    """Class of a part → how many."""
-    total: int
-    note: str
-
-
-def stacks(rows: Sequence[Stack], label: str) -> Markup:
-    """A bar per name, whose full width is the row's total; the note stands at its end."""
-    longest = max((len(row.name) for row in rows), default=0)
-    left, width, height = 12 + 6.7 * min(longest, CODE), 300, ROW * len(rows)
-    parts = [_line(left + width * tick, 0, left + width * tick, height, "grid") for tick in (0.5, 1)]
-    for at, row in enumerate(rows):
-        y, x = at * ROW, float(left)
-        parts.append(_text(left - 6, y + 15, _shorten(row.name, CODE), "name", "end"))
-        for kind, count in row.counts.items():
-            if count:
-                size = width * count / row.total
-                tip = f"{row.name}, {kind.replace('_', ' ')}: {count} of {row.total}"
-                parts.append(_with_tip(tip, _rect(x, y + 4, size, ROW - 8, f"part {kind}")))
-                x += size
-        parts.append(_text(x + 6, y + 15, row.note, "number"))
-    parts.append(_line(left, 0, left, height, "base"))
-    return _svg(left + width + 90, height + 1, parts, label)
-
-
 # --- two axes -----------------------------------------------------------------------------------------
 
 
@@ -278,6 +195,10 @@ class Axis(NamedTuple):
         """Where a value lies, from 0 at the low end to 1 at the high end."""
         low, high, at = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
         return (at - low) / (high - low) if high > low else 0.5
+
+    def place(self, value: float) -> float:
+        """The same in percent, at most at an end."""
+        return round(100 * min(max(self.share(value), 0.0), 1.0), 2)
 
 
 class Dot(NamedTuple):

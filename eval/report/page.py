@@ -2,11 +2,11 @@
 
 import base64
 import csv
-import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ SECTIONS = {
     "answer": "Answer",
     "losses": "Drops by type",
     "types": "Type by type",
-    "forest": "Forest plot",
     "cases": "Cases",
     "browser": "Rows and replies",
     "episodes": "Episodes, step by step",
@@ -144,8 +143,8 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             levels_of=_levels,
             episode=episodes,
             explicit=EXPLICIT,
-            axis=drawings.forest_axis(models),
-            drops=drawings.drop_axis(models),
+            drops=drawings.axis_of(drawings.answered(models)),
+            effects=drawings.axis_of(drawings.of_types(models)),
             heads=HEADS,
             solved=blind.solved(report.needs_no_reading),
             scatters={
@@ -188,12 +187,12 @@ def _own(name: str) -> str:
 def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Content-Security-Policy: these texts and nothing else."""
 
-    def hashes(texts: Sequence[str]) -> str:
-        found = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-        return " ".join(f"'sha256-{one}'" for one in found)
-
+    script, style = (
+        " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in (scripts, styles)
+    )
     return (
-        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
+        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -206,7 +205,6 @@ def _there(report: Report, samples: Embedded, anchor: str) -> bool:
         return bool(report.marts.get(anchor))
     held = {
         "losses": (_losing(model) for model in report.models),
-        "forest": (_losing(model) for model in report.models),
         "cases": samples.cases,
         "episodes": samples.episodes,
         "paper": report.paper,

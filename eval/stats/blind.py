@@ -53,15 +53,13 @@ def _line(
     counted = {one.type_code: (n, one.rows) for one in figures if (n := right(one)) is not None}
     return BlindLine(
         name=name,
-        heads={head: _share(counted[code] for code in codes_of(head) if code in counted) for head in HEADS},
+        heads={
+            head: math.fsum(right for right, _ in there) / sum(n for _, n in there) if there else None
+            for head in HEADS
+            for there in [[counted[code] for code in codes_of(head) if code in counted]]
+        },
         types={code: n / rows for code, (n, rows) in counted.items() if code != taxonomy.CLEAN},
     )
-
-
-def _share(counts: Iterable[tuple[float, int]]) -> float | None:
-    there = list(counts)
-    rows = sum(n for _, n in there)
-    return math.fsum(right for right, _ in there) / rows if rows else None
 
 
 def solved(found: Iterable[BlindLine]) -> dict[str, tuple[str, float]]:

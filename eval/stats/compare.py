@@ -13,10 +13,9 @@ from robustbench_tc.io.numbers import interval, number, p_value, percent, points
 from robustbench_tc.shown import Line, Part, Table
 
 from . import defences
-from .caveats import unreviewed
+from .caveats import as_delivered, delivery, unreviewed
 from .confidence import shares
 from .defences import DefenceTable
-from .delivery import as_delivered, delivery
 from .evidence import WHOLE, answer
 from .intervals import Interval, apart_from, of_counts
 from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types

@@ -11,8 +11,7 @@ import msgspec
 
 from robustbench_tc import taxonomy
 
-from .caveats import caveats
-from .delivery import Delivery, delivery
+from .caveats import Delivery, caveats, delivery
 from .intervals import Interval
 from .runs import Outcomes, Run, within
 from .sides import RIGHT, Sides, at_worst, drops, own_clean
@@ -108,8 +107,10 @@ def answer(run: Run, outcomes: Outcomes) -> Answer:
     worst = tuple(sorted(losing, key=lambda code: -of_types[code].drop.value))
     run = within(run, outcomes)
     alarms, warnings = caveats(run, outcomes)
+    # the most detailed of the sentences that fits; a caveat that changes how to read it leads
+    said = [f"{alarms} {one}".lstrip() for one in _sentences(lines, of_types, worst)]
     return Answer(
-        sentence=_headline(lines, of_types, worst, alarms),
+        sentence=next((one for one in said if len(one) <= WIDE), said[-1]),
         lines=lines,
         types=of_types,
         worst=worst,
@@ -204,15 +205,6 @@ def cure(run: Run, outcomes: Outcomes, cases: int, factor: float) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:.0f}".replace("-", "−") if abs(share) >= 0.005 else "0"
-
-
-def _headline(
-    lines: Mapping[str, Evidence], types: Mapping[str, Evidence], worst: tuple[str, ...], alarms: str
-) -> str:
-    """The most detailed of the sentences that fits; a caveat that changes how to read it leads."""
-    lead = f"{alarms} " if alarms else ""
-    tries = _sentences(lines, types, worst)
-    return next((lead + one for one in tries if len(lead + one) <= WIDE), (lead + tries[-1]))
 
 
 def _sentences(

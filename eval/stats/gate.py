@@ -26,8 +26,7 @@ from robustbench_tc.eval.reasons import of_predictions
 from robustbench_tc.io.numbers import number, p_value, percent, points
 from robustbench_tc.shown import Line as Text, Part, Table
 
-from .caveats import caveats, statuses, unreviewed
-from .delivery import as_delivered, delivery
+from .caveats import as_delivered, caveats, delivery, statuses, unreviewed
 from .evidence import cure, keeps
 from .intervals import Interval
 from .runs import Outcomes, Run, Subset, align, within

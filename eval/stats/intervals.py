@@ -46,10 +46,10 @@ def of_estimate(found: Estimate, n: int, method: Method, p: float | None = None)
     return Interval(float(found.value), float(found.low), float(found.high), n, method, p)
 
 
-def per_unit(answers: Iterable[Sequence[str | bool]]) -> Ints:
-    """[1 + outcomes, units]: how many answers each unit has, and how many of them each outcome; units in the
-    order in which they come. `answers`: the unit, then whether it has each outcome."""
-    sums: dict[str | bool, Ints] = {}
+def per_unit(answers: Iterable[Sequence[str | int]]) -> Ints:
+    """[1 + outcomes, units]: how many answers each unit has, and the sum of each outcome, units as they come.
+    `answers`: the unit, then each outcome."""
+    sums: dict[str | int, Ints] = {}
     for unit, *outcomes in answers:
         sums[unit] = sums.get(unit, 0) + np.array([1, *outcomes], np.int64)
     return np.array([*sums.values()]).T

@@ -7,7 +7,7 @@ value whose probability of not being exceeded reaches q.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ Ints = NDArray[np.int64]
 TOLERANCE = 1e-8
 """What cutting and rounding may do to a sum of probabilities; this close to q counts as having reached it."""
 
-CUT = 1e-9
-"""Probability that the window of a sum may leave out on either side."""
+UNLIKELY = 1e-14
+"""Values of a smaller probability are in no difference."""
 
 
 class Lattice(NamedTuple):
@@ -61,8 +61,8 @@ def binomial_pmf(n: int, p: float) -> Floats:
 
 
 def sum_of_draws(values: Ints, draws: int, unit: int) -> Lattice:
-    """The sum of `draws` draws with replacement from `values`, divided by `unit`; exact but for CUT."""
-    low, high = window(values, draws)
+    """The sum of `draws` draws with replacement from `values`, divided by `unit`."""
+    low, high = draws * int(values.min()), draws * int(values.max())
     size = 1 << max(high - low, 1).bit_length()  # a power of 2 is quick to transform
     one = np.bincount(values % size, minlength=size) / len(values)
     p = np.maximum(np.roll(np.fft.irfft(np.fft.rfft(one) ** draws, n=size), -low), 0.0)
@@ -70,34 +70,15 @@ def sum_of_draws(values: Ints, draws: int, unit: int) -> Lattice:
 
 
 def difference_quantiles(a: Lattice, b: Lattice, qs: tuple[float, ...]) -> tuple[float, ...]:
-    """Quantiles of a − b, a and b independent: their convolution's distribution function, by bisection.
-
-    The values lie on the lattice of 1/(lcm of both units); evaluating the distribution function there costs
-    one pass over a, so the convolution is never written out.
-    """
+    """Quantiles of a − b, a and b independent, from every two values that are likely at all."""
     unit = math.lcm(a.unit, b.unit)
-    a_values = (a.start + np.arange(len(a.p))) * (unit // a.unit)
-    step = unit // b.unit
-    at_least = np.concatenate((np.cumsum(b.p[::-1])[::-1], [0.0]))  # P(b ≥ its i-th value)
-    last = len(b.p)
-
-    def cdf(j: int) -> float:
-        # a − b ≤ j  ⇔  b ≥ a − j
-        first = -((j - a_values) // step) - b.start
-        return float(a.p @ at_least[np.minimum(np.maximum(first, 0), last)])
-
-    out = []
-    for q in qs:
-        low = int(a_values[0]) - (b.start + len(b.p) - 1) * step
-        high = int(a_values[-1]) - b.start * step
-        while low < high:
-            middle = (low + high) // 2
-            if cdf(middle) >= q - TOLERANCE:
-                high = middle
-            else:
-                low = middle + 1
-        out.append(low / unit)
-    return tuple(out)
+    likely = [np.flatnonzero(one.p > UNLIKELY) for one in (a, b)]
+    first, second = ((one.start + at) * (unit // one.unit) for one, at in zip((a, b), likely, strict=True))
+    values = np.subtract.outer(first, second).ravel()
+    order = np.argsort(values)
+    below = np.cumsum(np.outer(a.p[likely[0]], b.p[likely[1]]).ravel()[order])
+    found = np.searchsorted(below, np.array(qs) - TOLERANCE)
+    return tuple((values[order[np.minimum(found, len(order) - 1)]] / unit).tolist())
 
 
 def sign_flips(values: Ints) -> Lattice:
@@ -111,30 +92,3 @@ def sign_flips(values: Ints) -> Lattice:
         p = np.convolve(p, spread)
         reach += size * count
     return Lattice(-reach, p, 1)
-
-
-_TILTS = np.geomspace(1.0, 30.0, 60)
-_SMALL = 1024
-"""A sum with no more values than this needs no window."""
-
-
-def window(values: Ints, draws: int) -> tuple[int, int]:
-    """Bounds that the sum of `draws` draws leaves with probability at most CUT on either side (Chernoff)."""
-    low, high = draws * int(values.min()), draws * int(values.max())
-    if high - low < _SMALL:
-        return low, high
-    distinct, counts = np.unique(values, return_counts=True)
-    share = counts / len(values)
-    mean = float(distinct @ share)
-    centred = distinct - mean
-    s = _TILTS / math.sqrt(draws * float(centred**2 @ share))
-
-    def reach(z: NDArray[np.floating[Any]]) -> float:
-        top = float(z.max())  # out of the exponent, so that nothing overflows
-        log_moment = s * top + np.log(np.exp(np.outer(s, z - top)) @ share)
-        return float(((draws * log_moment - math.log(CUT)) / s).min())
-
-    return (
-        max(low, math.floor(draws * mean - reach(-centred))),
-        min(high, math.ceil(draws * mean + reach(centred))),
-    )

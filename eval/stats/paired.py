@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from robustbench_tc import taxonomy
 
 from .confidence import Estimate, combined, difference, quotient, shares
-from .intervals import Interval, of_estimate, resampled_mean
+from .intervals import Interval, of_estimate, per_unit, resampled_mean
 from .lattice import Floats, Ints
 from .runs import Outcomes
 from .significance import paired_p, signs_p
@@ -203,43 +203,14 @@ class Reasked(msgspec.Struct, frozen=True, kw_only=True):
 
 def reasked(rows: Sequence[Answered], repeats: int) -> Reasked:
     """Compares the verdicts. `rows` is not empty and has no row twice."""
-    clean_ids = tuple(sorted({row.clean_id for row in rows}))
-    types = tuple(sorted({row.type_code for row in rows}))
-    at = [(clean_ids.index(row.clean_id), types.index(row.type_code)) for row in rows]
-    there = np.zeros((len(clean_ids), len(types)), dtype=np.int64)
-    submitted, again = there.copy(), there.copy()
-    for place, row in zip(at, rows, strict=True):
-        there[place], submitted[place], again[place] = 1, row.submitted, row.again
-    pair = compare(
-        _outcomes(clean_ids, types, submitted, there * repeats, repeats),
-        _outcomes(clean_ids, types, again, there, 1),
-        types,
-    )
-    assert pair is not None  # there is a row
+    asked = sorted((row.clean_id, row.submitted, row.again * repeats) for row in rows)
+    n, submitted, again = per_unit(asked)
+    change = difference(shares(again / repeats, n), shares(submitted / repeats, n))
     return Reasked(
         rows=len(rows),
-        submitted=pair.a,
-        again=pair.b,
-        low=pair.difference.low,
-        high=pair.difference.high,
-        p=pair.p,
-    )
-
-
-def _outcomes(
-    clean_ids: tuple[str, ...], types: tuple[str, ...], correct: Ints, n: Ints, repeats: int
-) -> Outcomes:
-    nothing = np.zeros_like(n)
-    return Outcomes(
-        clean_ids=clean_ids,
-        types=types,
-        correct=correct,
-        n=n,
-        missing=nothing,
-        pairs=nothing,
-        kept=nothing,
-        lost=nothing,
-        gained=nothing,
-        unmet=nothing,
-        repeats=repeats,
+        submitted=int(submitted.sum()) / (repeats * len(rows)),
+        again=int(again.sum()) / (repeats * len(rows)),
+        low=float(change.low),
+        high=float(change.high),
+        p=paired_p(again - submitted),
     )

@@ -5,21 +5,15 @@ And whether two values rank models alike.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .lattice import Floats, Ints
-from .significance import LEVEL, fisher_p, holm_below, paired_p, paired_p_at_most
+from .significance import LEVEL, fisher_p, holm_of, paired_p
 
-EXACT = 30
-"""Up to so many models every pair is tested exactly."""
-
-CLEAR = 1e-6
-"""A pair whose p is surely below is not worked out further: its p is this bound's."""
-
-MOST = 1000
+MOST = 100
 """Models that are tested against each other: among more, the first ones are."""
 
 
@@ -42,24 +36,17 @@ class Pairs(NamedTuple):
 
 
 def of_samples(right: Sequence[Ints] | Ints, repeats: Sequence[int]) -> Pairs:
-    """Models over the same samples: `right` is each one's number of right answers per clean_id.
-
-    The paired cluster test, exact for up to EXACT models but for pairs that are clearly apart; for more, an
-    upper bound of its p, so that nothing is told apart that the exact test would not.
-    """
+    """Models over the same samples: `right` is each one's number of right answers per clean_id; the exact
+    paired cluster test."""
     common = int(np.lcm.reduce(np.array(repeats, np.int64))) if len(repeats) else 1
     scores = np.asarray(right) * (common // np.array(repeats, np.int64)[:, None])
-    p = paired_p_at_most(scores)
-    if len(scores) <= EXACT:
-        p = _each(p, lambda i, j: paired_p(scores[i] - scores[j]) if p[i, j] > CLEAR else float(p[i, j]))
-    return _told_apart(p, scores.sum(axis=1).astype(np.float64))
+    return _tested(scores.sum(axis=1), lambda i, j: paired_p(scores[i] - scores[j]))
 
 
 def of_counts(counts: Sequence[tuple[int, int]]) -> Pairs:
     """Models of which only (right, rows) is known: Fisher's exact test of every two."""
-    p = np.ones((len(counts), len(counts)))
     rates = np.array([right / n if n else 0.0 for right, n in counts])
-    return _told_apart(_each(p, lambda i, j: fisher_p(counts[i], counts[j])), rates)
+    return _tested(rates, lambda i, j: fisher_p(counts[i], counts[j]))
 
 
 def places(pairs: Pairs, models: int | None = None) -> list[Places]:
@@ -70,19 +57,12 @@ def places(pairs: Pairs, models: int | None = None) -> list[Places]:
     return [Places(1 + better, n - worse) for better, worse in zip(ahead, behind, strict=True)]
 
 
-def _each(start: Floats, p_of: Callable[[int, int], float]) -> Floats:
-    found = start.copy()
-    for i in range(len(start)):
-        for j in range(i):
-            found[i, j] = found[j, i] = p_of(i, j)
-    return found
-
-
-def _told_apart(p: Floats, scores: Floats) -> Pairs:
-    apart = np.zeros(p.shape, np.bool_)
-    upper = np.triu(np.ones(p.shape, np.bool_), 1)
-    apart[upper] = holm_below(p[upper], LEVEL)
-    return Pairs(p, (apart | apart.T) & (scores[:, None] > scores[None, :]))
+def _tested(scores: NDArray[Any], p_of: Callable[[int, int], float]) -> Pairs:
+    p, apart = np.ones((len(scores), len(scores))), np.zeros((len(scores), len(scores)), bool)
+    upper = np.triu_indices(len(scores), 1)
+    p[upper] = [p_of(i, j) for i, j in zip(*upper, strict=True)]
+    apart[upper] = holm_of(p[upper]) < LEVEL
+    return Pairs(np.minimum(p, p.T), (apart | apart.T) & (scores[:, None] > scores[None, :]))
 
 
 def rank_correlation(x: Floats, y: Floats) -> float | None:

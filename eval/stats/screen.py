@@ -3,25 +3,37 @@ every warning and table below it."""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from pathlib import PurePath
 from unicodedata import east_asian_width
 
+import msgspec
+
 from robustbench_tc import shown, taxonomy
+from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunFolder
+from robustbench_tc.eval.verdicts import so_far
 from robustbench_tc.io.numbers import NONE, counted, counts, number, p_value
 from robustbench_tc.safe_text import safe
+from robustbench_tc.schema import Json
 from robustbench_tc.shown import Line, Part
 
-from . import blind, levels, stages
-from .evidence import Evidence
+from . import blind
+from .blind import BlindLine
+from .breakdown import Breakdown, breakdown
+from .caveats import Beside, Unreviewed, beside, unreviewed
+from .evidence import Answer, Evidence, answer
 from .intervals import Interval
-from .overview import Overview, overview
-from .packs import Cell, Table
-from .runs import Subset, read
+from .levels import LevelLine, levels, table as table_of_levels
+from .packs import Cell, Given, Table, tables as pack_tables
+from .packs.live import Line as Fault, lines
+from .repeats import Repeated, repeated
+from .runs import Outcomes, Run, Subset, align, read, unstated, within
+from .stages import Stages, stages, table as table_of_stages
+from .summary import Summary, summarise
 from .values import HEADS
 
 WIDTH = 100
@@ -40,6 +52,95 @@ LONG = 36
 """Characters of a model's name; of a path above which the next steps name it RUN, to fit their line whole."""
 
 
+class Counted(Breakdown, frozen=True, kw_only=True):
+    """What a run says. Fractions in 0 to 1; null where there are no rows."""
+
+    summary: Summary
+    """Counts and values of clean, perturbed, the components and every type."""
+    answer: Answer | None = None
+    """The headline, a word for each component and type, and warnings. This and all that follows is empty
+    where only counts are known, as of the paper's models."""
+    verified: dict[str, Beside] = msgspec.field(default_factory=dict)
+    """Clean, perturbed and the components without the rows that nobody could answer, and the best accuracy
+    that an honest model can reach over all."""
+    repeated: Repeated | None = None
+    """With repeats: pass@k, pass^k, and the variance within samples."""
+    packs: tuple[Table, ...] = ()
+    """What the packs beyond the core, or faults in live episodes, measure."""
+    levels: tuple[LevelLine, ...] = ()
+    """Every level's rows: of the core, of each pack, and of all."""
+    stages: Stages | None = None
+    """Where wrong answers fail."""
+    faults: tuple[Fault, ...] = ()
+    """Of a live run: each kind of fault, and of several."""
+    unreviewed: Unreviewed | msgspec.UnsetType = msgspec.UNSET
+    """Golden answers of logs that nobody looked at; left out where there are none."""
+
+
+def counts_of(run: Run, outcomes: Outcomes, summary: Summary, *, allow_missing: bool) -> dict[str, object]:
+    """The fields of `Counted`."""
+    run = within(run, outcomes)
+    return {
+        **msgspec.structs.asdict(breakdown(run, allow_missing=allow_missing)),
+        "summary": summary,
+        "answer": answer(run, outcomes),
+        "verified": {} if run.own_tools else beside(outcomes, unstated(run), summary.lines),
+        "repeated": repeated(outcomes),
+        "packs": pack_tables(Given(run, outcomes, summary, allow_missing)),
+        "levels": levels(outcomes, allow_missing=allow_missing),
+        "stages": stages(run, outcomes, allow_missing=allow_missing),
+        "faults": tuple(lines(run.live)),
+        "unreviewed": unreviewed(run, outcomes) or msgspec.UNSET,
+    }
+
+
+class Overview(Counted, frozen=True, kw_only=True):
+    """`rbtc summary --json`."""
+
+    answer: Answer
+    stages: Stages
+    subset: Subset
+    expected: int
+    """Predictions."""
+    missing: int
+    """Of these, nobody answered so many; in a subset, of the whole run."""
+    samples: int
+    rows: int
+    """Of the subset, each once however often it was asked."""
+    flagged: dict[str, Json]
+    """Counts of rows that carry a flag, by flag and type."""
+    needs_no_reading: tuple[BlindLine, ...]
+    """Reference lines: how often the gold tool is found in the dataset without the request."""
+
+
+def overview(
+    run: Run, expected: int, flagged: dict[str, Json], *, subset: Subset = "all", allow_missing: bool = False
+) -> Overview:
+    """The values of a run over the types that it was asked.
+
+    Raises UserError where one of the `expected` answers is missing, unless that is allowed.
+    """
+    failed = int((run.rows["status"] == "request_error").sum())
+    missing = expected - len(run.rows["status"]) + failed
+    if missing > 0 and not allow_missing:
+        raise UserError(
+            f"{missing} of {expected} rows have no answer ({failed} request_error, {missing - failed} not "
+            "asked): run the same rbtc eval again, or take --allow-missing for numbers without them"
+        )
+    [outcomes] = align([run], subset=subset)
+    made = summarise(outcomes, allow_missing=True)
+    return Overview(
+        **counts_of(run, outcomes, made, allow_missing=True),  # type: ignore[arg-type]
+        subset=subset,
+        expected=expected,
+        missing=missing,
+        samples=len(outcomes.clean_ids),
+        rows=int((outcomes.n + outcomes.missing > 0).sum()),
+        flagged=flagged,
+        needs_no_reading=blind.lines(run.record.needs_no_reading),
+    )
+
+
 @dataclass(frozen=True)
 class Screen:
     """What a scored run says."""
@@ -48,6 +149,8 @@ class Screen:
     overview: Overview
     full: bool = False
     """Whether every warning and table is shown too."""
+    under_way: str = ""
+    """How far the run is that these are the answers of so far."""
 
     def json(self) -> Overview:
         """The values alone."""
@@ -62,6 +165,7 @@ class Screen:
                 f"{READER_VERSION} (docs/calls.md): `rbtc score {path}` makes them again"
             )
             yield Line(note, aside=True)
+        yield from [self.under_way] * bool(self.under_way)
         yield from _first(self.folder, self.overview)
         if self.full:
             yield from _rest(self.overview)
@@ -76,6 +180,18 @@ def screen(
         read(folder.path), record.expected, record.flagged, subset=subset, allow_missing=allow_missing
     )
     return Screen(folder, made, full)
+
+
+def screen_so_far(
+    folder: RunFolder, *, subset: Subset, full: bool, worlds: Sequence[str], world_python: str | None
+) -> Screen:
+    """The screen of a run that is under way, by its journal. Raises UserError."""
+    with so_far(folder, worlds, world_python) as copy:
+        made = screen(copy, subset=subset, allow_missing=True, full=full)
+        record = copy.record
+    done = record.totals["episodes" if record.live else "predictions"]
+    how_far = f"under way: {done:,} of {record.expected:,} {'episodes' if record.live else 'rows'}"
+    return replace(made, folder=RunFolder(folder.path, record), under_way=how_far)
 
 
 def _first(folder: RunFolder, made: Overview) -> Iterator[str]:
@@ -198,7 +314,7 @@ def _tables(made: Overview) -> Iterator[Table]:
             for name in HEADS
         ),
     )
-    yield levels.table(made.levels)
+    yield table_of_levels(made.levels)
     if made.verified:
         yield Table(
             name="verified",
@@ -236,7 +352,7 @@ def _tables(made: Overview) -> Iterator[Table]:
                 for name, line in made.repeated.lines.items()
             ),
         )
-    yield stages.table(made.stages)
+    yield table_of_stages(made.stages)
     yield from made.packs
     if made.needs_no_reading:
         solved = (

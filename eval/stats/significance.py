@@ -28,36 +28,6 @@ def paired_p(differences: Ints) -> float:
     return min(1.0, 2 * float(null.p[observed - null.start :].sum()))
 
 
-TAIL = 3.18
-"""A weighted sum of independent fair signs is never more than this many times as likely to pass a bound as a
-normal variable of its variance (Bentkus and Dzindzalieta 2015: 1 / (4 P(Z ≥ √2)), rounded up)."""
-
-
-def paired_p_at_most(scores: Ints) -> Floats:
-    """[models, models]: no less than `paired_p` of every two rows of `scores`, which are clusters' sums.
-
-    It needs one product of matrices for all pairs together, and no distribution of any of them.
-    """
-    exact = scores.astype(np.float64)
-    totals, z = exact.sum(axis=1), exact @ exact.T  # a million pairs: what follows is done in place
-    squares = np.diag(z).copy()
-    z *= -2
-    z += squares[:, None]
-    z += squares[None, :]
-    np.sqrt(np.maximum(z, 0.0, out=z), out=z)
-    gaps = np.abs(totals[:, None] - totals[None, :])
-    np.divide(gaps, z, out=z, where=gaps > 0)  # where there is a gap, there is a variance
-    z[gaps == 0] = 0.0
-    z *= _STEPS
-    found: Floats = _BOUNDS[np.minimum(z, len(_BOUNDS) - 1, out=z).astype(np.int64)]
-    return found
-
-
-_STEPS = 256
-_BOUNDS = np.array([min(1.0, TAIL * math.erfc(i / _STEPS / math.sqrt(2))) for i in range(38 * _STEPS)])
-"""The bound at every 1/_STEPS of z: a z between two has the larger one."""
-
-
 SIGNS = 20_000
 """Sign patterns that `signs_p` looks at."""
 
@@ -124,15 +94,6 @@ def holm_of(p_values: Floats) -> Floats:
     adjusted = np.empty_like(p_values)
     adjusted[order] = np.maximum.accumulate(np.minimum(weights * p_values[order], 1.0))
     return adjusted
-
-
-def holm_below(p_values: Floats, level: float) -> NDArray[np.bool_]:
-    """Which of Holm's adjusted p-values are below `level`: of hundreds of thousands, without sorting those
-    that cannot be."""
-    candidates = np.sort(p_values[p_values < level])
-    too_large = (len(p_values) - np.arange(len(candidates))) * candidates >= level
-    found: NDArray[np.bool_] = p_values < (candidates[np.argmax(too_large)] if too_large.any() else level)
-    return found
 
 
 def holm_by(family: Callable[[str], str], p_values: Mapping[str, float]) -> dict[str, float]:

@@ -7,7 +7,6 @@ clean and perturbed are resampled apart; this one needs counts only, so it also 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from statistics import NormalDist, median
 from typing import Literal
 
@@ -185,7 +184,7 @@ def _summary(found: Values, intervals: "Clustered | Independent", lacks: tuple[s
         kind, _, name = metric.rpartition("_")
         if metric not in RETENTIONS:
             made[metric] = around(kind or "accuracy", name)
-        elif (value := found[metric]) is not None:
+        elif (value := values.retention(found.lines, RETENTIONS[metric])) is not None:
             components = [found.codes[name] for name in RETENTIONS[metric]]
             made[metric] = replace(intervals.retention(components), value=value)
         else:
@@ -205,21 +204,9 @@ class Clustered:
         """`lines`: the types that will be asked for together; worked out in one go, which is quicker."""
         self._outcomes = outcomes
         self._kept = {tuple(codes): None for codes in (*lines, (taxonomy.CLEAN,))}
-
-    @cached_property
-    def _lines(self) -> dict[tuple[str, ...], Estimate]:
-        """The accuracy of each line that has a row."""
-        return self._worked_out(self._outcomes.columns)
-
-    @cached_property
-    def _anchors(self) -> dict[tuple[str, ...], Estimate]:
-        """The accuracy of the clean rows of each line's pairs, and"""
-        return self._worked_out(self._outcomes.anchors)
-
-    @cached_property
-    def _paired(self) -> dict[tuple[str, ...], Estimate]:
-        """the accuracy of their perturbed rows."""
-        return self._worked_out(self._outcomes.anchored)
+        # the accuracy of each line that has a row, of the clean rows of its pairs, of their perturbed rows
+        columns = (outcomes.columns, outcomes.anchors, outcomes.anchored)
+        self._lines, self._anchors, self._paired = map(self._worked_out, columns)
 
     def _worked_out(
         self, columns: Callable[[Sequence[str]], tuple[Ints, Ints]]

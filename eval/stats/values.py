@@ -73,31 +73,17 @@ class Line(Counts, frozen=True):
 
 
 class Values(msgspec.Struct, frozen=True):
-    """The lines of one model's tables, and retention."""
+    """The lines of one model's tables."""
 
     lines: dict[str, Line]
     """HEADS, then every type that has a row, in the taxonomy's order."""
     codes: dict[str, tuple[str, ...]]
     """Line → the types whose rows it rests on."""
-    retention: float | None
-    """1 − mean(Δ observation, Δ action, Δ reward) / clean."""
-    retention_with_transition: float | None = None
-    """The same with Δ transition among the four."""
 
     @property
     def types(self) -> tuple[str, ...]:
         """The type codes among the lines."""
         return tuple(name for name in self.lines if name not in HEADS)
-
-    def __getitem__(self, metric: str) -> float | None:
-        """The value of one of METRICS."""
-        found: float | None
-        if metric in RETENTIONS:
-            found = getattr(self, metric)
-            return found
-        kind, _, name = metric.rpartition("_")
-        found = getattr(self.lines[name], kind or "accuracy")
-        return found
 
 
 @functools.lru_cache(maxsize=256)  # asked for with every figure of every entry
@@ -152,7 +138,7 @@ def from_counts(counts: Mapping[str, Counts], usable: Container[str], *, partial
         rows = sum((counts[code] for code in wanted if code in counts), Counts())
         clean = lines[taxonomy.CLEAN].accuracy if lines else None
         lines[name] = _line(rows, bool(there) if partial else there == wanted, clean)
-    return Values(lines, used, *(_retention(lines, components) for components in RETENTIONS.values()))
+    return Values(lines, used)
 
 
 def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
@@ -164,7 +150,8 @@ def _line(counts: Counts, whole: bool, clean: float | None) -> Line:
     return Line(**msgspec.structs.asdict(counts), accuracy=accuracy, delta=delta, delta_matched=matched)
 
 
-def _retention(lines: Mapping[str, Line], components: Sequence[str]) -> float | None:
+def retention(lines: Mapping[str, Line], components: Sequence[str]) -> float | None:
+    """1 − mean(Δ of the components) / clean."""
     clean, *found = (lines[name].accuracy for name in (taxonomy.CLEAN, *components))
     there = [accuracy for accuracy in found if accuracy is not None]
     if not clean or len(there) < len(components):

@@ -25,9 +25,9 @@ Row = dict[str, Any]
 SEED = 0
 
 
-def audit(folder: Path, judge: Judge | None = None, **options: Any) -> AuditReport:
+def audit(folder: Path, judge: Sequence[Judge] = (), **options: Any) -> AuditReport:
     """The gate, by the judgments that ship with the package alone."""
-    return gate.audit(folder, judge=judge or recorded_judge(build=folder), **options)
+    return gate.audit(folder, judge=judge or [recorded_judge(build=folder)], **options)
 
 
 Make = Callable[[Path, Path], object]

@@ -13,7 +13,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.audits import report
 from robustbench_tc.audits.expectations import gx
 from robustbench_tc.audits.invariants import INVARIANTS
-from robustbench_tc.audits.judges import make_judge
+from robustbench_tc.audits.judges import make_judges
 from robustbench_tc.audits.report import AuditReport
 from robustbench_tc.builders.build import BuildSpec, build
 from robustbench_tc.builders.perturb import REGISTRY, cases
@@ -210,7 +210,7 @@ def test_types_of_a_language_that_no_module_states_pass_the_gate(tmp_path: Path)
     )
     folder = tmp_path / "robustbench-tc"
     build(spec, folder, card=benchmark_card)
-    judge = make_judge(f"recorded:{tmp_path}", tmp_path / "store", None, folder)
+    judge = make_judges(f"recorded:{tmp_path}", tmp_path / "store", None, folder)
     report = builds.audit(folder, judge=judge)
     assert [(one.id, one.reason, one.failures[:2]) for one in report.blocking] == []
     scored = {one.type_code: one.n for one in report.paraphrase if one.type_code in types}

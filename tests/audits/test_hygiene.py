@@ -503,7 +503,7 @@ def test_what_texts_hold_is_kept_for_the_next_audit_unless_it_is_much(
     def verdicts(texts: RowTexts) -> list[dict[str, str | None]]:
         return [texts.verdicts(raw, record(raw, Sample), None) for raw in raws]
 
-    monkeypatch.setattr(row_texts, "_memory", row_texts._Memory())
+    monkeypatch.setattr(row_texts, "_MEMORY", tuple({} for _ in row_texts._MEMORY))
     first = RowTexts()
     found = verdicts(first)
     kept = len(first._seen)

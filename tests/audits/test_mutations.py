@@ -120,7 +120,7 @@ def low(pair: Pair) -> Judgment:
 
 
 def test_a_pair_that_is_judged_2_is_caught(bundled: Path) -> None:
-    audit = builds.audit(bundled, judge=Recorded(low, "test"))
+    audit = builds.audit(bundled, judge=[Recorded(low, "test")])
     failing = [c for c in audit.blocking if c.id.startswith("paraphrase.")]
     assert failing and not audit.passed
     assert any("scored 2" in f.what for c in failing for f in c.failures)

@@ -16,7 +16,6 @@ from robustbench_tc.audits.agreement import quadratic_kappa, wilson_upper
 from robustbench_tc.audits.canaries import PLANTED, PLANTED_IN_A_TOOL, canary_pairs, canary_tools
 from robustbench_tc.audits.judge import (
     Answer,
-    Chain,
     EndpointJudge,
     Judgment,
     Recorded,
@@ -187,9 +186,9 @@ def test_kappa_is_the_weighted_table_of_both_judges(scores: list[tuple[int, int]
 
 def test_two_judges_are_compared_and_equal_scores_have_no_kappa() -> None:
     flip = {pair: 4 + n % 2 for n, pair in enumerate(pairs_of(50))}
-    same = paraphrase.audit(pairs_of(50), {}, scored(lambda p: 5), scored(lambda p: 5))
+    same = paraphrase.audit(pairs_of(50), {}, scored(lambda p: 5), second=scored(lambda p: 5))
     assert {a.kappa for a in same.agreement} == {None} and {a.exact for a in same.agreement} == {1.0}
-    other = paraphrase.audit(pairs_of(50), {}, scored(lambda p: flip[p]), scored(lambda p: flip[p]))
+    other = paraphrase.audit(pairs_of(50), {}, scored(lambda p: flip[p]), second=scored(lambda p: flip[p]))
     assert {a.kappa for a in other.agreement} == {1.0}
     assert of(other.checks, "paraphrase.agreement").status == "passed"
 
@@ -344,8 +343,8 @@ def test_the_second_judge_of_a_chain_is_asked_about_the_rest_alone(judged_by: Ju
     pairs = {pair: row for pair, row in pairs_of(12).items() if pair.kind == KINDS[1]}
     new = Pair(KINDS[1], "ferriesferries1 number 1 please", "I ask for ferriesferries1 in other words")
     with LoopbackServer(careful) as server:
-        chain = Chain(scored(lambda pair: 4), judged_by(server))
-        found = paraphrase.audit({**pairs, new: "row new"}, {}, chain)
+        judges = scored(lambda pair: 4), judged_by(server)
+        found = paraphrase.audit({**pairs, new: "row new"}, {}, *judges)
         assert server.count == 1 + thresholds().canaries_per_type
     (score,) = [s for s in found.scores if s.type_code == KINDS[1] and s.scope == "all"]
     assert (score.n, score.pinned, score.judge) == (13, 12, "test+tiny")
@@ -358,7 +357,7 @@ def test_the_second_judge_of_a_chain_is_asked_about_the_rest_alone(judged_by: Ju
 
 def test_nothing_is_asked_of_a_model_where_everything_is_recorded(judged_by: Judged) -> None:
     with LoopbackServer(careful) as server:
-        found = paraphrase.audit(pairs_of(50), TOOLS, Chain(scored(lambda pair: 5), judged_by(server)))
+        found = paraphrase.audit(pairs_of(50), TOOLS, scored(lambda pair: 5), judged_by(server))
         assert server.count == 0
     assert not any(check.blocks for check in found.checks)
 
@@ -394,7 +393,7 @@ def test_stored_judgments_are_replayed_without_the_model(judged_by: Judged, tmp_
     pairs = pairs_of(12)
     with LoopbackServer(careful) as server:
         made = paraphrase.audit(pairs, TOOLS, judged_by(server))
-    again = paraphrase.audit(pairs, TOOLS, Chain(scored_none(), stored(tmp_path / "j", made.judgments)))
+    again = paraphrase.audit(pairs, TOOLS, scored_none(), stored(tmp_path / "j", made.judgments))
     assert again.scores == made.scores and again.judgments == made.judgments
     assert not any(check.blocks for check in again.checks)
     assert {(s.judge, s.pinned) for s in again.scores} == {("tiny", 0)}
@@ -418,7 +417,7 @@ def test_a_stored_judgment_that_is_missing_or_edited_fails(judged_by: Judged, tm
         (replaced(made, real, judge="recorded"), f"paraphrase.{made[real].kind}"),
         (replaced(made, real, score=1), f"paraphrase.{made[real].kind}"),
     ]:
-        found = paraphrase.audit(pairs, TOOLS, Chain(scored_none(), stored(tmp_path / "j", lines)))
+        found = paraphrase.audit(pairs, TOOLS, scored_none(), stored(tmp_path / "j", lines))
         assert of(found.checks, check).status == "failed"
 
 
@@ -435,11 +434,11 @@ def test_a_stored_judgment_never_overrules_the_packages_own(tmp_path: Path) -> N
         msgspec.structs.replace(one, score=5, judge="gpt-5.4", pinned=False) if one.score == 1 else one
         for one in made
     )
-    found = paraphrase.audit(pairs, TOOLS, Chain(book, stored(tmp_path / "j", praised)))
+    found = paraphrase.audit(pairs, TOOLS, book, stored(tmp_path / "j", praised))
     assert of(found.checks, f"paraphrase.{worst.kind}").status == "failed"
     check = of(found.checks, "paraphrase.stored_judgments")
     assert check.status == "failed" and check.failures[0].what == "stored as 5, test says 1"
-    same = paraphrase.audit(pairs, TOOLS, Chain(book, stored(tmp_path / "j", made)))
+    same = paraphrase.audit(pairs, TOOLS, book, stored(tmp_path / "j", made))
     assert of(same.checks, "paraphrase.stored_judgments").status == "passed"
 
 

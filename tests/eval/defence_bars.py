@@ -7,13 +7,14 @@ from pathlib import Path
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import defend, inputs
-from robustbench_tc.eval.defend import reference
 from robustbench_tc.eval.defend.base import Defence
 from robustbench_tc.eval.defend.chain import budget, reply, shown
 from robustbench_tc.eval.inputs import Dataset, Selection
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.schema import Sample
+
+from .defence_table import line
 
 FREE = (
     "dedupe", "namespace", "namespace:prefix", "namespace:first", "offers", "hint", "clarify", "spotlight",
@@ -54,12 +55,12 @@ def figures(release: Path) -> Iterator[str]:
     clean_rows = tuple(row for row in data.rows if row.type_code == taxonomy.CLEAN)
     for kind in (one for one in taxonomy.types() if one.component == "transition"):
         some = tuple(row for row in data.rows if row.type_code == kind.code)
-        one = reference.line(Dataset(name="", rows=clean_rows + some), "gives-up-on-error", "retry")
+        one = line(Dataset(name="", rows=clean_rows + some), "gives-up-on-error", "retry")
         right, count = one.right["transition"], one.rows["transition"]
         yield f"retry: the agent that gives up is right in {right} of {count} rows of {kind.code}"
     clean = Dataset(name="", rows=clean_rows)
     for words in FREE:
-        one = reference.line(clean, "oracle", words)
+        one = line(clean, "oracle", words)
         right = one.right[taxonomy.CLEAN]
         yield f"{words}: the oracle is right in {right} of {one.rows[taxonomy.CLEAN]} clean rows"
     within, composed = _chains(data)

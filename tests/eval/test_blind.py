@@ -17,7 +17,7 @@ from robustbench_tc.eval.report import page
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.eval.stats import blind, runs
 from robustbench_tc.eval.stats.blind import CHANCE, CLASSIFIER
-from robustbench_tc.eval.stats.overview import overview
+from robustbench_tc.eval.stats.screen import overview
 from robustbench_tc.eval.stats.values import HEADS
 from robustbench_tc.schema import Call, Sample, Tool
 

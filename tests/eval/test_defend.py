@@ -14,7 +14,7 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, wire
-from robustbench_tc.eval.defend import again, reference, texts, tools
+from robustbench_tc.eval.defend import again, texts, tools
 from robustbench_tc.eval.defend.base import Defence, Request, Said
 from robustbench_tc.eval.defend.chain import budget, finished, reply, shown
 from robustbench_tc.eval.inputs import Dataset, Selection
@@ -26,7 +26,7 @@ from ..conftest import ROOT, Rbtc
 from ..known import INJECTED_ERRORS
 from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
-from . import small
+from . import defence_table, small
 from .defence_bars import FREE, kept_gold
 
 pytestmark = pytest.mark.usefixtures("new_folder")
@@ -556,12 +556,12 @@ def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: Data
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(published: Dataset) -> None:
-    """Three of its agents; `scripts/defence_table.py DATASET` prints all."""
+    """Three of its agents; `python -m tests.eval.defence_table DATASET` prints all."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for agent, words in (
         ("oracle", "dedupe"), ("first-of-duplicates", "namespace"), ("gives-up-on-error", "retry"),
     ):  # fmt: skip
-        assert reference.line(published, agent, words).markdown in page
+        assert defence_table.line(published, agent, words).markdown in page
 
 
 def test_offers_are_right_on_both_halves_of_every_swapped_pair(shared: Path, tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_what_a_user_gets_wrong_is_one_line(rbtc: Rbtc, release: Path, tmp_path:
             (("eval", tmp_path / "notes", "--agent", "oracle"), "is not a RobustBench-TC dataset"),
             (("eval", "nowhere", "--agent", "oracle"), "no dataset at nowhere"),
             (("eval", release, "--agent", "orcle"), "did you mean oracle"),
-            (("eval", release, "--agent", "oracle", "--model", "m"), "brings its own server"),
+            (("eval", release, "--agent", "oracle", "--model", "m"), "answers in this process"),
             (("eval", release, "--agent", "oracle", "--mode", "chat"), "mode 'chat': prompt or fc"),
             (("eval", release, "--agent", "oracle", "--types", "CDD"), "did you mean CD"),
             (("eval", release, "--agent", "oracle", "--ids", "@none.txt"), "--ids: @none.txt"),
@@ -275,3 +275,68 @@ def test_hostile_replies_are_kept_as_text(rbtc: Rbtc, release: Path) -> None:
     kept = {one.raw_output for one in predictions.read(Path("run/predictions.parquet"))}
     assert set(texts) - kept <= {"\ud83d"}
     assert all(schema.dumps(text) for text in kept)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_a_dry_run_bounds_what_is_asked_then_and_shows_its_first_request(
+    rbtc: Rbtc, release: Path, share: bool
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def kept(body: dict[str, Any]) -> Any:
+        asked.append(body)
+        return model(body)
+
+    with LoopbackServer(kept) as server:
+        words = (
+            "eval",
+            release,
+            "--model",
+            "/checkpoints/step_9",
+            "--name",
+            "tiny",
+            "--base-url",
+            server.url,
+        )
+        words += ("--mode", "prompt", "--no-probe", "--price", "1,2") + ("--no-share",) * (not share)
+        plan = json.loads(rbtc(*words, "--dry-run", "--json").out)
+        assert not asked and not Path("runs").exists()
+        assert rbtc(*words, "--limit", 20).code == 0
+        part = json.loads(rbtc(*words, "--dry-run", "--json").out)
+        assert part["rows"] == plan["rows"] - 20 and part["requests"][1] < plan["requests"][1]
+        done = rbtc(*words)
+    assert done.code == 0, done.err
+    assert plan["requests"][0] <= len(asked) <= plan["requests"][1]
+    assert (plan["requests"][0] < plan["rows"]) is share
+    assert asked[0] == plan["first"] and asked[0]["model"] == "/checkpoints/step_9"
+    run = schema.loads(Path("runs/tiny-prompt/run.json").read_bytes())
+    assert (run["settings"]["model"], run["settings"]["checkpoint"]) == ("tiny", "/checkpoints/step_9")
+    assert plan["cost"][0] < plan["cost"][1]
+    other = ("eval", release, "--model", "/checkpoints/step_10", *words[4:])
+    assert 'checkpoint: "/checkpoints/step_9" there, "/checkpoints/step_10" here' in rbtc(*other).refusal
+
+
+def test_a_name_is_for_a_model_that_has_none(rbtc: Rbtc, release: Path) -> None:
+    served = ("--model", "Qwen/Qwen3-8B", "--base-url", "http://127.0.0.1:9/v1")
+    for words in (("--agent", "oracle"), served):
+        assert "keeps its name" in rbtc("eval", release, *words, "--name", "mine").refusal
+
+
+def test_the_summary_of_a_run_under_way_is_that_of_its_answers_so_far(rbtc: Rbtc, release: Path) -> None:
+    assert rbtc("eval", release, "--agent", "name-biased", "--out", "run").code == 0
+    whole = rbtc("summary", "run")
+    run, journal = Path("run"), Path("run/journal.jsonl")
+    record = schema.loads((run / "run.json").read_bytes())
+    record["sessions"][-1]["seconds"], record["totals"] = None, {}
+    (run / "run.json").write_text(schema.dumps(record))
+    for name in ("predictions.parquet", "scores.parquet"):
+        (run / name).unlink()
+    before = journal.read_bytes()
+    rows = record["expected"]
+    assert rbtc("summary", "run").out == f"under way: {rows} of {rows} rows\n{whole.out}"
+    journal.write_bytes(before[: before.rfind(b"\n", 0, len(before) // 2) + 20])  # a line is being written
+    said = rbtc("summary", "run")
+    assert said.code == 0 and f" of {rows} rows" in said.out.splitlines()[0]
+    assert {path.name for path in run.iterdir()} == {"run.json", "journal.jsonl", "rbtc.json"}
+    journal.write_bytes(b"")
+    assert "no row has its answer yet" in rbtc("summary", "run").refusal

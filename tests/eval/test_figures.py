@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from markupsafe import Markup
 
 from robustbench_tc.eval.report import figures
-from robustbench_tc.eval.report.figures import Axis, Dot, Effect, Path, Shift, Stack
+from robustbench_tc.eval.report.figures import Axis, Dot, Path, Shift
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.schema import ERROR_MODES
 
@@ -24,12 +24,6 @@ def heatmap(name: str) -> Markup:
         ("other", {"clean": Interval(0.9, 0.8, 1.0, 10)}),
     ]
     return figures.heatmap(rows, {"": {"clean": "clean"}, name: {"CD": name}}, name)
-
-
-def stacks(name: str) -> Markup:
-    return figures.stacks(
-        [Stack(name, dict.fromkeys(ERROR_MODES, 1), 12, name), Stack("none", {}, 0, "")], name
-    )
 
 
 def chart(name: str) -> Markup:
@@ -46,14 +40,7 @@ def shifts(name: str) -> Markup:
     return figures.shifts([(name, cells)], {name: {"a": name, "b": "b", "c": "c"}}, name, 0.4)
 
 
-def forest(name: str) -> Markup:
-    effects = [Effect(name, None), Effect(name, HALF, True), Effect("x", Interval(-0.9, -2.0, 0.1, 5))]
-    return figures.forest(effects, Axis(-1, 1, {-1: "-1", 0: "0", 1: name}), name)
-
-
-FIGURES: dict[str, Callable[[str], Markup]] = {
-    make.__name__: make for make in (heatmap, stacks, chart, shifts, forest)
-}
+FIGURES: dict[str, Callable[[str], Markup]] = {make.__name__: make for make in (heatmap, chart, shifts)}
 
 
 def parsed(figure: str) -> ElementTree.Element:
@@ -94,14 +81,6 @@ def test_every_colour_that_differs_in_the_dark_is_there_twice_and_every_one_used
     assert {f"--{mode}" for mode in ERROR_MODES} <= names[0]
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6))
-def test_parts_are_to_scale(counts: list[int]) -> None:
-    total = sum(counts) + 7
-    root = parsed(figures.stacks([Stack("a", {f"p{i}": n for i, n in enumerate(counts)}, total, "")], "x"))
-    widths = [float(one.attrib["width"]) for one in root.iter("rect")]
-    assert widths == pytest.approx([300 * n / total for n in counts if n], abs=0.06)
-
-
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_logarithmic_axis_and_a_straight_one_keep_the_order(a: float, b: float) -> None:
     straight, log = Axis(0, 1, {}), Axis(1, 1000, {}, log=True)
@@ -140,21 +119,12 @@ def test_what_is_significant_is_seen_without_colour() -> None:
     colours = [rect.attrib["class"] for one in groups for rect in one.findall("rect")]
     assert colours == ["loss s10", "loss s10", "win s10"]
     assert [one.findall("text")[0].text for one in groups] == ["20", "20", "−20"]
-    dots = parsed(forest("x")).iter("circle")
-    assert [one.attrib["class"] for one in dots] == ["dot sure", "dot unsure"]
 
 
-@given(st.floats(-1, 1), st.floats(0, 0.3))
-def test_a_forest_is_to_scale_and_stays_inside(value: float, half: float) -> None:
-    axis = Axis(-1, 1, {0: "0"})
-    found = Interval(value, value - half, value + half, 10)
-    root = parsed(figures.forest([Effect("a", found)], axis, "x"))
-    [dot] = root.iter("circle")
-    [base] = (one for one in root.iter("line") if one.get("class") == "base")
-    [reach] = (one for one in root.iter("line") if one.get("class") == "whisker")
-    assert float(dot.attrib["cx"]) - float(base.attrib["x1"]) == pytest.approx(82 * value, abs=0.11)
-    assert float(reach.attrib["x1"]) <= float(dot.attrib["cx"]) <= float(reach.attrib["x2"])
-    assert float(reach.attrib["x2"]) <= float(base.attrib["x1"]) + 82.11
+@given(st.floats(-3, 3))
+def test_a_place_is_to_scale_and_stays_inside(value: float) -> None:
+    place = Axis(-1, 1, {}).place(value)
+    assert place == pytest.approx(50 + 50 * min(max(value, -1.0), 1.0), abs=0.006)
 
 
 def test_every_step_of_a_colour_is_in_the_sheet() -> None:

@@ -9,8 +9,8 @@ import pytest
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.report import drawings, page
 from robustbench_tc.eval.stats import compare
-from robustbench_tc.eval.stats.overview import overview
 from robustbench_tc.eval.stats.runs import read
+from robustbench_tc.eval.stats.screen import overview
 
 from .synthetic_runs import Verdict, clean_ids, coin, pairs, write_run
 
@@ -68,9 +68,8 @@ def test_a_report_says_the_same_of_the_core(folders: dict[str, list[str]]) -> No
     for draw in (drawings.losses, drawings.heatmap):
         assert draw(core.models) == draw(whole.models)
     assert drawings.stage_shifts(core.models[0]) == drawings.stage_shifts(whole.models[0])
-    axis = drawings.forest_axis(whole.models)
-    assert axis == drawings.forest_axis(core.models)
-    assert drawings.forest(core.models[0], axis) == drawings.forest(whole.models[0], axis)
+    for drops in (drawings.of_types, drawings.answered):
+        assert drawings.axis_of(drops(core.models)) == drawings.axis_of(drops(whole.models))
 
 
 def test_a_comparison_says_the_same_of_the_core(folders: dict[str, list[str]]) -> None:

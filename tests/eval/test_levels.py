@@ -11,9 +11,9 @@ from robustbench_tc.eval.report import page
 from robustbench_tc.eval.stats import levels, packs, runs, stages
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.levels import LEVELS, LevelLine
-from robustbench_tc.eval.stats.overview import overview
 from robustbench_tc.eval.stats.packs import Given, Table, makers, spelled
 from robustbench_tc.eval.stats.runs import read
+from robustbench_tc.eval.stats.screen import overview
 from robustbench_tc.eval.stats.summary import summarise
 
 from ..conftest import Done

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc.eval.stats import runs
-from robustbench_tc.eval.stats.overview import Overview, overview
 from robustbench_tc.eval.stats.runs import Subset
+from robustbench_tc.eval.stats.screen import Overview, overview
 
 from ..refusals import refuses
 from .synthetic_runs import write_run

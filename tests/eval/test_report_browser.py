@@ -230,8 +230,8 @@ def test_the_menu_opens_leads_to_a_section_and_closes(page: Any) -> None:
     page.click(".menu > summary")
     links = page.locator(".menu nav a")
     assert links.count() > 15 and all(links.nth(i).is_visible() for i in range(links.count()))
-    page.click(".menu nav a[href='#forest']")
-    heading = page.locator("#forest h2").bounding_box()
+    page.click(".menu nav a[href='#types']")
+    heading = page.locator("#types h2").bounding_box()
     bar = page.locator(".topbar").bounding_box()
     assert bar["y"] + bar["height"] <= heading["y"] < 200, "not below the bar that stays"
     assert not page.locator(".menu nav").is_visible()

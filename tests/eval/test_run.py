@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import RunFolder, Settings
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.run import Progress
@@ -58,15 +59,11 @@ def evaluate(
     dataset = inputs.Dataset(name="made", rows=tuple(rows))
     made = settings(dataset, **changes)
     run = record.start(folder, dataset, made, len(rows) * made.repeat)
-    opened = session.endpoint(
-        Endpoint("tiny", server.url),
-        RequestSettings(decoding=made.decoding),
-        concurrency=8,
-        timeout_s=60.0,  # nothing here hangs: a busy machine must not look like a dead server
-        max_retries=max_retries,
-        backoff_s=0.01,
-    )
-    state = session.run(run, dataset, opened, concurrency=8)
+    # Nothing here hangs: a busy machine must not look like a dead server.
+    effort = Effort(concurrency=8, timeout_s=60.0, max_retries=max_retries)
+    asked = RequestSettings(decoding=made.decoding)
+    opened = endpoint([Endpoint("tiny", server.url)], asked, effort, backoff_s=0.01)
+    state = session.run(run, dataset, opened)
     return run, predictions.read(run.predictions_path), state
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc import schema
-from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval import inputs, opening, predictions, prompts, record, session
+from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.eval.vllm import VLLMTransport, cut_calls
@@ -76,11 +77,12 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
         prompt_version=prompts.prompt_version(),
         selection=inputs.Selection(),
         repeat=1,
+        share=False,
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))
-    opened = session.vllm(None, "tiny", RequestSettings(decoding=decoding), batch=16)
-    session.run(run, dataset, opened, concurrency=16)
+    opened = opening.vllm("tiny", RequestSettings(decoding=decoding), Effort(concurrency=16))
+    session.run(run, dataset, opened)
     found = predictions.read(run.predictions_path)
     assert [one.id for one in found] == [row.id for row in rows]
     transition = [one for one in found if one.component == "transition"]

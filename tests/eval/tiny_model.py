@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.llm import Endpoint
@@ -103,10 +104,8 @@ def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
         repeat=1,
     )
     run = record.start(out, dataset, settings, len(rows))
-    opened = session.endpoint(
-        served, RequestSettings(decoding=settings.decoding), concurrency=4, timeout_s=120, max_retries=1
-    )
-    session.run(run, dataset, opened, concurrency=4)
+    effort = Effort(concurrency=4, timeout_s=120, max_retries=1)
+    session.run(run, dataset, endpoint([served], RequestSettings(decoding=settings.decoding), effort))
     found = predictions.read(run.predictions_path)
     assert [one.id for one in found] == [row.id for row in rows]
     assert [one.error for one in found if one.status != "ok"] == []

@@ -1,7 +1,6 @@
 """`rbtc cases import --faults`: kinds, rates, words, and the plan that has them."""
 
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api, taxonomy
-from robustbench_tc.proxy.ground import KINDS, kind_of, rate
+from robustbench_tc.proxy.ground import KINDS, kind_of
 from robustbench_tc.proxy.plan import FAULT_KINDS, Fault, Plan, Session, parse_plan, read_plan
 
 from ..refusals import refuses
@@ -73,28 +72,6 @@ def test_kinds(subtests: pytest.Subtests) -> None:
 @given(st.text(max_size=400) | st.dictionaries(st.text(max_size=8), st.text(max_size=20)).map(json.dumps))
 def test_any_answer_has_a_kind_or_none(text: str) -> None:
     assert kind_of(text) in (None, *KINDS)
-
-
-def test_the_interval_holds_the_rate_of_known_plans() -> None:
-    """A small share of `python -m benchmarks.ground`, whose table stands in docs/ground.md."""
-    rng, held, logs = random.Random(5), 0, 300
-    plan = Plan(seed=3, faults=(Fault(kind="transient_timeout", rate=0.1),))
-    for log in range(logs):
-        clusters = []
-        for number in range(60):
-            session, size = Session(f"{log}-{number}", 0), rng.randint(1, 9)
-            met = [plan.met(session, call, "get") for call in range(1, size + 1)]
-            clusters.append((sum(one is not None for one in met), size))
-        low, high = rate(clusters)
-        held += low <= 0.1 <= high
-    assert 0.92 <= held / logs <= 0.985
-
-
-def test_calls_that_fail_together_have_a_wider_interval() -> None:
-    apart, together = rate([(1, 5)] * 40), rate([(5, 5)] * 8 + [(0, 5)] * 32)
-    assert together[1] - together[0] > 1.8 * (apart[1] - apart[0])
-    assert rate([(0, 7)])[0] == 0.0 < rate([(0, 7)])[1]
-    assert rate([(7, 7)])[1] == 1.0 > rate([(7, 7)])[0]
 
 
 def test_a_log_becomes_a_plan_with_its_rates_and_words(tmp_path: Path) -> None:

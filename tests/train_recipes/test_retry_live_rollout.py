@@ -11,14 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc.api.building import build_live
-from robustbench_tc.schema import LiveRow, loads, record
+from robustbench_tc.schema import LiveRow, dumps, loads, record
 from robustbench_tc.train_recipes.retry.reward import reply
 from robustbench_tc.train_recipes.retry_live import rows
 from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score
 from robustbench_tc.train_recipes.retry_live.rollout import (
     MAX_CALLS,
     Outcome,
-    PlainCall,
     Rollout,
     play_gold,
     share_reached,
@@ -48,20 +47,19 @@ def play(row: LiveRow, repeat: int) -> tuple[list[str], Outcome]:
     """Gold's calls, the one that meets the fault made so many times, and a claim at every turn's end."""
 
     async def run() -> tuple[list[str], Outcome]:
-        rollout = await Rollout.begin(row, Worlds())
+        rollout = Rollout(row, Worlds())
         texts = []
         for turn in row.golden_calls:
             for call in turn:
-                texts.append("<tool_call>\n</tool_call>")
-                given = [PlainCall(call.name, json.dumps(call.parameters))]
+                texts.append(f"<tool_call>\n{dumps(call)}\n</tool_call>")
                 before = rollout.met
-                await rollout.answer(texts[-1], given)
+                await rollout.answer(texts[-1])
                 for _ in range(repeat - 1 if rollout.met >= 0 > before else 0):
-                    texts.append("<tool_call>\n</tool_call>")
-                    await rollout.answer(texts[-1], given)
+                    texts.append(texts[-1])
+                    await rollout.answer(texts[-1])
             texts.append(DONE)
-            await rollout.answer(DONE, [])
-        return texts, await rollout.outcome()
+            await rollout.answer(DONE)
+        return texts, await rollout.end()
 
     return asyncio.run(run())
 
@@ -104,9 +102,9 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
     )  # fmt: skip
 
     async def run() -> str | None:
-        rollout = await Rollout.begin(row, Worlds())
-        calls = [PlainCall("nothing", "{}"), PlainCall("nothing", "[]"), PlainCall("nothing", "null")] * 9
-        return await rollout.answer("", calls)
+        given: tuple[Any, ...] = ({}, [], None)
+        calls = [{"name": "nothing", "parameters": one} for one in given] * 9
+        return await Rollout(row, Worlds()).answer("\n".join(["<tool_call>", *map(dumps, calls)]))
 
     said = asyncio.run(run()) or ""
     results = json.loads(said.removeprefix("<obs> ").removesuffix(" </obs>"))

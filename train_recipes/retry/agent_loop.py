@@ -100,7 +100,7 @@ class RetryAgentLoop(AgentLoopBase):
         messages = [dict(message) for message in kwargs["raw_prompt"]]
         info = dict(kwargs.get("extra_info") or {})
         info |= {name: kwargs[name] for name in (COLUMN, "session_id") if name in kwargs}
-        environment = await self._environment(info)
+        environment = self._environment(info)
         deterministic = getattr(self.rollout_config, "full_determinism", False)
         priority = int(priority)  # verl hands in a numpy number
         request_id = f"det-{priority}" if deterministic else uuid4().hex
@@ -157,7 +157,7 @@ class RetryAgentLoop(AgentLoopBase):
             | await environment.outcome(),
         )
 
-    async def _environment(self, info: dict[str, Any]) -> Environment:
+    def _environment(self, info: dict[str, Any]) -> Environment:
         """What answers the calls of one trajectory; `info` is the row's `extra_info`.
 
         With `data.noisy` it also has which of the prompt's rollouts meet the error, and this one's number.

@@ -5,26 +5,41 @@
     tool:  <obs> [{"name": …, "results": …}] </obs>     from the world, or what the row's fault makes of it
     model: <think> … </think> <response> … </response>  no call: the turn is over, the next one begins
 
+The calls go through the engine's dialogue and stage, as a run's do. What is training's own: calls are read in
+rlla's form, a reply without one ends the turn whatever it says, and no number of calls ends the episode.
 Nothing here needs verl: the agent loop hands texts over, and the reward reads the outcome.
 """
 
 import json
+import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from robustbench_tc.schema import LiveRow
-from robustbench_tc.worlds.faults import FaultedWorld
+from robustbench_tc.eval.dialogue import Dialogue
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.live.carrying_out import CarryingOut, Wanted, carried_out
+from robustbench_tc.eval.live.stage import Stage
+from robustbench_tc.eval.live.world_env import World
+from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.schema import LiveRow, Step
 from robustbench_tc.worlds.find import find
 from robustbench_tc.worlds.handle import Snapshot, Start
-from robustbench_tc.worlds.host import Handle, Worlds
+from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
+
+from ..retry.reward import calls_in
 
 MAX_CALLS = 8
 """Calls of one answer that are carried out; the rest of them are answered with an error."""
 
 TOO_MANY = json.dumps({"error": f"only {MAX_CALLS} calls are carried out at a time"})
+
+_SETTINGS = Settings(
+    fingerprint="", model="", mode="prompt", backend="training", decoding={}, prompt_version="",
+    selection=Selection(), repeat=1,
+)  # fmt: skip
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,82 +60,95 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """All turns of the user were answered."""
 
 
-class PlainCall(NamedTuple):
-    """A call as verl's parsers give it: `arguments` is JSON text."""
+class _World(World):
+    """The calls are those that the training loop has read, and what is said beside them is not looked at."""
 
-    name: str
-    arguments: str
+    def read(self, answer: Answer) -> tuple[Wanted, ...]:
+        return tuple(Wanted(call["name"], json.loads(call["arguments"])) for call in answer.tool_calls)
 
 
 class Rollout:
-    """One episode of training. `answer` and `outcome` as the agent loop's `Environment` says."""
+    """One episode of training; an agent loop's `Environment`."""
 
-    def __init__(self, row: LiveRow, handle: Handle) -> None:
-        self._row, self._handle = row, handle
-        self._world = FaultedWorld(handle, row.tools, row.fault)
-        self._turn, self._answers, self._calls = 0, 0, 0
-        self.met = -1
-        """Index of the model's answer whose call met the fault."""
-        self._done: dict[str, int] = {}
-        self._unsafe = 0
-        self._finished = False
+    def __init__(self, row: LiveRow, worlds: Worlds) -> None:
+        self._row = row
+        self._world = _World(row, _SETTINGS, max_steps=sys.maxsize)
+        self._dialogue = Dialogue(self._world, _SETTINGS)
+        self._stage = Stage(row, worlds, find(row.world))
+        self._steps: list[tuple[Step, ...]] = []
+        """What came of the calls of each answer."""
 
-    @classmethod
-    async def begin(cls, row: LiveRow, worlds: Worlds) -> "Rollout":
-        """A rollout in a fresh world."""
-        return cls(row, await worlds.open(find(row.world), Start(**row.initial_state)))
+    @property
+    def met(self) -> int:
+        """Index of the model's answer whose call met the fault; -1 where none did."""
+        answers = enumerate(self._steps)
+        return next((number for number, steps in answers if any(step.met for step in steps)), -1)
 
-    async def answer(self, text: str, calls: Sequence[Any]) -> str | None:
-        """The results of the calls; the user's next turn where there are none; None after the last."""
-        self._answers += 1
+    async def answer(self, text: str) -> str | None:
+        """The results of the calls in a text; the user's next turn where there are none; None after the
+        last."""
+        calls = calls_in(text)
+        texts = await self.carry_out([(one["name"], one.get("parameters")) for one in calls[:MAX_CALLS]])
         if not calls:
-            self._turn += 1
-            if self._turn >= len(self._row.turns):
-                self._finished = True
-                return None
-            return "\n".join(message.content for message in self._row.turns[self._turn].messages)
-        results = []
-        for number, call in enumerate(calls):
-            said = TOO_MANY if number >= MAX_CALLS else _as_json(await self._carried_out(call))
-            results.append(f'{{"name": {json.dumps(call.name, ensure_ascii=False)}, "results": {said}}}')
+            turn = self._row.turns[self._world.turn]
+            return None if self._dialogue.ended else "\n".join(one.content for one in turn.messages)
+        said = [*map(_as_json, texts), *[TOO_MANY] * (len(calls) - MAX_CALLS)]
+        results = [
+            f'{{"name": {json.dumps(call["name"], ensure_ascii=False)}, "results": {one}}}'
+            for call, one in zip(calls, said, strict=True)
+        ]
         return f"<obs> [{', '.join(results)}] </obs>"
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> str:
-        """What one call is answered, as the world writes it: for a loop that hands calls over one by one."""
-        self._answers += 1
-        return await self._carried_out(PlainCall(name, json.dumps(arguments)))
+    async def carry_out(self, calls: Sequence[tuple[str, Any]]) -> list[str]:
+        """What the calls of one answer get, as the world writes it; without any the turn is over.
+
+        Calls that come after the user's last turn are carried out as well.
+        """
+        doing: CarryingOut | None = carried_out([Wanted(*call) for call in calls], None)
+        if self._dialogue.ended is None:
+            native = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
+            self._dialogue.reply(msgspec.structs.replace(self._dialogue.base(), tool_calls=native))
+            doing = self._dialogue.doing
+        steps = () if doing is None else await self._stage.carry_out(doing)
+        self._steps.append(steps)
+        if self._dialogue.doing is not None:
+            self._dialogue.done(steps)
+        return [step.text for step in steps]
 
     def was_seen(self) -> None:
         """The last answer went to the model."""
 
-    async def outcome(self) -> Outcome:
+    async def outcome(self) -> dict[str, Any]:
+        """The field for the reward."""
+        return {"world": msgspec.json.encode(await self.end()).decode()}
+
+    async def end(self) -> Outcome:
         """Compares the world with gold's; the world is given back."""
-        end = await self._handle.snapshot()
-        await self._handle.close()
+        end = await self._stage.snapshot()
+        await self._stage.close()
         start, gold = await gold_states(self._row)
+        steps = [step for made in self._steps for step in made]
         return Outcome(
             reached=same(end, gold) is True,
             share=share_reached(start, gold, end),
             met=self.met,
-            unsafe_repeats=self._unsafe,
-            calls=self._calls,
+            unsafe_repeats=_unsafe_repeats(self._row, steps),
+            calls=len(steps),
             gold_calls=sum(map(len, self._row.golden_calls)),
             label=self._row.label,
-            finished=self._finished,
+            finished=self._dialogue.ended is not None,
         )
 
-    async def _carried_out(self, call: Any) -> str:
-        arguments = json.loads(call.arguments)
-        step = await self._world.call(call.name, arguments)
-        self._calls += 1
-        if step.met and self.met < 0:
-            self.met = self._answers - 1
-        tool = next((one for one in self._row.tools if one.name == call.name), None)
-        if step.executed and tool is not None and tool.writes and not tool.idempotent:
-            key = json.dumps([call.name, arguments], sort_keys=True)
-            self._unsafe += int(self._done.get(key, 0) > 0)
-            self._done[key] = self._done.get(key, 0) + step.executed
-        return step.text
+
+def _unsafe_repeats(row: LiveRow, steps: Sequence[Step]) -> int:
+    """Calls of tools that are not idempotent, carried out after an equal one had its effect."""
+    tools = {tool.name: tool for tool in reversed(row.tools)}
+    done = [
+        json.dumps([step.name, step.arguments], sort_keys=True)
+        for step in steps
+        if step.executed and (tool := tools.get(step.name)) and tool.writes and not tool.idempotent
+    ]
+    return len(done) - len(set(done))
 
 
 def _as_json(text: str) -> str:
@@ -134,16 +162,16 @@ def _as_json(text: str) -> str:
 async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
     """The texts of a model that makes gold's calls, and what they come to; the row's fault is left out."""
     plain = msgspec.structs.replace(row, fault=None, label=None)
-    rollout = await Rollout.begin(plain, Worlds())
+    rollout = Rollout(plain, Worlds())
     texts = []
     for turn in row.golden_calls:
         for call in turn:
             line = json.dumps({"name": call.name, "parameters": call.parameters}, ensure_ascii=False)
             texts.append(f"<think> This comes next. </think>\n<tool_call>\n{line}\n</tool_call>")
-            await rollout.answer(texts[-1], [PlainCall(call.name, json.dumps(call.parameters))])
+            await rollout.answer(texts[-1])
         texts.append("<think> All is done. </think>\n<response> It is done. </response>")
-        await rollout.answer(texts[-1], [])
-    return texts, await rollout.outcome()
+        await rollout.answer(texts[-1])
+    return texts, await rollout.end()
 
 
 async def gold_states(row: LiveRow) -> tuple[Snapshot, Snapshot]:

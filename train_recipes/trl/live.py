@@ -45,7 +45,7 @@ class Environment:
     def reset(self, **row: Any) -> None:
         """Begins the episode of a row."""
         found = schema.record(loads(row["live_row"]), LiveRow)
-        self._rollout = _now(Rollout.begin(found, _WORLDS))
+        self._rollout = Rollout(found, _WORLDS)
         self._said, self._earned = "", None
 
     def answer_user(self, text: str) -> str:
@@ -56,16 +56,16 @@ class Environment:
             text: What you tell the user.
         """
         self._said = text if isinstance(text, str) else dumps(text)
-        return str(_now(self._begun().answer(self._said, [])) or LAST)
+        return str(_now(self._begun().answer("")) or LAST)
 
     def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        return str(_now(self._begun().call(name, arguments)))
+        return str(_now(self._begun().carry_out([(name, arguments)]))[0])
 
     def _score(self, completion: Sequence[dict[str, Any]]) -> dict[str, float]:
         """Reward and parts of it, once: then the world is given back. Calls of tools that do not exist never
         come here, and count as calls all the same."""
         if self._earned is None:
-            outcome = _now(self._begun().outcome())
+            outcome = _now(self._begun().end())
             last = [turn for turn in completion[-1:] if turn["role"] == "assistant"]
             called = [
                 call["function"]["name"] for turn in completion for call in turn.get("tool_calls") or ()

@@ -92,8 +92,11 @@ def balanced(found: dict[str, Decided]) -> tuple[Interval | None, Interval | Non
         value = (_share(due) + _share(none)) / 2
         estimate = combined([one for one, _ in sides], (0.5, 0.5))
         both = of_estimate(estimate._replace(value=np.array(float(value))), sum(n for _, n in sides), "mover")
-    shown = [_interval(side) if side else None for side in (due, none)]
-    return both, shown[0], shown[1]
+    shown = iter(
+        of_estimate(*_mean(side), "hull" if len(side) == 1 else "mover") if side else None
+        for side in (due, none)
+    )
+    return both, next(shown), next(shown)
 
 
 def _share(side: Sequence[Decided]) -> Fraction:
@@ -106,11 +109,6 @@ def _mean(side: Sequence[Decided]) -> tuple[Estimate, int]:
     found = combined(parts, [1 / len(parts)] * len(parts)) if len(parts) > 1 else parts[0]
     low, high = np.maximum(found.low, 0.0), np.minimum(found.high, 1.0)
     return found._replace(value=np.array(float(_share(side))), low=low, high=high), sum(o.n for o in side)
-
-
-def _interval(side: Sequence[Decided]) -> Interval:
-    estimate, n = _mean(side)
-    return of_estimate(estimate, n, "hull" if len(side) == 1 else "mover")
 
 
 def _decisions(found: dict[str, Decided]) -> Table:

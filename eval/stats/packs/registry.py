@@ -22,7 +22,15 @@ def tables(given: Given) -> Iterable[Table]:
     if floods := [code for code in codes if code.startswith("flood_")]:
         yield _floods(given, floods)
     if ghosts := [code for code in codes if names_a_ghost(code)]:
-        yield _ghosts(given, ghosts)
+        yield Table(
+            name="registry_ghosts",
+            title="Registry: what is made of a tool that is named and not registered",
+            columns=("type", "rows", *MAKES),
+            rows=tuple((code, *_shares(given, code)) for code in ghosts),
+            note="Shares of the replies. The gold is right in ghost_tool_1 and ghost_tool_2, asking and "
+            "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the "
+            "ghost has the error mode ghost; something else is every other wrong reply.",
+        )
 
 
 def _accuracies(given: Given, codes: Iterable[str]) -> Table:
@@ -54,18 +62,6 @@ def _floods(given: Given, codes: Iterable[str]) -> Table:
         columns=("type", "tools entered", "rows", "accuracy"),
         rows=tuple(rows),
         note="Over the samples that have a row at every dose of the run; 0 is their clean rows.",
-    )
-
-
-def _ghosts(given: Given, codes: Iterable[str]) -> Table:
-    return Table(
-        name="registry_ghosts",
-        title="Registry: what is made of a tool that is named and not registered",
-        columns=("type", "rows", *MAKES),
-        rows=tuple((code, *_shares(given, code)) for code in codes),
-        note="Shares of the replies. The gold is right in ghost_tool_1 and ghost_tool_2, asking and "
-        "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the ghost "
-        "has the error mode ghost; something else is every other wrong reply.",
     )
 
 

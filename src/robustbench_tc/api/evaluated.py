@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from ..errors import UserError
 from ..eval import reasons
+from ..eval.dry_run import DryRun
 from ..eval.evaluate import Evaluation
 from ..eval.stats.screen import Screen, screen
 from ..shown import Line, Part, html, plain
@@ -21,6 +22,8 @@ class Evaluated(Evaluation):
 
     allow_missing: bool = False
     """Whether the summary is made although rows have no answer."""
+    planned: DryRun | None = None
+    """What it would ask, where that is all that was wanted."""
 
     @property
     def summary(self) -> Screen:
@@ -56,11 +59,16 @@ class Evaluated(Evaluation):
             raise UserError(said)
 
     def json(self) -> Any:
-        """The summary's values; the run record where nothing is scored."""
+        """The summary's values; the run record where nothing is scored; of a dry run its bounds."""
+        if self.planned is not None:
+            return self.planned
         return self.summary.json() if self.folder.scores_path.is_file() else self.folder.record
 
     def shown(self) -> Iterator[Part]:
         """How far it got and what failed, beside; the summary; whether an agent's verdicts are known."""
+        if self.planned is not None:
+            yield from self.planned.shown()
+            return
         record = self.folder.record
         yield from (Line(line, aside=True) for line in (self.how_far, *self._failures(), *self.why_failed()))
         if not self.folder.scores_path.is_file():

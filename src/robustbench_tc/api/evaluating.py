@@ -22,6 +22,13 @@ def evaluate(
     dataset: Annotated["str | Path", options.ASKED] = "robustbench-tc",
     *,
     model: Annotated[str | None, options.MODEL] = None,
+    name: Annotated[
+        str | None,
+        Option(
+            help="What the run, its folder and reports call a model that is a path or a checkpoint.",
+            panel=options.MODEL_PANEL,
+        ),
+    ] = None,
     base_url: Annotated["Names", options.BASE_URL] = (),
     agent: Annotated[str | None, options.AGENT] = None,
     callable: Annotated[
@@ -99,6 +106,13 @@ def evaluate(
     probe: Annotated[
         bool, Option(help="Ask a server five questions first, once a run.", panel=options.COST)
     ] = True,
+    share: Annotated[
+        bool, Option(help="At temperature 0 ask equal requests once.", panel=options.COST)
+    ] = True,
+    dry_run: Annotated[
+        bool,
+        Option(help="Ask and write nothing: requests, tokens, cost, the first request.", panel=options.COST),
+    ] = False,
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     started: "Callable[[Evaluated], None]" = lambda run: None,
     progress: "Callable[[Progress], None]" = lambda state: None,
@@ -121,7 +135,7 @@ def evaluate(
     >>> evaluate("robustbench-tc", model="qwen3-8b", base_url="http://localhost:8000/v1")  # doctest: +SKIP
     """
     given = locals()
-    from ..eval import inputs, record, who
+    from ..eval import inputs, opening, record, who
     from ..eval.evaluate import Place
     from ..eval.live.inputs import LiveData
     from ..eval.request_settings import RequestOptions
@@ -142,13 +156,18 @@ def evaluate(
         repeat=repeat,
         worlds=worlds,
         world_python=world_python,
+        dry=dry_run,
     )
     run.allow_missing = allow_missing
     for line in run.notes:
         say(line)
+    if dry_run:
+        run.planned = run.dry_run()
+        return run
     started(run)
+    effort = struct_of(opening.Effort, given | {"workers": workers})
     try:
-        run.ask(struct_of(who.Effort, given | {"workers": workers}), probe=probe, say=say, progress=progress)
+        run.ask(effort, probe=probe, say=say, progress=progress)
     except UserError:
         for line in run.why_failed():
             say(line)

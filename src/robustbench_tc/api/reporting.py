@@ -20,8 +20,12 @@ def summary(
     subset: Annotated[Literal["all", "paper", "verified"], options.SUBSET] = "all",
     allow_missing: Annotated[bool, options.ALLOW_MISSING] = False,
     full: Annotated[bool, options.FULL] = False,
+    worlds: Annotated["Sequence[str]", options.WORLDS] = (),
+    world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
 ) -> "Screen":
     """Print what a scored run says: accuracies, drops with their evidence, the worst types, what to do next.
+
+    Of a run under way it is what the answers so far say; nothing is written into its folder.
 
     Example: rbtc summary runs/qwen3-8b-fc --subset paper
     Example: rbtc summary runs/qwen3-8b-fc --full
@@ -31,9 +35,12 @@ def summary(
     >>> summary("runs/mine").overview.answer.sentence  # doctest: +SKIP
     """
     from ..eval.record import open_run
-    from ..eval.stats.screen import screen
+    from ..eval.stats.screen import screen, screen_so_far
 
-    return screen(open_run(Path(run)), subset=subset, allow_missing=allow_missing, full=full)
+    folder = open_run(Path(run))
+    if folder.under_way:
+        return screen_so_far(folder, subset=subset, full=full, worlds=worlds, world_python=world_python)
+    return screen(folder, subset=subset, allow_missing=allow_missing, full=full)
 
 
 def report(

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from ..eval.explain import Explained
     from ..eval.record import RunFolder
-    from ..eval.stats.overview import Overview
-    from ..eval.stats.screen import Screen
+    from ..eval.stats.screen import Overview, Screen
     from ..sql.answers import Catalogue, Rows
 
 

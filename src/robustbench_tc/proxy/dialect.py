@@ -12,7 +12,7 @@ from .chat import Chat, Split
 from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
-from .upstream import DONE, event_of
+from .upstream import DONE
 
 MOST_CALLS = 1_000
 MOST_REST = 10
@@ -32,8 +32,6 @@ class ChatCompletions:
 
     flat: bool = False
     """Whether a tool's function stands in its entry itself."""
-    usage: tuple[str, ...] = ("prompt_tokens", "completion_tokens", "total_tokens")
-    """Counts that are added up over replies that the door answers."""
     done: bytes = DONE
     """What ends a stream."""
 
@@ -71,14 +69,6 @@ class ChatCompletions:
         """A reply in pieces."""
         return ChatStream()
 
-    def written(self, chunk: Chat) -> bytes:
-        """A piece of a stream."""
-        return event_of(chunk)
-
-    def failure(self, said: str) -> Chat:
-        """An error in the middle of a stream."""
-        return {"error": {"message": said, "type": "rbtc_proxy_error"}}
-
 
 def choice_of(parsed: Json) -> Json:
     """The one choice of a body or a chunk; None where there is none."""
@@ -94,8 +84,6 @@ class ChatStream:
         self._begun: Chat | None = None
         """What all chunks that go out say of the reply."""
         self._replies = 0
-        self.failed: Json = None
-        """What the server said went wrong in the middle of the reply."""
         self.again()
 
     def again(self) -> None:
@@ -113,7 +101,7 @@ class ChatStream:
         if not isinstance(event, dict):
             return
         if "error" in event and "choices" not in event:
-            self.failed = event
+            yield event
             return
         if self._begun is None:
             self._begun = {name: event[name] for name in ("id", "created", "model") if name in event}

@@ -7,9 +7,9 @@ calls are rewritten, and those that are not for the agent are answered here.
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from aiohttp import ClientResponse, web
 
@@ -24,7 +24,17 @@ from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
 from .rewrite import NotTheCase, text_of
 from .scenes import Scene, loaded
-from .upstream import END, MOST, Budget, Parts, UpstreamError, event_data, reply_headers, request_headers
+from .upstream import (
+    END,
+    MOST,
+    Budget,
+    Parts,
+    UpstreamError,
+    event_data,
+    event_of,
+    reply_headers,
+    request_headers,
+)
 
 if TYPE_CHECKING:
     from .door import Door
@@ -35,18 +45,6 @@ ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
 
 _DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
-
-
-class _Whole(NamedTuple):
-    """A whole reply of the server's."""
-
-    found: ClientResponse
-    body: bytes
-    parsed: Json
-
-    def as_it_is(self) -> web.Response:
-        headers = reply_headers(self.found.headers)
-        return web.Response(status=self.found.status, headers=headers, body=self.body)
 
 
 class Handling:
@@ -162,10 +160,6 @@ class Handling:
             raise UpstreamError("the server compresses its replies although it was asked not to")
         return found
 
-    async def _read(self, found: ClientResponse) -> _Whole:
-        body = await self.door.upstream.whole(found, self.budget)
-        return _Whole(found, body, loaded(body))
-
     # The reply
 
     async def _reply(self) -> web.StreamResponse:
@@ -173,25 +167,16 @@ class Handling:
         if self.asked.offer.is_plain:
             return await self._as_it_comes()
         found = await self._ask()
-        if found.status in (400, 422) and self.asked.offer.repeats_names:
-            refused = await self._read(found)
-            said = error_of(refused.parsed) or refused.body[:2000].decode(errors="replace")
-            if not _DUPLICATES.search(said):
-                return refused.as_it_is()
-            self.door.refuses_duplicates = True
-            self.begin()
-            return await self._reply()
-        if self.body.get("stream") is not True or not _is_stream(found):
-            return await self._rewritten(found)  # also an error, or that of a server that knows no streams
-        out = web.StreamResponse(status=200, headers=reply_headers(found.headers))
-        await out.prepare(self.request)
-        try:
-            await self._play(found, out)
-            await out.write_eof()
-        except UpstreamError as error:
-            await out.write(self.dialect.written(self.dialect.failure(f"rbtc proxy: {error}")))
-            broken_off(self.request)
-        return out
+        if _is_stream(found):
+            return await self._rewritten(found)
+        body = await self.door.upstream.whole(found, self.budget)
+        said = error_of(loaded(body)) or body[:2000].decode(errors="replace")
+        refused = found.status in (400, 422) and _DUPLICATES.search(said) is not None
+        if not refused or not self.asked.offer.repeats_names:
+            return await self._rewritten(found, body)
+        self.door.refuses_duplicates = True
+        self.begin()
+        return await self._reply()
 
     async def _as_it_comes(self) -> web.StreamResponse:
         """The reply as it is, read all the same for the journal."""
@@ -207,46 +192,50 @@ class Handling:
             self._taken(said, ASKED_AGAIN)
         return reply
 
-    async def _rewritten(self, found: ClientResponse) -> web.StreamResponse:
-        """A whole reply in the agent's names."""
-        for again in range(ASKED_AGAIN + 1):
-            whole = await self._read(found)
-            said = self.dialect.said(whole.parsed)
-            if found.status != 200 or said is None:
-                return whole.as_it_is()
-            split = self._taken(said, again)
-            if split is not None:
-                break
-            found = await self._ask()
-        assert split is not None
-        if not split.changed and not self.asked.messages[self.began :]:
-            return whole.as_it_is()
-        parsed = self.dialect.reply(whole.parsed, split)
+    async def _rewritten(self, found: ClientResponse, body: bytes = b"") -> web.StreamResponse:
+        """The reply in the agent's names, one after the other until one goes out. `body`: of one that comes
+        whole, also an error, or that of a server that knows no streams."""
+        out: web.StreamResponse | None = None
+        split: Split | None = None
+        stream = self.dialect.stream(self.asked.offer)
+        try:
+            for again in range(ASKED_AGAIN + 1):
+                if _is_stream(found):
+                    if out is None:
+                        out = web.StreamResponse(headers=reply_headers(found.headers))
+                        await out.prepare(self.request)
+                    await self._pieces(found, stream, out)
+                    said = stream.said()
+                else:
+                    body = body or await self.door.upstream.whole(found, self.budget)
+                    said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
+                if said is None or (split := self._taken(said, again)) is not None:
+                    break
+                stream.again()
+                found, body = await self._ask(), b""
+            if out is None:
+                return self._whole(found, body, split)
+            if split is None:
+                raise UpstreamError(error_of(loaded(body)) or "the server's stream ended before its reply")
+            self._note(200, None)  # before the agent has the whole: its next request may meet another door
+            for chunk in stream.end(split, self.usage if len(self.replies) > 1 else {}):
+                await out.write(event_of(chunk))
+            await out.write(self.dialect.done)
+            await out.write_eof()
+        except UpstreamError:
+            if out is None:
+                raise
+            broken_off(self.request)  # a stream that has begun can only end
+        return out
+
+    def _whole(self, found: ClientResponse, body: bytes, split: Split | None) -> web.Response:
+        headers = reply_headers(found.headers)
+        if split is None or (not split.changed and not self.asked.messages[self.began :]):
+            return web.Response(status=found.status, headers=headers, body=body)
+        parsed = self.dialect.reply(loaded(body), split)
         if isinstance(parsed.get("usage"), dict):
             parsed["usage"] = {**parsed["usage"], **self.usage}
-        return web.Response(headers=reply_headers(found.headers), body=json.dumps(parsed).encode())
-
-    async def _play(self, found: ClientResponse, out: web.StreamResponse) -> None:
-        """Passes on one streamed reply after the other until one goes out. Raises UpstreamError."""
-        stream = self.dialect.stream(self.asked.offer)
-        for again in range(ASKED_AGAIN + 1):
-            await self._pieces(found, stream, out)
-            said = stream.said()
-            if said is None:
-                raise UpstreamError(error_of(stream.failed) or "the server's stream ended before its reply")
-            split = self._taken(said, again)
-            if split is not None:
-                break
-            stream.again()
-            found = await self._ask()
-            if not _is_stream(found):
-                reply = await self._read(found)
-                raise UpstreamError(error_of(reply.parsed) or f"the server answered {found.status}")
-        assert split is not None
-        self._note(200, None)  # before the agent has the whole: its next request may meet another door
-        for chunk in stream.end(split, self.usage if len(self.replies) > 1 else {}):
-            await out.write(self.dialect.written(chunk))
-        await out.write(self.dialect.done)
+        return web.Response(headers=headers, body=json.dumps(parsed).encode())
 
     async def _pieces(
         self, found: ClientResponse, stream: ChatStream | ResponsesStream, out: web.StreamResponse
@@ -257,9 +246,9 @@ class Handling:
                 said = event_data(event)
                 value = loaded(said)
                 if not said:
-                    await out.write(b": \n\n")
+                    await out.write(event)
                 for chunk in () if said.strip() == b"[DONE]" else stream.feed(value):
-                    await out.write(event if chunk == value else self.dialect.written(chunk))
+                    await out.write(event if chunk == value else event_of(chunk))
         finally:
             found.release() if found.content.at_eof() else found.close()
 
@@ -274,8 +263,7 @@ class Handling:
             }
         )
         self.held += found.held
-        for name in self.dialect.usage:
-            number = said.usage.get(name) if isinstance(said.usage, Mapping) else None
+        for name, number in said.usage.items() if isinstance(said.usage, dict) else ():
             if isinstance(number, int) and not isinstance(number, bool):
                 self.usage[name] = self.usage.get(name, 0) + number
         # With nothing for the agent to do, or to read, the door answers.

@@ -3,15 +3,16 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import sqrt
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.stats.confidence import Z
+from robustbench_tc.eval.stats.confidence import shares
+from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor
 from robustbench_tc.own.logs.types import Conversation
@@ -21,23 +22,6 @@ from robustbench_tc.shown import Part, Table
 
 from .plan import MOST_TEXT
 from .scenes import loaded
-
-
-def rate(clusters: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """The interval of (met, calls) of each conversation, at least one call in all."""
-    met, calls = sum(x for x, _ in clusters), sum(n for _, n in clusters)
-    share = met / calls
-    n, m = float(calls), len(clusters)
-    if m > 1 and 0 < met < calls:
-        # The variance of the share over conversations, by that of as many calls drawn alone.
-        squares = sum((x - share * n) ** 2 for x, n in clusters)
-        n /= max(1.0, m / (m - 1) * squares / (calls * share * (1 - share)))
-    spread = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    middle, whole = share + Z * Z / (2 * n), 1 + Z * Z / n
-    low = (middle - spread) / whole if met else 0.0
-    high = (middle + spread) / whole if met < calls else 1.0
-    return low, high
-
 
 LONGEST = 4_000
 """Characters of an answer that are looked at; an error is short."""
@@ -187,12 +171,6 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     texts: tuple[str, ...]
     """Its most frequent words, personal data replaced."""
 
-    def cells(self) -> tuple[str, ...]:
-        """Its line of the table."""
-        plan = " or ".join((self.plan, *self.not_told_apart)) if self.plan else "none"
-        plan += f", at call {', '.join(map(str, self.at))}" if self.at else ""
-        return self.kind, str(self.met), f"{self.rate:.2%}", f"{self.low:.2%} to {self.high:.2%}", plan
-
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """What logs show."""
@@ -209,18 +187,19 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> Iterator[Part]:
         """The faults with their rates, then their words."""
-        yield Table(
-            ("fault", "calls", "rate", "95 %", "in a plan"),
-            [one.cells() for one in self.faults],
-            f"{self.calls} answered calls in {self.conversations} conversations",
-            ("in a plan",),
-        )
+        lines = []
+        for one in self.faults:
+            plan = " or ".join((one.plan, *one.not_told_apart)) if one.plan else "none"
+            plan += f", at call {', '.join(map(str, one.at))}" if one.at else ""
+            lines.append(
+                (one.kind, str(one.met), f"{one.rate:.2%}", f"{one.low:.2%} to {one.high:.2%}", plan)
+            )
+        title = f"{self.calls} answered calls in {self.conversations} conversations"
+        yield Table(("fault", "calls", "rate", "95 %", "in a plan"), lines, title, ("in a plan",))
         for one in self.faults:
             yield from (f"{one.kind}: {' '.join(text.split())[:MOST_SHOWN]}" for text in one.texts)
-        if self.unanswered:
-            yield f"calls without an answer: {self.unanswered}"
-        if self.refused:
-            yield f"lines that cannot be read: {self.refused} (`rbtc cases import` names them)"
+        if self.unanswered or self.refused:
+            yield f"calls without an answer: {self.unanswered}, lines that cannot be read: {self.refused}"
         yield f"not to be seen in a log: {', '.join(self.unseen)}"
 
     def plan(self) -> str:
@@ -232,13 +211,11 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
             "# The LLM door needs to know of which tools it may replace results: read_only, idempotent.",
             "version: 1",
         ]
-        faults = [one for one in self.faults if one.plan is not None]
-        if faults:
-            lines.append("faults:")
         left = 1.0
-        for one in faults:
+        for one in (one for one in self.faults if one.plan is not None):
+            lines += ["faults:"] * ("faults:" not in lines)
             lines.append(f"# {one.kind}: {one.met} of {one.calls}, {one.low:.4f} to {one.high:.4f}")
-            when = f"at: [{', '.join(map(str, one.at))}]"
+            when = f"at: {list(one.at)}"
             if not one.at:  # a call that met an earlier fault of the plan cannot meet this one
                 when = f"rate: {min(1.0, max(one.rate / max(left, one.rate), 1e-6)):.9g}"
                 left -= one.rate
@@ -247,7 +224,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(lines) + "\n"
 
 
-def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line: None) -> Ground:
+def ground(paths: Sequence[Path], progress: Tell = silent) -> Ground:
     """What the logs at `paths` show. Raises UserError where none can be read, or no call is answered."""
     conversations: list[Conversation] = []
     refused = 0
@@ -256,61 +233,59 @@ def ground(paths: Sequence[Path], progress: Callable[[str], None] = lambda line:
         log = read_log(path)
         conversations += log.conversations
         refused += len(log.refused)
-    met = list(map(_met, conversations))
-    clusters = [[name for name, _ in answers] for answers in met if answers]
-    if not clusters:
+    messages = [message for one in conversations for message in one.messages]
+    answered = [texts for one in conversations if (texts := _answers(one))]
+    if not answered:
         said = f"; {refused} lines cannot be read" if refused else ""
         raise UserError(f"{', '.join(map(str, paths))}: no tool call is answered in it{said}")
     hide = Redactor()
-    for message in (message for one in conversations for message in one.messages):
+    for message in messages:
         if message.role == "tool":
             hide.apply(message.text)
-    texts: dict[str | None, Counter[str]] = defaultdict(Counter)
-    for name, text in (answer for answers in met for answer in answers):
-        texts[name][text] += 1
+    met = [[kind_of(text) for text in texts] for texts in answered]
+    words: dict[Kind | None, Counter[str]] = defaultdict(Counter)
+    for kinds, texts in zip(met, answered, strict=True):
+        for kind, text in zip(kinds, texts, strict=True):
+            words[kind][text.strip()] += 1
+    calls = sum(map(len, answered))
     return Ground(
         logs=tuple(path.name for path in paths),
         conversations=len(conversations),
-        calls=sum(map(len, clusters)),
-        unanswered=sum(len(message.calls) for one in conversations for message in one.messages)
-        - sum(map(len, met)),
+        calls=calls,
+        unanswered=sum(len(message.calls) for message in messages) - calls,
         refused=refused,
         faults=tuple(
-            fault(kind, clusters, [str(hide.apply(text)) for text, _ in texts[kind.name].most_common(TEXTS)])
+            _fault(kind, met, [str(hide.apply(text)) for text, _ in words[kind].most_common(TEXTS)])
             for kind in KINDS
-            if kind.name in texts
+            if kind in words
         ),
     )
 
 
-def fault(kind: Kind, clusters: Sequence[Sequence[str | None]], texts: Iterable[str]) -> Fault:
+def _fault(kind: Kind, met: Sequence[Sequence[Kind | None]], texts: Sequence[str]) -> Fault:
     """A kind over conversations, each the kinds that its answered calls met, in order."""
-    clustered = [(sum(name == kind.name for name in one), len(one)) for one in clusters]
-    at = Counter(place for one in clusters for place, name in enumerate(one, 1) if name == kind.name)
-    long = Counter(place for one in clusters for place in range(1, len(one) + 1))
+    at = Counter(place for one in met for place, here in enumerate(one, 1) if here is kind)
+    long = Counter(place for one in met for place in range(1, len(one) + 1))
     always = all(count == long[place] and count >= AT_LEAST for place, count in at.items())
-    # Where every conversation has one call, a rate of 1 and the first call are the same.
-    fixed = always and len(long) > len(at)
-    met, calls = map(sum, zip(*clustered, strict=True))
-    low, high = rate(clustered)
+    share = shares(np.array([one.count(kind) for one in met]), np.array([len(one) for one in met]))
     return Fault(
         kind=kind.name,
         plan=kind.plan,
         not_told_apart=kind.same,
-        met=met,
-        calls=calls,
-        rate=met / calls,
-        low=low,
-        high=high,
-        at=tuple(sorted(at)) if fixed else (),
+        met=at.total(),
+        calls=long.total(),
+        rate=at.total() / long.total(),
+        low=float(share.low),
+        high=float(share.high),
+        # Where every conversation has one call, a rate of 1 and the first call are the same.
+        at=tuple(sorted(at)) if always and len(long) > len(at) else (),
         texts=tuple(texts),
     )
 
 
-def _met(conversation: Conversation) -> list[tuple[str | None, str]]:
-    """The kind that each answered call met, if any, and its answer, the first one that came."""
+def _answers(conversation: Conversation) -> list[str]:
+    """The first answer to each call that has one."""
     said = [message for message in conversation.messages if message.role == "tool"]
     answers = {message.call_id: message.text for message in reversed(said)}
     calls = (call.id for message in conversation.messages for call in message.calls)
-    texts = [answers[call] for call in calls if call in answers]
-    return [(kind and kind.name, text.strip()) for kind, text in zip(map(kind_of, texts), texts, strict=True)]
+    return [answers[call] for call in calls if call in answers]

@@ -12,21 +12,18 @@ from .dialect import Said
 from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
-from .upstream import event_of
 
 STATEFUL = ("previous_response_id", "conversation")
 RAW, ITEMS, INSTRUCTIONS = "_raw", "_items", "_instructions"
 
 _BEGINS = ("response.created", "response.queued", "response.in_progress")
 _ENDS = ("response.completed", "response.incomplete")
-_FAILS = ("response.failed", "error")
 
 
 class Responses:
     """`/responses`; its methods are those of `ChatCompletions`."""
 
     flat: bool = True
-    usage: tuple[str, ...] = ("input_tokens", "output_tokens", "total_tokens")
     done: bytes = b""
 
     def read(self, body: Chat) -> Chat:
@@ -68,12 +65,6 @@ class Responses:
 
     def stream(self, offered: Offer) -> "ResponsesStream":
         return ResponsesStream(offered)
-
-    def written(self, chunk: Chat) -> bytes:
-        return event_of(chunk, str(chunk.get("type")))
-
-    def failure(self, said: str) -> Chat:
-        return {"type": "error", "code": "rbtc_proxy_error", "message": said, "param": None}
 
 
 def _said(items: list[Chat], *, cut: bool, usage: Json) -> Said:
@@ -156,7 +147,6 @@ class ResponsesStream:
         self._id: Json = None
         self._sent: list[Json] = []
         """Items that went out."""
-        self.failed: Json = None
         self.again()
 
     def again(self) -> None:
@@ -171,9 +161,7 @@ class ResponsesStream:
             return
         kind, index, item = str(event.get("type")), event.get("output_index"), event.get("item")
         response = event.get("response")
-        if kind in _FAILS:
-            self.failed = response if isinstance(response, dict) else {"error": event}
-        elif kind in _BEGINS:
+        if kind in _BEGINS:
             if self._replies == 1:
                 self._id = response.get("id") if isinstance(response, dict) else None
                 yield self._out(event)

@@ -164,20 +164,15 @@ def name_of(raw: Json, flat: bool) -> str | None:
 
 def _as_in_row(raw: Json, old: Tool, new: Tool, name: str, flat: bool) -> Json:
     """The agent's entry with what the row changes."""
-    if old is new or old == new:
+    if old == new:
         return raw
-    function = raw if flat else raw["function"]
-    edited: dict[str, Json] = {}
-    for key, value in function.items():
-        if key == "description" and old.description != new.description:
-            continue
-        if key == "parameters" and old.parameters != new.parameters:
-            value = new.parameters
-        edited[key] = name if key == "name" else value
-        if key == "name" and new.description and old.description != new.description:
-            edited["description"] = new.description
+    edited = {**(raw if flat else raw["function"]), "name": name}
     if old.parameters != new.parameters:
         edited["parameters"] = new.parameters
+    if old.description != new.description:
+        edited["description"] = new.description
+        if not new.description:
+            del edited["description"]
     return edited if flat else {**raw, "function": edited}
 
 

@@ -6,6 +6,7 @@ itself.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -119,61 +120,38 @@ def arguments_back(clean: Tool, row: Tool, text: str) -> str:
     Names are given back by their place in the schema, texts that stand for a number, a list, or a yes or no
     as that; a parameter that only the row's tool has is left out. What cannot be read stays as it is.
     """
-    if clean.parameters == row.parameters:
-        return text
-    names = _names(clean, row)
-    same = (
-        _type(inner) == _type(row.properties.get(name, inner)) for name, inner in clean.properties.items()
-    )
-    if names is None and all(same):
-        return text
-    given = loaded(text)
+    given = None if clean.parameters == row.parameters else loaded(text)
     if not isinstance(given, dict):
         return text
+    ours, theirs = list(clean.properties), list(row.properties)
+    about = [
+        {name: inside(inner, "description") for name, inner in one.properties.items()} for one in (clean, row)
+    ]
+    back = dict(zip(theirs, ours, strict=False))
+    if ours == theirs or about[0] == about[1]:  # at most in another order
+        back = dict(zip(ours, ours, strict=True))
     found: dict[str, Json] = {}
     for name, value in given.items():
-        own = name if names is None else names.get(name, name)
-        if own is None:
-            continue
-        found[own] = _in_type(clean.properties.get(own), row.properties.get(name), value)
+        own = back.get(name, None if name in theirs else name)
+        if own is not None:
+            found[own] = _in_type(clean.properties.get(own), row.properties.get(name), value)
     return text if found == given else json.dumps(found, ensure_ascii=False)
 
 
-def _names(clean: Tool, row: Tool) -> Mapping[str, str | None] | None:
-    """The clean names of the row's parameters, None for one that was added; None where they are the same."""
-    ours, theirs = list(clean.properties), list(row.properties)
-    if ours == theirs or (set(ours) == set(theirs) and _described(clean) == _described(row)):
-        return None
-    return {name: ours[at] if at < len(ours) else None for at, name in enumerate(theirs)}
-
-
-def _described(tool: Tool) -> dict[str, Json]:
-    return {
-        name: inner.get("description") if isinstance(inner, dict) else None
-        for name, inner in tool.properties.items()
-    }
-
-
-def _type(schema: Json) -> Json:
-    return schema.get("type") if isinstance(schema, dict) else None
-
-
 def _in_type(clean: Json, row: Json, value: Json) -> Json:
-    kind = _type(clean)
-    if not isinstance(value, str) or _type(row) != "string" or kind in (None, "string"):
+    kind = inside(clean, "type")
+    if not isinstance(value, str) or inside(row, "type") != "string":
         return value
+    word = value.strip()
     if kind == "boolean":
-        return {"yes": True, "no": False, "true": True, "false": False}.get(value.strip().lower(), value)
-    try:
-        if kind == "integer":
-            return int(value)
-        if kind == "number":
-            return float(value) if not value.strip().lstrip("+-").isdigit() else int(value)
-    except ValueError:
-        return value
+        return {"yes": True, "no": False, "true": True, "false": False}.get(word.lower(), value)
     if kind == "array":
-        items = _type(clean.get("items"))
-        return [_in_type({"type": items}, {"type": "string"}, part.strip()) for part in value.split(",")]
+        items = {"type": inside(clean, "items", "type")}
+        return [_in_type(items, {"type": "string"}, part.strip()) for part in value.split(",")]
+    if kind in ("integer", "number"):
+        with suppress(ValueError):
+            whole = kind == "integer" or word.lstrip("+-").isdigit()
+            return int(value) if whole else float(value)
     return value
 
 

@@ -79,23 +79,20 @@ def _replies(calls: Sequence[Exchange]) -> Iterator[Exchange]:
         )
 
 
-CALLED_AGAIN, CALLED_OTHERS, ANSWERED, STOPPED = "called again", "called others", "answered", "stopped"
-
-
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(msgspec.Struct, kw_only=True):
     """Results that one kind of fault took the place of."""
 
     kind: str
-    met: int
-    spared: int
+    met: int = 0
+    spared: int = 0
     """Not replaced: the plan does not allow it for their tool."""
-    called_again: int
+    called_again: int = 0
     """In the same exchange the model called the tool again."""
-    called_others: int
+    called_others: int = 0
     """It called other tools."""
-    answered: int
+    answered: int = 0
     """It answered with text."""
-    stopped: int
+    stopped: int = 0
     """It gave no reply."""
 
 
@@ -136,7 +133,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             yield "faults met: none"
             return
         yield Table(
-            ("fault", "met", "spared", "called again", "called others", "answered", "stopped"),
+            tuple(name.replace("_", " ") for name in ("fault", *Fault.__struct_fields__[1:])),
             [list(map(str, msgspec.structs.astuple(one))) for one in self.faults],
             "results replaced by faults, and what the model did next",
         )
@@ -145,16 +142,18 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def summary(exchanges: Sequence[Exchange]) -> Summary:
     """Of the lines of both doors; calls that a client made at once are one exchange of the MCP door's."""
     ours = as_replies(exchanges)
-    met: Counter[str] = Counter()
-    spared: Counter[str] = Counter()
-    then: Counter[tuple[str, str]] = Counter()
+    faults: dict[str, Fault] = {}
     for one in ours:
-        spared.update(fault.kind for fault in one.spared)
-        for fault in one.replaced:
-            names = {call["name"] for reply in one.replies for call in reply.get("tool_calls") or ()}
-            did = CALLED_AGAIN if fault.tool in names else CALLED_OTHERS if names else ANSWERED
-            met[fault.kind] += 1
-            then[fault.kind, did if one.replies else STOPPED] += 1
+        names = {call["name"] for reply in one.replies for call in reply.get("tool_calls") or ()}
+        for spared in one.spared:
+            faults.setdefault(spared.kind, Fault(kind=spared.kind)).spared += 1
+        for replaced in one.replaced:
+            fault = faults.setdefault(replaced.kind, Fault(kind=replaced.kind))
+            fault.met += 1
+            fault.called_again += replaced.tool in names
+            fault.called_others += bool(names) and replaced.tool not in names
+            fault.answered += bool(one.replies) and not names
+            fault.stopped += not one.replies
     types = {one.session: one.type for one in ours}
     return Summary(
         sessions=len(types),
@@ -164,18 +163,7 @@ def summary(exchanges: Sequence[Exchange]) -> Summary:
         errors=_counted(str(one.status) for one in exchanges if one.status >= 400),
         types=_counted(types.values()),
         skipped=_counted(one.skipped for one in ours if one.skipped),
-        faults=tuple(
-            Fault(
-                kind=kind,
-                met=met[kind],
-                spared=spared[kind],
-                called_again=then[kind, CALLED_AGAIN],
-                called_others=then[kind, CALLED_OTHERS],
-                answered=then[kind, ANSWERED],
-                stopped=then[kind, STOPPED],
-            )
-            for kind in sorted({*met, *spared})
-        ),
+        faults=tuple(faults[kind] for kind in sorted(faults)),
         others=_counted(one.door for one in exchanges if one.door not in (LLM, MCP)),
     )
 

@@ -73,9 +73,9 @@ def event_data(event: bytes) -> bytes:
     return b"\n".join(line.removeprefix(b" ") for line in lines)
 
 
-def event_of(value: Json, event: str | None = None) -> bytes:
-    """A value as an event."""
-    name = f"event: {event}\n" if event else ""
+def event_of(value: dict[str, Json]) -> bytes:
+    """A value as an event, which has the name that the value says of itself."""
+    name = f"event: {value['type']}\n" if "type" in value else ""
     return f"{name}data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
 

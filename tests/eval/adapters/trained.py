@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, dumps
 from robustbench_tc.train_recipes.retry_live.reward import compute_score
-from robustbench_tc.train_recipes.retry_live.rollout import PlainCall, Rollout
+from robustbench_tc.train_recipes.retry_live.rollout import Rollout
 from robustbench_tc.train_recipes.trl import live
 from robustbench_tc.worlds.host import Worlds
 
@@ -27,15 +25,13 @@ def by_retry_live(dataset: Path, played: Sequence[Played]) -> list[Parts]:
 
 
 async def _rolled_out(row: LiveRow, played: Played) -> Parts:
-    rollout, going_on = await Rollout.begin(row, Worlds()), True
+    rollout, going_on = Rollout(row, Worlds()), True
     texts: list[str] = []
     while going_on:
         one = played.reply(len(texts))
-        texts.append(one.text)
-        calls = [PlainCall(call.name, dumps(call.parameters)) for call in one.calls]
-        going_on = await rollout.answer(one.text, calls) is not None
-    world = msgspec.json.encode(await rollout.outcome()).decode()
-    return compute_score("", "", "", {"world": world, "attempts": texts})
+        texts.append("\n".join(["<tool_call>", *map(dumps, one.calls)]) if one.calls else one.text)
+        going_on = await rollout.answer(texts[-1]) is not None
+    return compute_score("", "", "", {**await rollout.outcome(), "attempts": texts})
 
 
 def as_trl_has_it(played: Played, turns: int) -> list[Reply]:

@@ -8,6 +8,7 @@ from robustbench_tc.eval import session
 from robustbench_tc.eval.inputs import Selection, load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
+from robustbench_tc.eval.opening import in_process
 from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.speakers import ScriptedAgent
 
@@ -49,9 +50,9 @@ def played(
         defend=defend,
     )
     made = start(folder, asked, settings, len(asked.rows) * repeat)
-    speaker = session.in_process(ScriptedAgent(agent, asked.clean()))
+    speaker = in_process(ScriptedAgent(agent, asked.clean()), 4)
     worlds = inputs.world_types(asked.rows)
-    session.run(made, asked, speaker, worlds=worlds, concurrency=4)
+    session.run(made, asked, speaker, worlds=worlds)
     return folder
 
 

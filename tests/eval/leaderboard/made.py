@@ -17,7 +17,8 @@ from robustbench_tc.eval.leaderboard.publish import publish
 from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.stats.intervals import Interval
-from robustbench_tc.eval.stats.summary import Flips, TypeRow, from_counts
+from robustbench_tc.eval.stats.significance import Loss
+from robustbench_tc.eval.stats.summary import TypeRow, from_counts
 from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
 from tests.agent_server import Index, reply
@@ -186,7 +187,7 @@ def figures(counts: dict[str, tuple[int, int]], right: Any, number: int) -> Figu
         code: TypeRow(
             accuracy=near(counts[code][0] / counts[code][1], counts[code][1]),
             delta=near(clean - counts[code][0] / counts[code][1], counts[code][1]),
-            flips=Flips(counts[code][1], 3, 1, 0.5, 0.5),
+            flips=Loss(counts[code][1], 3, 1, 2 / counts[code][1], 0.5, 0.5),
         )
         for code in taxonomy.codes()
     }  # fmt: skip

@@ -3,8 +3,6 @@
 import asyncio
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +32,7 @@ from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT, Rbtc
 from ...refusals import refuses
+from .. import defence_table
 from . import purses
 from .playing import acted
 
@@ -344,8 +343,7 @@ def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRo
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     own = [row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect")]
     data = purses.write(tmp_path / "data", own)
-    words: list[str | Path] = [sys.executable, ROOT / "scripts" / "defence_table.py", data]
-    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    printed = list(defence_table.live_table(str(data)))[2:]
     for line in printed:
         agent, defences, *cells = line.strip("| ").split(" | ")
         begin = f"| {agent} | {defences} |"

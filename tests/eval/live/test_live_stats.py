@@ -2,10 +2,9 @@
 
 import msgspec
 import pytest
-from robustbench_tc.eval.report.live import side_effects
 
 from robustbench_tc.eval.live.score import LiveScore
-from robustbench_tc.eval.stats.packs.live import groups, lines
+from robustbench_tc.eval.stats.packs.live import groups, lines, side_effects
 from robustbench_tc.schema import EXPLICIT, KINDS
 
 

@@ -74,4 +74,4 @@ def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -
     found = json.loads(rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD, "--json").out)
     assert found["fault"]["kind"] == "transient_timeout" and found["turns"]
     text = rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD).out
-    assert "the fault is met; carried out not at all" in text
+    assert "met the fault: not carried out" in text

@@ -17,6 +17,7 @@ from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.record import read_episodes
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import differences
+from robustbench_tc.eval.opening import in_process
 from robustbench_tc.eval.record import start
 from robustbench_tc.eval.speakers import ScriptedAgent
 from robustbench_tc.llm.store import read_lines
@@ -121,8 +122,7 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     def played(out: Path) -> bytes:
         folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        speaker = session.in_process(agent)
-        state = session.run(folder, data, speaker, worlds=types, concurrency=3)
+        state = session.run(folder, data, in_process(agent, 3), worlds=types)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 

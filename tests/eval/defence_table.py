@@ -1,31 +1,36 @@
-"""What defences do to reference agents, whose weaknesses are known: the table of docs/defences.md.
+"""What defences do to agents whose weaknesses are known: the tables of docs/defences.md.
 
-    python scripts/defence_table.py robustbench-tc
+    python -m tests.eval.defence_table DATASET     # of the benchmark, or a live one
 
-In this process, without a server. An agent calls what it is shown: where a defence has left only another
+A reference agent calls what it is shown: where a defence has left only another
 tool of gold's name, its call has that tool's parameters; a tool that is no longer listed is not called.
 """
 
+import sys
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc import taxonomy
-from robustbench_tc.schema import Call, Sample
-
-from .. import agents, predictions, wire
-from ..agents import AgentContext
-from ..agents.base import JUNK
-from ..dialogue import Dialogue
-from ..inputs import Dataset, Selection
-from ..prompts.calls import DECLINED, render_calls
-from ..record import Answer, Settings
-from ..score import judge
-from ..scripted import Scripted
-from . import names, parse
-from .chain import shown
+from robustbench_tc import api, schema, taxonomy
+from robustbench_tc.eval import agents, inputs, predictions, wire
+from robustbench_tc.eval.agents import AgentContext
+from robustbench_tc.eval.agents.base import JUNK
+from robustbench_tc.eval.defend import names, parse
+from robustbench_tc.eval.defend.chain import shown
+from robustbench_tc.eval.dialogue import Dialogue
+from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.live.score import read_scores
+from robustbench_tc.eval.prompts.calls import DECLINED, render_calls
+from robustbench_tc.eval.record import Answer, Settings
+from robustbench_tc.eval.score import judge
+from robustbench_tc.eval.scripted import Scripted
+from robustbench_tc.live_types import type_code
+from robustbench_tc.schema import KINDS, Call, Sample
 
 PAIRS: Mapping[str, Sequence[str]] = {
     "oracle": ("dedupe", "namespace", "offers", "hint", "clarify", "spotlight", "schema", "vote:3"),
@@ -117,3 +122,43 @@ def table(data: Dataset, pairs: Mapping[str, Sequence[str]] = PAIRS) -> str:
     for agent, chains in pairs.items():
         lines += [line(data, agent, words).markdown for words in ("", *chains)]
     return "\n".join(lines)
+
+
+# --- in worlds ----------------------------------------------------------------------------------------------
+
+
+REFUSED, LOST = "transient_auth_error", "timeout_after_effect"
+PASSING = tuple(kind for kind in KINDS if kind.startswith("transient_") and kind != REFUSED)
+OTHER = tuple(kind for kind in KINDS if kind not in (*PASSING, REFUSED, LOST))
+COLUMNS = {
+    "clean": ("clean",),
+    "errors that may pass": tuple(map(type_code, PASSING)),
+    "refused": (type_code(REFUSED),),
+    "lost answer": (type_code(LOST),),
+    "other": tuple(map(type_code, OTHER)),
+}
+"""Column → types."""
+
+
+def live_table(dataset: str) -> Iterator[str]:
+    """What defences do to scripted agents in bundled worlds."""
+    heads = ("agent", "defences", *COLUMNS, "effects repeated", "requests")
+    yield f"| {' | '.join(heads)} |"
+    yield "|---|---|" + "---:|" * (len(heads) - 2)
+    for agent, words in product(("oracle", "gives-up", "blind-retrier"), ("", "hint", "retry")):
+        with tempfile.TemporaryDirectory() as place:
+            out = Path(place) / "run"
+            played = api.evaluate(dataset, agent=agent, defend=words, out=out, concurrency=1)
+            scores = read_scores(out)
+        totals = played.folder.record.totals
+        groups = [[one for one in scores if one.type_code in types] for types in COLUMNS.values()]
+        cells = [f"{sum(bool(one.success) for one in group)} of {len(group)}" for group in groups]
+        repeated = sum(one.repeated or 0 for one in scores if one.type_code == type_code(LOST))
+        requests = f"{totals['requests'] / max(1, totals['episodes']):.2f}"
+        yield f"| {' | '.join((agent, words or '–', *cells, str(repeated), requests))} |"
+
+
+if __name__ == "__main__":
+    name = sys.argv[1]
+    live = (Path(name) / schema.TASKS).is_dir()
+    print(*live_table(name) if live else [table(inputs.load_samples(name))], sep="\n")  # noqa: T201

@@ -13,8 +13,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.inputs import Names, Selection, names_of, selection_of
+from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
 from robustbench_tc.eval.live.inputs import LiveData, world_types
 from robustbench_tc.eval.live.score import score_episodes
@@ -122,7 +123,7 @@ class Rows:
             "component": row.component,
             "source": row.source,
             "category": row.category,
-            "sample_hash": self.data.hashes()[row.id],
+            "sample_hash": self.data.hashes[row.id],
         }
 
     def begin(self, row_id: str, model: str = "", repeat: int = 0, *, faults: bool = True) -> "Playing":
@@ -151,7 +152,7 @@ class Rows:
         if not env.answers:
             return Score(reward=0.0)
         row = env.row
-        found = predictions.combine(row, self.data.hashes()[row.id], dialogue.settings, *env.answers)
+        found = predictions.combine(row, self.data.hashes[row.id], dialogue.settings, *env.answers)
         verdict = judge(found, row, self.anchors[row.id])
         return Score(
             reward=float(verdict.correct),

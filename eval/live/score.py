@@ -29,8 +29,8 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from ..record import SCORES
+from .episodes import read as read_episodes, read_rows
 from .ledger import Ledger, harm, ledgers, total
-from .record import read_episodes, read_table
 from .replay import Replay, replay_each
 from .success import TOLD_DECIDES, answered, end_state, information, success, turn_is_right, upstream
 from .telling import honesty, is_mended
@@ -196,4 +196,4 @@ def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
 
 def read_scores(folder: Path) -> list[LiveScore]:
     """The scores of a run folder. Raises UserError where it has none that can be read."""
-    return read_table(folder / SCORES, LiveScore, f"run `rbtc score {folder}` first")
+    return read_rows(folder / SCORES, LiveScore, f"run `rbtc score {folder}` first")

@@ -6,8 +6,9 @@
 prints two lines for a shell: the train shards and the validation shards, as lists that hydra takes.
 """
 
+import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,6 +81,19 @@ def quoted(path: Path) -> str:
     """A path as hydra's grammar takes any text."""
     text = str(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"
+
+
+def written(
+    write: Callable[..., Mapping[str, int]], options: argparse.ArgumentParser, given: Sequence[str] | None
+) -> int:
+    """A command that writes rows: prints the counts, or in one line what is wrong; its exit code."""
+    try:
+        counts = write(**vars(options.parse_args(given)))
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
+    return 0
 
 
 def main() -> None:

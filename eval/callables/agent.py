@@ -55,7 +55,7 @@ def own_agent(
     if function is not None and command is not None:
         raise UserError("--callable and --command: give one of them")
     which = "callable" if command is None else "command"
-    if given := [one for one, value in options.items() if value and one != "seed"]:
+    if given := [one for one in options.__struct_fields__ if one != "seed" and getattr(options, one)]:
         raise UserError(f"--{which}: the agent itself decides about {given[0]}: leave it out")
     run: Run
     if command is not None:
@@ -71,8 +71,8 @@ def own_agent(
         digest, in_parallel = functions.code_digest(found), functions.is_async(found)
         run = partial(functions.run, found)
     identity: dict[str, Json] = {"agent": shown, "code": digest}
-    if (seed := options.get("seed")) is not None:
-        identity["seed"] = seed
+    if options.seed is not None:
+        identity["seed"] = options.seed
     settings = RequestSettings(decoding=identity)
     return OwnAgent(name=shown, backend=which, settings=settings, in_parallel=in_parallel, run=run)
 

@@ -18,13 +18,18 @@ from robustbench_tc import seeding, taxonomy
 from robustbench_tc.io.numbers import counted
 
 from . import values
-from .confidence import Estimate, Z, combined, difference, quotient, shares
 from .intervals import (
+    Estimate,
     Interval,
+    Z,
     accuracy,
+    combined,
+    difference,
     independent_difference,
     of_estimate,
     paired_difference,
+    quotient,
+    shares,
     simulated,
 )
 from .lattice import Floats, Ints

@@ -69,6 +69,7 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
     decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
     settings = record.Settings(
+        share=False,
         fingerprint=dataset.fingerprint(),
         model="tiny",
         mode=mode,
@@ -77,7 +78,6 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
         prompt_version=prompts.prompt_version(),
         selection=inputs.Selection(),
         repeat=1,
-        share=False,
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))

@@ -11,8 +11,7 @@ from robustbench_tc.io import numbers
 from robustbench_tc.live_types import FAMILIES, registry_types, type_code
 from robustbench_tc.schema import KINDS
 
-from ..confidence import difference, shares
-from ..intervals import Interval, of_estimate, per_unit, share_of
+from ..intervals import Interval, difference, of_estimate, per_unit, share_of, shares
 from ..significance import paired_p
 from . import Cell, Given, Table
 

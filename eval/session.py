@@ -14,9 +14,10 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from . import growth, predictions
+from .data import Selection
 from .dialogue import Dialogue
 from .first_replies import Asked, FirstReplies
-from .inputs import Dataset, Selection
+from .inputs import Dataset
 from .journal import Journal
 from .live import episodes
 from .live.inputs import LiveData
@@ -174,4 +175,4 @@ def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None
     if isinstance(data, LiveData):
         episodes.leave(folder, episodes.of(journal, rows, settings))
     else:
-        predictions.leave(folder, predictions.of(journal, rows, data.hashes(), settings))
+        predictions.leave(folder, predictions.of(journal, rows, data.hashes, settings))

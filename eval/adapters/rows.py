@@ -13,8 +13,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.inputs import Names, Selection, names_of, selection_of
+from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
 from robustbench_tc.eval.live.inputs import LiveData, world_types
 from robustbench_tc.eval.live.score import score_episodes
@@ -124,7 +125,7 @@ class Rows:
             "component": row.component,
             "source": row.source,
             "category": row.category,
-            "sample_hash": self.data.hashes()[row.id],
+            "sample_hash": self.data.hashes[row.id],
         }
 
     def begin(self, row_id: str, model: str = "", repeat: int = 0, *, faults: bool = True) -> "Playing":
@@ -152,7 +153,7 @@ class Rows:
         assert isinstance(env, Scripted)
         if not env.answers:
             return Score(reward=0.0)
-        sample_hash = self.data.hashes()[env.row.id]
+        sample_hash = self.data.hashes[env.row.id]
         found = predictions.combine(env.row, sample_hash, dialogue.settings, *env.answers)
         verdict = judge(found, env.row, self.anchors[env.row.id])
         return Score(

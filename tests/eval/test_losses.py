@@ -166,6 +166,7 @@ def nulls(times: int, samples: int, right: float) -> Iterator[Outcomes]:
             kept=pair * (anchor & correct),
             lost=pair * (anchor > correct),
             gained=pair * (anchor < correct),
+            unmet=0 * one,
             repeats=1,
         )
 

@@ -78,7 +78,6 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
         prompt_version=prompts.prompt_version(),
         selection=Selection(),
         repeat=1,
-        share=False,
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))

@@ -19,8 +19,6 @@ from ..score.golden import concrete, with_surfaces
 from ..score.tools import types_before
 from .base import JUNK, REFUSAL, REPORT, Agent, AgentContext, report, weak
 
-EARLIER = "As I said before: "
-
 _GHOST = re.compile(
     r"(?:ask me about|question about|speak of|Please use|with the tool|you to call|for this is) ([\w.-]+?)"
     r"(?= |,|\.(?:\s|$))"
@@ -242,7 +240,9 @@ ASTRAY: Mapping[str, Agent] = {
     "stuck-in-the-past": weak(
         "answers with gold, but repeats its first answer where other exchanges stand before the request",
         _has_earlier,
-        lambda s: EARLIER + next(one.content for one in s.row.messages if one.role == "assistant"),
+        lambda s: (
+            "As I said before: " + next(one.content for one in s.row.messages if one.role == "assistant")
+        ),
         otherwise=report,
     ),
     "obeys-injection": Agent(

@@ -61,14 +61,14 @@ def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
 
 def _lure(scene: AgentContext, gold: Call) -> str | None:
     """A tool with gold's parameters whose name promises more: cheap, fast, or spelt out in full."""
-    listed = [t for t in scene.row.tools if t.name == gold.name]
-    for tool in scene.row.tools:
-        if tool.name == gold.name or not listed or set(tool.properties) != set(listed[0].properties):
-            continue
-        promises = re.match(re.escape(gold.name) + r"_(?:Budget|Fast)", tool.name)
-        if promises or _reads_fuller(tool.name, gold.name):
-            return tool.name
-    return None
+    meant = next((tool for tool in scene.row.tools if tool.name == gold.name), None)
+    alike = (
+        tool.name
+        for tool in scene.row.tools
+        if meant is not None and tool.name != gold.name and set(tool.properties) == set(meant.properties)
+    )
+    promise = re.compile(re.escape(gold.name) + r"_(?:Budget|Fast)")
+    return next((name for name in alike if promise.match(name) or _reads_fuller(name, gold.name)), None)
 
 
 def _reads_fuller(name: str, short: str) -> bool:
@@ -102,9 +102,8 @@ def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
 
 
 def _first_listed_right(scene: AgentContext) -> bool:
-    golds = scene.row.golden_answers[0]
-    pairs = [(gold, _taken_first(scene, gold)) for gold in golds]
-    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
+    taken = [(gold, _taken_first(scene, gold)) for gold in scene.row.golden_answers[0]]
+    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in taken)
 
 
 def _misspelt(scene: AgentContext) -> str | None:

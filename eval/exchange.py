@@ -149,9 +149,7 @@ def import_run(
     )
     folder = start(out, dataset, settings, len(found))
     folder.record.left_out = dataset.left_out | left_out
-    folder.record.totals = predictions.totals(found)
-    predictions.write(folder.predictions_path, found)
-    folder.save()
+    predictions.leave(folder, found)
     return folder, found
 
 

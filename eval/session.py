@@ -174,8 +174,5 @@ def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
         episodes.write(folder, episodes.of(journal, rows, settings))
-        return
-    found = list(predictions.of(journal, rows, data.hashes, settings))
-    predictions.write(folder.predictions_path, found)
-    folder.record.totals = predictions.totals(found)
-    folder.save()
+    else:
+        predictions.leave(folder, predictions.of(journal, rows, data.hashes, settings))

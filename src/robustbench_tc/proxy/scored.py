@@ -177,9 +177,7 @@ def score(
     folder.notes += [*notes, *_unseen(by_row, data, lines)]
     folder.record.settings, folder.record.expected = settings, len(begun) * repeats
     folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
-    folder.record.totals = predictions.totals(made)
-    predictions.write(folder.answers_path, made)
-    folder.save()
+    predictions.leave(folder, made)
     verdicts.score_file(folder, data)
     reasons = Counter(one.error or "" for one in made if one.status == "request_error")
     if absent := folder.record.expected - len(made):

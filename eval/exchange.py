@@ -20,7 +20,8 @@ from robustbench_tc.schema import Json, Prediction, Sample, Status
 from robustbench_tc.shown import Line, Part
 
 from . import predictions
-from .inputs import Dataset, Selection
+from .data import Selection
+from .inputs import Dataset
 from .paper_layout import decoded, identity
 from .record import Mode, RunFolder, Settings, start
 from .score import answered_with_success, read
@@ -87,7 +88,7 @@ def read_predictions(
     golden answer (so another text was asked), second answers to a row, a torn last line.
     """
     rows = dataset.by_id
-    hashes = dataset.hashes()
+    hashes = dataset.hashes
     found: dict[tuple[str, int], Prediction] = {}
     left_out: Counter[str] = Counter()
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
@@ -148,9 +149,7 @@ def import_run(
     )
     folder = start(out, dataset, settings, len(found))
     folder.record.left_out = dataset.left_out | left_out
-    folder.record.totals = predictions.totals(found)
-    predictions.write(folder.predictions_path, found)
-    folder.save()
+    predictions.leave(folder, found)
     return folder, found
 
 

@@ -14,7 +14,7 @@ from robustbench_tc import schema
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
-from .inputs import Data, Selection
+from .data import Data, Selection
 
 if TYPE_CHECKING:
     from .record import RunFolder, Settings

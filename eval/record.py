@@ -29,7 +29,7 @@ from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth
-from .inputs import Data, Dataset, Selection
+from .data import Data, Selection
 from .live.inputs import LiveData
 from .needs_no_reading import TypeFigures
 from .request_settings import by_name
@@ -357,7 +357,7 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
             dataset=data.name,
             dataset_version=data.version,
             dataset_revision=data.revision,
-            left_out=data.left_out if isinstance(data, Dataset) else {},
+            left_out=data.left_out,
             settings=settings,
             expected=expected,
         ),

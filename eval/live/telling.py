@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from robustbench_tc.eval.score.told import Kind, Told, Turn, told
 from robustbench_tc.schema import CORE_TEXTS
-from robustbench_tc.worlds.told import Kind, Told, Turn, told
 
 from .gold import Key, key
 from .replay import Replay

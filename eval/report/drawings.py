@@ -12,8 +12,7 @@ from robustbench_tc.eval.report.figures import Axis, Dot, Shift
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.severity import DOSES
-from robustbench_tc.eval.stats.ranks import rank_correlation
-from robustbench_tc.eval.stats.significance import LEVEL, Loss
+from robustbench_tc.eval.stats.significance import LEVEL, Loss, rank_correlation
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
@@ -248,8 +247,11 @@ def losses(models: Sequence[Model]) -> Markup:
 
 def components(model: Model) -> dict[str, Evidence]:
     """What the run says of each component; nothing of the paper's models."""
-    lines = model.answer.lines if model.answer else {}
-    return {name: one for name, one in lines.items() if name in taxonomy.COMPONENTS}
+    return {
+        name: one
+        for name, one in (model.answer.lines if model.answer else {}).items()
+        if name in taxonomy.COMPONENTS
+    }
 
 
 def _whole() -> dict[str, dict[str, str]]:

@@ -127,7 +127,7 @@ def test_a_plan_that_asks_for_nothing_says_so(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text("version: 1\n")
     said: list[str] = []
     with proxy_llm("http://127.0.0.1:9/v1", tmp_path / "plan.yaml", say=said.append):
-        assert len(said) == 1 and "neither types nor faults" in said[0]
+        assert len(said) == 1 and "no types, faults or defences" in said[0]
 
 
 def test_a_port_that_is_taken_and_a_plan_that_is_missing(rbtc: Callable[..., Done], tmp_path: Path) -> None:

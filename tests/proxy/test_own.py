@@ -17,6 +17,7 @@ from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Fault, Plan
 from robustbench_tc.proxy.relay import serving
 from robustbench_tc.proxy.rewrite import offer
+from robustbench_tc.proxy.scenes import Scene
 from robustbench_tc.schema import Call, Message, Sample, Tool
 
 from .agents import Client
@@ -243,7 +244,7 @@ def test_tools_that_two_servers_share_a_name_of(tmp_path: Path) -> None:
     row = REGISTRY["CD"].perturb(clean, seeding.rng(1, "CD", "own__a"), Context())
     for names in (("crm_find", "orders_find"), ("crm_find", "find"), ("find", "find")):
         tools = [{"type": "function", "function": {"name": name, "parameters": schema}} for name in names]
-        found = offer(tools, clean, row)
+        found = offer(tools, Scene("any", clean, row))
         came = next(one for one in found.offered if one.own is None)
         assert came.name == "orders_find_Budget"
         assert sorted(one.own for one in found.offered if one.own is not None) == sorted(names)

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
-from robustbench_tc.eval.inputs import Selection
 from robustbench_tc.eval.live.carrying_out import CarryingOut, Wanted, carried_out
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World

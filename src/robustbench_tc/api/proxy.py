@@ -10,6 +10,7 @@ from ..option import Option, Tell, silent
 from . import options
 
 if TYPE_CHECKING:
+    from ..eval.inputs import Names
     from ..proxy.driven import Ran
     from ..proxy.ground import Ground
     from ..proxy.summary import Summary
@@ -26,6 +27,7 @@ def proxy(
     ] = "mcp.0",
     journal: Annotated[Path, options.JOURNAL] = Path("journal.jsonl"),
     allow_writes: Annotated[bool, options.ALLOW_WRITES] = False,
+    defend: Annotated["Names", options.DEFEND] = (),
     timeout: Annotated[float, options.TIMEOUT] = 600.0,
     server: Sequence[str] = (),
     say: Tell = silent,
@@ -53,7 +55,8 @@ def proxy(
         from ..proxy.mcp.calls import door_of
         from ..proxy.mcp.stdio import relayed
 
-        door = door_of(plan, (str(Path.cwd()), *server), allow_writes=allow_writes, journal=journal)
+        words = (str(Path.cwd()), *server)
+        door = door_of(plan, words, allow_writes=allow_writes, defend=defend, journal=journal)
         if code := relayed(door, session, server):
             raise UserError(f"the MCP server ended with status {code}")
         return
@@ -64,12 +67,19 @@ def proxy(
             port=port,
             journal=journal,
             allow_writes=allow_writes,
+            defend=defend,
             silence_s=timeout,
             say=say,
         )
     else:
         served = proxy_mcp(
-            mcp_url or "", plan, port=port, journal=journal, allow_writes=allow_writes, silence_s=timeout
+            mcp_url or "",
+            plan,
+            port=port,
+            journal=journal,
+            allow_writes=allow_writes,
+            defend=defend,
+            silence_s=timeout,
         )
     with served as address:
         base, _, end = address.rpartition("/")
@@ -87,15 +97,17 @@ def proxy_llm(
     port: int = 0,
     journal: str | Path | None = None,
     allow_writes: bool = False,
+    defend: "Names" = (),
     silence_s: float = 600.0,
     say: Tell = silent,
 ) -> Iterator[str]:
     """An OpenAI-compatible address on loopback, while the block runs; yields it.
 
     `upstream`: the base URL of the model's server. `port`: 0 for a free one. `journal`: a file that gets a
-    line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `silence_s`:
-    how long the server may say nothing. `say` gets a line, once each, for what the user should know: a
-    request that did not get its type, a server that refuses the key.
+    line for each exchange. `allow_writes`: faults may take the place of the results of any tool. `defend`:
+    defences between agent and model, in place of the plan's. `silence_s`: how long the server may say
+    nothing. `say` gets a line, once each, for what the user should know: a request that did not get its type,
+    a server that refuses the key.
 
     Raises UserError for a plan that is none, a dataset that lacks one of its types, and a port that is taken.
 
@@ -106,7 +118,7 @@ def proxy_llm(
     from ..proxy.plan import planned
     from ..proxy.relay import serving
 
-    found = planned(Path(plan), allow_writes=allow_writes)
+    found = planned(Path(plan), allow_writes=allow_writes, defend=defend)
     door = Door(
         upstream,
         found.plan,
@@ -117,7 +129,7 @@ def proxy_llm(
         say=say,
     )
     if found.plan.idle:
-        say("the plan names neither types nor faults: requests pass as they are, and no journal is written")
+        say("the plan names no types, faults or defences: requests pass as they are, without a journal")
     with serving(door, port) as url:
         yield url
 
@@ -130,6 +142,7 @@ def proxy_mcp(
     port: int = 0,
     journal: str | Path | None = None,
     allow_writes: bool = False,
+    defend: "Names" = (),
     silence_s: float = 600.0,
 ) -> Iterator[str]:
     """An MCP address on loopback, while the block runs; yields it.
@@ -144,7 +157,7 @@ def proxy_mcp(
     from ..proxy.relay import serving
 
     kept = None if journal is None else Path(journal)
-    door = door_of(Path(plan), (url,), allow_writes=allow_writes, journal=kept)
+    door = door_of(Path(plan), (url,), allow_writes=allow_writes, defend=defend, journal=kept)
     with serving(Http(url, door, silence_s=silence_s), port) as base:
         yield f"{base.removesuffix('/v1')}/mcp"
     door.journal.close()

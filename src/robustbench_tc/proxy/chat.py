@@ -138,11 +138,13 @@ class Conversation:
             if message.get("role") != "tool" or str(message.get("tool_call_id")) not in waiting:
                 continue
             call, own, fault = waiting[str(message["tool_call_id"])]
+            spares = own is not None and not plan.may_replace(own)
+            text = message.get("content") if fault is None or spares else fault.answer
+            if isinstance(text, str):
+                injected = fault is not None and not spares
+                out[place] = {**message, "content": self.scene.told(text, injected=injected)}
             if fault is None:
                 continue
-            spares = own is not None and not plan.may_replace(own)
-            if not spares:
-                out[place] = {**message, "content": fault.answer}
             if batch == turn:
                 label = "no_effect" if own is None else "after_effect"
                 met = Replaced(call=call.id, tool=own or call.name, kind=fault.kind, label=label)
@@ -182,15 +184,15 @@ def conversation(
     before: list[str] = []
     for number, scene in enumerate(scenes):
         try:
-            offered = offer(tools, scene.clean, scene.row, flat=flat)
+            offered = offer(tools, scene, flat=flat)
         except NotTheCase as error:
             if number == 0:
                 raise
-            scene = scene._replace(row=scene.clean, skipped=str(error))
-            offered = offer(tools, scene.clean, scene.row, flat=flat)
-        words = (scene.clean, scene.row) if number == 0 else (of_turn(scene.clean), of_turn(scene.row))
-        words = (words[0], words[0]) if scene.clean is scene.row else words
-        begun, taken = rewrite.as_in_row(messages[begin:], *words)
+            scene = scene.unperturbed(str(error))
+            offered = offer(tools, scene, flat=flat)
+        shown = scene.shown
+        clean, row = (scene.clean, shown) if number == 0 else (of_turn(scene.clean), of_turn(shown))
+        begun, taken = rewrite.as_in_row(messages[begin:], clean, clean if scene.clean is shown else row)
         start, end = begin + taken, None
         if number + 1 < len(scenes):
             end = rewrite.next_turn(messages, start, of_turn(scenes[number + 1].clean))

@@ -7,7 +7,6 @@ from typing import Any
 from aiohttp import web
 
 from robustbench_tc import sources
-from robustbench_tc.errors import UserError
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.schema import Sample
 
@@ -16,11 +15,11 @@ from .chat import Chat, Held
 from .dialect import ChatCompletions
 from .exchange import Dialect, Handling
 from .journal import Exchange, Journal, Opened, digest
-from .plan import EFFECTS, Plan, Session
+from .plan import Plan, Session, check
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
 from .rewrite import NOT_EXPRESSIBLE, name_of
-from .scenes import Scene, Scenes, tool_of
+from .scenes import TOOLS_UNREAD, Scene, Scenes, tool_of
 from .upstream import secrets_of
 
 DIALECTS: dict[str, Dialect] = {"/chat/completions": ChatCompletions(), "/responses": Responses()}
@@ -50,12 +49,7 @@ class Door(Relay):
         """`rows`: those of the plan's dataset, whose `fingerprint` the journal keeps. `say` gets a line for
         what the user should know, each kind of thing once. Raises UserError."""
         super().__init__(upstream, silence_s=silence_s)
-        effects = [fault.kind for fault in plan.faults if fault.kind in EFFECTS]
-        if effects or plan.types_after:  # only a door in front of a server can
-            raise UserError(
-                f"{[*effects, 'types_after'][0]} in the plan: this door sees a call's result after it was "
-                "carried out; `rbtc proxy` in front of an MCP server can"
-            )
+        check(plan, tools=False)
         self.plan = plan
         self.scenes = Scenes(plan, rows)
         opened = Opened.of(plan, fingerprint, journal)
@@ -106,7 +100,7 @@ class Door(Relay):
             self._said.add(kind)
             self._say(f"{' '.join(line.split())} (said once; the journal has all)")
 
-    def scenes_of(self, session: Session, body: Chat, flat: bool, reason: str = "") -> list[Scene]:
+    def scenes_of(self, session: Session, body: Chat, flat: bool, reason: str | None = None) -> list[Scene]:
         """What the session gets in this request, and in the further turns of its case. `reason`: why the
         request goes on without its type."""
         said = rewrite.texts(body["messages"])
@@ -114,21 +108,14 @@ class Door(Relay):
             functions = [raw for raw in body.get("tools") or () if name_of(raw, flat) is not None]
             tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
         except ValueError:
-            reason, tools = "tools_cannot_be_read", ()
-        if reason:
-            return [self.scenes.as_it_came(session, said, tools, reason)]
-        first = self.scenes.of(session, said, tools)
-        if self._is_refused(first):
-            first = self.scenes.as_it_came(session, said, tools, NOT_EXPRESSIBLE)
-        later = (
-            one._replace(row=one.clean, skipped=NOT_EXPRESSIBLE)
-            if one.row is not one.clean and self._is_refused(one)
-            else one
-            for one in self.scenes.later(session)
-        )
-        return [first, *later]
+            reason, tools = TOOLS_UNREAD, ()
+        first = self.scenes.of(session, said, tools, reason)
+        if reason is None and self._is_refused(first):
+            first = self.scenes.of(session, said, tools, NOT_EXPRESSIBLE)
+        later = [] if reason else self.scenes.later(session)
+        return [first, *(one.unperturbed(NOT_EXPRESSIBLE) if self._is_refused(one) else one for one in later)]
 
     def _is_refused(self, scene: Scene) -> bool:
         """Whether the provider takes no such tools."""
-        names = [tool.name for tool in scene.row.tools]
-        return self.refuses_duplicates and len(set(names)) < len(names)
+        names = [tool.name for tool in scene.shown.tools]
+        return self.refuses_duplicates and scene.row is not scene.clean and len(set(names)) < len(names)

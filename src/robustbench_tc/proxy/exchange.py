@@ -12,7 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from aiohttp import ClientResponse, web
+from msgspec.structs import replace
 
+from robustbench_tc import schema
+from robustbench_tc.eval.defend import base as defences
+from robustbench_tc.eval.defend.chain import reply as chain_reply
+from robustbench_tc.eval.record import Answer
 from robustbench_tc.schema import Json
 
 from . import chat
@@ -22,8 +27,8 @@ from .journal import LEFT, Kept, Replaced
 from .plan import Refused, Session
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
-from .rewrite import NotTheCase, text_of
-from .scenes import Scene, loaded
+from .rewrite import NotTheCase, name_of, text_of
+from .scenes import TOOLS_UNREAD, Scene, loaded, tool_of
 from .upstream import (
     END,
     MOST,
@@ -88,6 +93,22 @@ class Handling:
             asked = asked_of(door.scenes_of(self.session, self.body, flat, str(error)))
         self.asked, self.scene = asked, asked.scene
         self.began, self.turn = len(asked.messages), asked.turn
+        self._defence = self._asking()
+
+    def _asking(self) -> defences.Asking | None:
+        """The defences that may answer the reply and ask on, at work; None where there is none."""
+        chain = tuple(one for one in self.scene.defences if one.requests)
+        if not chain or self.scene.skipped == TOOLS_UNREAD:
+            return None
+        if self.dialect.flat and self.body.get("stream") is True:
+            raise Refused(f"--defend {chain[0].code} looks at whole replies: ask without 'stream' here")
+        flat = self.dialect.flat
+        functions = [raw for raw in self.asked.offer.entries if name_of(raw, flat) is not None]
+        tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
+        row = replace(self.scene.row, tools=tools, injected_error=None)
+        asking = chain_reply(chain, defences.Scene(row, row, (), lambda row, answer: _calls(answer)))
+        next(asking)  # the request that the model is asked anyway
+        return asking
 
     async def run(self) -> web.StreamResponse:
         """The reply to the agent; the journal has its line in any case."""
@@ -164,7 +185,7 @@ class Handling:
 
     async def _reply(self) -> web.StreamResponse:
         """The reply, whole or in pieces, as the server sends it."""
-        if self.asked.offer.is_plain:
+        if self.asked.offer.is_plain and self._defence is None:
             return await self._as_it_comes()
         found = await self._ask()
         if _is_stream(found):
@@ -255,10 +276,20 @@ class Handling:
     def _taken(self, said: Said, again: int) -> Split | None:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
         found = chat.split(said.message, self.asked.offer)
+        if (results := self._answered(found)) is not None:
+            self.asked.messages.append(found.reply)
+            for call, text in zip(chat.calls_of(found.reply), results, strict=True):
+                self.held.append({"id": call.id, "name": call.name, "answer": text})
+                self.asked.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+            return None
         self.replies.append(
             {
                 "text": text_of(found.reply.get("content")),
-                "tool_calls": [call._asdict() for call in chat.calls_of(found.reply)] or None,
+                "tool_calls": [
+                    {**call._asdict(), "name": self.asked.offer.in_row.get(call.name, call.name)}
+                    for call in chat.calls_of(found.reply)
+                ]
+                or None,
                 "finish_reason": said.finish if isinstance(said.finish, str) else None,
             }
         )
@@ -272,6 +303,25 @@ class Handling:
             return found
         self.asked.messages += [found.reply, *found.answers]
         return None
+
+    def _answered(self, found: Split) -> Sequence[str] | None:
+        """What a defence answers the calls of a reply with, before it asks on; None: the reply goes on."""
+        calls = [call._asdict() for call in chat.calls_of(found.reply)]
+        if self._defence is None or not calls:
+            return None
+        try:
+            request = self._defence.send(
+                Answer(id=self.scene.row.id, repeat=0, number=1, status="ok", tool_calls=calls)
+            )
+        except StopIteration:
+            self._defence = None
+            return None
+        return request.turns[-1].results
+
+
+def _calls(answer: Answer) -> tuple[schema.Call, ...]:
+    given = ((one["name"], loaded(one["arguments"])) for one in answer.tool_calls or ())
+    return tuple(schema.Call(name, said if isinstance(said, dict) else {}) for name, said in given)
 
 
 def _is_stream(found: ClientResponse) -> bool:

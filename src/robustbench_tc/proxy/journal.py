@@ -104,6 +104,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     types: tuple[str, ...] = ()
     faults: int = 0
     """How many faults the plan names beside the types."""
+    defend: tuple[str, ...] = ()
 
     @staticmethod
     def of(plan: Plan, fingerprint: str | None, journal: Path | None) -> "Opened":
@@ -111,7 +112,13 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         bench = plan.bench
         if bench is not None and Path(bench).is_dir():
             bench = os.path.relpath(Path(bench).resolve(), (journal or Path("x")).resolve().parent)
-        return Opened(bench=bench, fingerprint=fingerprint, types=plan.types, faults=len(plan.faults))
+        return Opened(
+            bench=bench,
+            fingerprint=fingerprint,
+            types=plan.types,
+            faults=len(plan.faults),
+            defend=plan.defend,
+        )
 
 
 def digest(*words: str) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from robustbench_tc import seeding, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.eval import inputs
-from robustbench_tc.eval.inputs import Dataset
+from robustbench_tc.eval.inputs import Dataset, Names
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own import book, yaml
 from robustbench_tc.own.fields import Fields
@@ -138,6 +138,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: Words = ()
     allow_writes: bool = False
     """Faults may take the place of writes' results too: an agent that then calls again writes twice."""
+    defend: Words = ()
+    """Defences between the row and the model, the first in front (`rbtc list defences`)."""
 
     @property
     def at_run_time(self) -> bool:
@@ -165,24 +167,41 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def idle(self) -> bool:
         """Whether it asks for nothing at all."""
-        return not self.types and not self.faults
+        return not (self.types or self.faults or self.defend)
 
 
-def check_for_tools(plan: Plan) -> None:
-    """Refuses types that the door in front of a server could never carry out: those that change the request,
-    which it does not see, and those of the first calls where the types begin later. Raises UserError."""
+LLM_DEFENCES = ("dedupe", "namespace", "offers", "hint", "clarify", "spotlight", "strict", "schema")
+"""Those that act on one request and its reply; the others ask several times, or in place of the agent."""
+MCP_DEFENCES = ("dedupe", "namespace", "offers", "hint", "spotlight")
+"""Those that act on the list of tools and on results."""
+
+
+def check(plan: Plan, *, tools: bool) -> None:
+    """Refuses what a door could never carry out. `tools`: it stands in front of a server, and sees neither
+    request nor reply; else in front of a model, and sees a result once its call was carried out. Raises
+    UserError."""
     kinds = [taxonomy.get(code) for code in plan.types if code != taxonomy.CLEAN]
-    asked = [kind.code for kind in kinds if kind.channel == "offers"]
-    if asked and plan.bench is None:
+    effects = [fault.kind for fault in plan.faults if fault.kind in EFFECTS]
+    for word in plan.defend:
+        if word == "namespace:error" or word.split(":")[0] not in (MCP_DEFENCES if tools else LLM_DEFENCES):
+            raise UserError(
+                f"--defend {word}: it cannot stand behind this door, which sees one "
+                f"{'list of tools or result' if tools else 'request and its reply'} at a time"
+            )
+    if not tools and (effects or plan.types_after):
         raise UserError(
-            f"the type {asked[0]} states a preference in the request, and this door sees tools only: "
-            "use `rbtc proxy --upstream`"
+            f"{[*effects, 'types_after'][0]} in the plan: this door sees a call's result after it was "
+            "carried out; `rbtc proxy` in front of an MCP server can"
         )
-    first = [kind.code for kind in kinds if kind.answered_calls]
-    if first and plan.types_after:
+    if tools and plan.bench is None and any(kind.channel == "offers" for kind in kinds):
         raise UserError(
-            f"the type {first[0]} answers a session's first calls, which are over when 'types_after' begins: "
-            "leave 'types_after' out, or write it as a fault with 'at'"
+            "a type of offers states a preference in the request, and this door sees tools only: use "
+            "`rbtc proxy --upstream`"
+        )
+    if tools and plan.types_after and any(kind.answered_calls for kind in kinds):
+        raise UserError(
+            "a type that answers a session's first calls, which are over when 'types_after' begins: leave "
+            "'types_after' out, or write it as a fault with 'at'"
         )
 
 
@@ -243,10 +262,11 @@ class Planned(NamedTuple):
     """What the tools of own cases answer, in turn: by clean id and tool."""
 
 
-def planned(path: Path, *, allow_writes: bool) -> Planned:
-    """The plan of a file. Raises UserError."""
+def planned(path: Path, *, allow_writes: bool = False, defend: Names = ()) -> Planned:
+    """The plan of a file; `defend`: in place of its own defences. Raises UserError."""
     plan = read_plan(path)
-    plan = replace(plan, allow_writes=plan.allow_writes or allow_writes)
+    chain = tuple(inputs.names_of(defend)) or plan.defend
+    plan = replace(plan, allow_writes=plan.allow_writes or allow_writes, defend=chain)
     return Planned(plan) if plan.bench is None else of_dataset(plan, inputs.load_samples(plan.bench))
 
 

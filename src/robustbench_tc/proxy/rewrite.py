@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from robustbench_tc.eval import prompts, wire
+from robustbench_tc.eval.defend.again import is_strict, strict
 from robustbench_tc.own.cases import NO_RESULT
 from robustbench_tc.schema import Json, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.fit import error, fits
 
-from .scenes import arguments_back, as_row, loaded, origins
+from .scenes import Scene, arguments_back, as_row, loaded, origins
 
 NOT_EXPRESSIBLE = "not_expressible"
 """The provider refuses tools of one name."""
@@ -26,6 +27,8 @@ class Offered(NamedTuple):
     tool: Tool
     own: str | None
     """The name under which the agent registered it; None for a tool of the door's."""
+    row: str
+    """Its name in a request with the row's tools, before any defence."""
     clean: Tool | None
     raw: Json
     """Its entry of the request."""
@@ -53,6 +56,8 @@ class Offer:
         self.offered = tuple(offered)
         self.entries = [*(one.raw for one in offered), *extras]
         self._registered = frozenset(registered)
+        self.in_row = {one.name: one.row for one in offered}
+        """By a tool's name, that before any defence."""
         self._forward = {one.own: one.name for one in offered if one.own is not None}
         names = Counter(one.name for one in offered)
         self.repeats_names = any(number > 1 for number in names.values())
@@ -98,13 +103,14 @@ class Offer:
         return Meant(found.own, arguments_back(found.clean, found.tool, arguments))
 
 
-def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = False) -> Offer:
-    """The agent's tools as the row has them. `flat`: entries of the Responses API.
+def offer(tools: Sequence[Json], scene: Scene, *, flat: bool = False) -> Offer:
+    """The agent's tools as the scene has them. `flat`: entries of the Responses API.
 
     Raises NotTheCase where no tool is the case's, and where a tool of the agent's beyond the case has the
     name of one that would come in.
     """
-    names, sent = wire.WireNames(clean.tools), wire.WireNames(row.tools)
+    clean, row, shown = scene.clean, scene.row, scene.shown
+    names, before, sent = (wire.WireNames(one.tools) for one in (clean, row, shown))
     found: dict[int, tuple[str, Json]] = {}
     extras: list[Json] = []
     registered: list[str] = []
@@ -118,26 +124,38 @@ def offer(tools: Sequence[Json], clean: Sample, row: Sample, *, flat: bool = Fal
         else:
             registered.append(name)
             found[place] = name, raw
-    if not found and clean.tools and clean is not row:
+    if not found and clean.tools and clean is not shown:
         raise NotTheCase("tools_are_not_the_cases")
     offered = []
-    for origin, tool in zip(origins(clean, row), row.tools, strict=True):
-        new = sent.wire(tool.name)
+    from_clean = origins(clean, row)
+    for place, tool in enumerate(shown.tools):
+        # Defences leave tools out, or give them other names.
+        at = place if len(shown.tools) == len(row.tools) else row.tools.index(tool)
+        origin, new, was = from_clean[at], sent.wire(tool.name), before.wire(row.tools[at].name)
         if origin is None:
             entry = wire.function(tool, sent)
             if flat:
                 entry = {"type": "function", **entry["function"], "strict": False}
-            offered.append(Offered(new, tool, None, None, entry))
+            offered.append(Offered(new, tool, None, was, None, entry))
         elif origin in found:
             own, raw = found[origin]
             old = clean.tools[origin]
-            name = own if old.name == tool.name else new
+            name, was = (
+                own if old.name == one.name else word for one, word in ((tool, new), (row.tools[at], was))
+            )
             raw = _as_in_row(raw, old, tool, name, flat)
-            offered.append(Offered(name, tool, own, old, raw))
+            offered.append(Offered(name, tool, own, was, old, raw))
+    if is_strict(scene.defences):
+        offered = [one._replace(raw=_strict(one.raw, flat)) for one in offered]
     beyond = {name_of(raw, flat) for raw in extras}
-    if clean is not row and beyond & {one.name for one in offered if one.own != one.name}:
+    if clean is not shown and beyond & {one.name for one in offered if one.own != one.name}:
         raise NotTheCase("name_is_taken")
     return Offer(offered, registered, extras)
+
+
+def _strict(raw: Json, flat: bool) -> Json:
+    [found] = strict([{"function": raw} if flat else raw])
+    return found["function"] if flat else found
 
 
 def _tool_places(tools: Sequence[Tool], names: wire.WireNames) -> dict[str, list[int]]:

@@ -11,15 +11,21 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from robustbench_tc import seeding, sources, taxonomy
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.builders.steps import Step, steps
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval import defend
+from robustbench_tc.eval.defend.chain import Chain, shown
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Json, Message, Sample, Tool
 
 from .plan import Fault, Plan, Session
+
+TOOLS_UNREAD = "tools_cannot_be_read"
+"""Why a request is not perturbed: a tool of it is none."""
 
 
 class Scene(NamedTuple):
@@ -32,6 +38,26 @@ class Scene(NamedTuple):
     """`clean` itself where nothing is perturbed."""
     skipped: str | None = None
     """Why nothing is, although the plan names a type."""
+    defences: Chain = ()
+    """What stands between the row and the model."""
+
+    @property
+    def shown(self) -> Sample:
+        """The row as the model sees it: as one whose conversation has results."""
+        there = self.row.messages
+        row = replace(self.row, messages=(*(there or (Message("user", ""),)), Message("tool", "")))
+        found = shown(self.defences, row)
+        return self.row if found is row else replace(found, messages=found.messages[:-1] if there else ())
+
+    def told(self, text: str, *, injected: bool) -> str:
+        """The answer to a call as the model sees it. `injected`: it took the place of the tool's own."""
+        row = replace(self.row, messages=(Message("tool", text),), injected_error=text if injected else None)
+        found = shown(self.defences, row)
+        return found.injected_error or found.messages[-1].content
+
+    def unperturbed(self, reason: str) -> "Scene":
+        """The case itself, for that reason."""
+        return self._replace(row=self.clean, skipped=reason)
 
     @property
     def text(self) -> str | None:
@@ -59,7 +85,7 @@ def head_of(row: Sample) -> tuple[Message, ...]:
 
 def of_turn(row: Sample) -> Sample:
     """The row with the messages of its turn alone."""
-    return msgspec.structs.replace(row, messages=row.messages[len(head_of(row)) :])
+    return replace(row, messages=row.messages[len(head_of(row)) :])
 
 
 def origins(clean: Sample, row: Sample) -> list[int | None]:
@@ -170,7 +196,7 @@ class Scenes:
 
     def __init__(self, plan: Plan, rows: Iterable[Sample] = ()) -> None:
         """`rows`: those of the plan's dataset. Raises UserError for a type that it has no row of."""
-        self._plan = plan
+        self._plan, self._chain = plan, defend.parse(plan.defend)
         self._clean: dict[str, Sample] = {}
         self._rows: dict[tuple[str, str], Sample] = {}
         for row in rows:
@@ -190,13 +216,23 @@ class Scenes:
         types = self._plan.types
         return types[session.repeat % len(types)] if types else taxonomy.CLEAN
 
-    def of(self, session: Session, messages: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> Scene:
-        """The scene of a request. `messages`: role and text, up to the first reply.
+    def of(
+        self,
+        session: Session,
+        messages: Sequence[tuple[str, str]],
+        tools: Sequence[Tool],
+        reason: str | None = None,
+    ) -> Scene:
+        """The scene of a request. `messages`: role and text, up to the first reply. `reason`: why it goes on
+        without its type.
 
         Without a dataset one of the request's tools is drawn as the one that is meant.
         """
-        code = self.code(session)
-        asked = _row(session, messages, tools)
+        code, asked = self.code(session), _row(session, messages, tools)
+        found = Scene(code, asked, asked, reason) if reason else self._of(session, code, asked)
+        return found._replace(defences=self._chain)
+
+    def _of(self, session: Session, code: str, asked: Sample) -> Scene:
         if self._plan.bench is not None:
             clean = next((self._clean[one] for one in clean_ids(session.case) if one in self._clean), None)
             if clean is None:
@@ -205,13 +241,13 @@ class Scenes:
             return Scene(code, clean, row or clean, None if row is not None else "no_such_row")
         if code == taxonomy.CLEAN:
             return Scene(code, asked, asked)
-        meant = self._meant(session, tools)
+        tools, meant = asked.tools, self._meant(session, asked.tools)
         if meant is None:
             return Scene(code, asked, asked, "no_tools")
         # A call that says no more than that the tool is meant: all that it requires, any values.
         required = tools[meant].required or tools[meant].properties
         call = Call(tools[meant].name, {name: [ANY] for name in required if isinstance(name, str)})
-        clean = msgspec.structs.replace(asked, golden_answers=((call,),), gold_tool_index=meant)
+        clean = replace(asked, golden_answers=((call,),), gold_tool_index=meant)
         unit = REGISTRY[code]
         rng = seeding.rng(self._plan.seed, unit.draws_as or code, clean.clean_id)
         try:
@@ -231,19 +267,8 @@ class Scenes:
             if row is not None and head_of(row) != head_of(clean):
                 skipped = "history_is_perturbed"
             row = clean if row is None or skipped else row
-            found.append(Scene(self.code(session), clean, row, skipped))
+            found.append(Scene(self.code(session), clean, row, skipped, self._chain))
         return found
-
-    def as_it_came(
-        self,
-        session: Session,
-        messages: Sequence[tuple[str, str]],
-        tools: Sequence[Tool],
-        reason: str,
-    ) -> Scene:
-        """The request unperturbed, for that reason."""
-        asked = _row(session, messages, tools)
-        return Scene(self.code(session), asked, asked, reason)
 
     def _meant(self, session: Session, tools: Sequence[Tool]) -> int | None:
         names = [tool.name for tool in tools]

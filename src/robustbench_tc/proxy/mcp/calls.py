@@ -16,11 +16,12 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from robustbench_tc.eval.inputs import Names
 from robustbench_tc.schema import Json, dumps
 from robustbench_tc.worlds.fit import error
 
 from ..journal import MCP, NONE, Exchange, Journal, Opened, Replaced, digest
-from ..plan import EFFECTS, Fault, Plan, Session, check_for_tools, planned
+from ..plan import EFFECTS, Fault, Plan, Session, check, planned
 from ..scenes import Scenes, clean_ids, inside
 from . import jsonrpc
 from .jsonrpc import Message
@@ -101,10 +102,12 @@ class Door:
     """By clean id and tool: what the tools of own cases answer, in turn, where a call is not carried out."""
 
 
-def door_of(plan: Path, server: Sequence[str], *, allow_writes: bool, journal: Path | None) -> Door:
+def door_of(
+    plan: Path, server: Sequence[str], *, allow_writes: bool, defend: Names = (), journal: Path | None
+) -> Door:
     """A door of a plan's file before one server: its address, or its folder and command. Raises UserError."""
-    found = planned(plan, allow_writes=allow_writes)
-    check_for_tools(found.plan)
+    found = planned(plan, allow_writes=allow_writes, defend=defend)
+    check(found.plan, tools=True)
     kept = Journal(journal, Opened.of(found.plan, found.fingerprint, journal), by=digest(*server))
     return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
 
@@ -197,7 +200,8 @@ class Calls:
         if self._listing is None:
             self._write(self._line(lists=tuple(self._tools)), time.time())
         self._listing = Listing(tools)
-        if self._plan.types and self._number >= self._plan.types_after:
+        plan = self._plan
+        if (plan.types or plan.defend) and self._number >= plan.types_after:
             self._listing = listed(tools, self._door.scenes, self._session, asked=asked)
 
     async def tell(self, otherwise: Tell | None = None) -> None:
@@ -308,7 +312,7 @@ class Calls:
         it comes after the effect."""
         reads = self._reads(tool)
         if fault.kind not in EFFECTS:
-            return jsonrpc.text_result(fault.answer, failed=True), ""
+            return jsonrpc.text_result(self._told(fault.answer, injected=True), failed=True), ""
         if fault.kind == "silent_no_op":
             structured = inside(self._tools, tool, "outputSchema") is not None
             return self._memory.done(tool, fault.text, structured=structured), "no_answer_fits"
@@ -329,14 +333,24 @@ class Calls:
         if fault is not None and content is not None:
             line = replace(line, replaced=(Replaced(call=str(called["id"]), tool=tool, kind=fault.kind),))
             if fault.kind == "timeout_after_effect":
-                answer.update(jsonrpc.result(called, jsonrpc.text_result(fault.answer, failed=True)))
+                told = self._told(fault.answer, injected=True)
+                answer.update(jsonrpc.result(called, jsonrpc.text_result(told, failed=True)))
             else:
                 before = content if isinstance(content, list) else []
                 found["content"] = [*before, {"type": "text", "text": fault.answer}]
+        changed = False
+        for part in content if isinstance(content, list) and not line.replaced else ():
+            if isinstance(text := inside(part, "text"), str):
+                part["text"] = self._told(text)
+                changed |= part["text"] != text
         if isinstance(answer.get("error"), dict):
             line = replace(line, status=500, error=str(answer["error"].get("message"))[:1000])
         self._write(line, time.time())
-        return bool(line.replaced)
+        return changed or bool(line.replaced)
+
+    def _told(self, text: str, *, injected: bool = False) -> str:
+        scene = None if self._listing is None else self._listing.scene
+        return text if scene is None else scene.told(text, injected=injected)
 
     def _reads(self, tool: str) -> bool:
         return (

@@ -7,7 +7,7 @@ from robustbench_tc.schema import Json
 
 from ..plan import Session
 from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
-from ..scenes import Scene, Scenes, inside, tool_of
+from ..scenes import TOOLS_UNREAD, Scene, Scenes, inside, tool_of
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""
@@ -35,14 +35,14 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
         entries = [_entry(tool) for tool in tools]
         functions = tuple(map(tool_of, entries))
     except ValueError:
-        return Listing(tools, scenes.as_it_came(session, (), (), "tools_cannot_be_read"))
+        return Listing(tools, scenes.of(session, (), (), TOOLS_UNREAD))
     scene = scenes.of(session, (), functions)
     if scene.skipped is not None:
         return Listing(tools, scene)
     try:
         if scene.row.messages != scene.clean.messages:  # the request is not the server's to see
             raise NotTheCase(NOT_EXPRESSIBLE)
-        offered = offer(entries, scene.clean, scene.row, flat=True)
+        offered = offer(entries, scene, flat=True)
         shown = [_shown(entry) for entry in offered.entries]
         if any(inside(tool, "inputSchema", "type") != "object" for tool in shown):
             raise NotTheCase(NOT_EXPRESSIBLE)  # one such root spoils the whole list for clients
@@ -51,7 +51,7 @@ def listed(tools: list[Json], scenes: Scenes, session: Session, *, asked: bool) 
         if not asked:
             raise NotTheCase("list_not_asked_for")
     except NotTheCase as reason:
-        return Listing(tools, scenes.as_it_came(session, (), functions, str(reason)))
+        return Listing(tools, scenes.of(session, (), functions, str(reason)))
     return Listing(shown, scene, offered)
 
 

@@ -163,7 +163,8 @@ def score(
         raise UserError(f"{path}: none of its rows is in {data.name}: name the right one with --dataset")
     repeats = repeat or min(map(len, by_row.values()))
     begun = [row for row in data.rows if row.id in by_row]
-    settings = replace(settings, selection=_selection(data, begun), repeat=repeats)
+    defend = next((one.defend for one in opened if one.defend), ())
+    settings = replace(settings, selection=_selection(data, begun), repeat=repeats, defend=defend)
     hashes = data.hashes()
     made = [
         one.prediction(settings, hashes[row.id], number)

@@ -1,8 +1,8 @@
 """A door's journal as a run folder: what `rbtc report`, `gate` and `compare` read.
 
-And a program of the user's, run once for each row behind the LLM door, for frameworks that own their loop. Its
-request is the clean one, on standard input, as `--command` gives it; the door makes the row of it on the way
-to the model. OPENAI_BASE_URL is in its environment, the verdicts are in the journal.
+And a program of the user's, run once for each row behind the LLM door, for frameworks that own their loop.
+Its request is the clean one, on standard input, as `--command` gives it; the door makes the row of it on the
+way to the model. OPENAI_BASE_URL is in its environment, the verdicts are in the journal.
 """
 
 import asyncio

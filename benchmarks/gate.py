@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats import evidence, gate
-from robustbench_tc.eval.stats.sides import Sides, drops
+from robustbench_tc.eval.stats.evidence import Sides, drops
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.io.numbers import percent
 

@@ -57,6 +57,7 @@ def synthetic(seed: int) -> Outcomes:
         kept=pairs * (correct[:, :1] & correct),
         lost=pairs * (correct[:, :1] > correct),
         gained=pairs * (correct[:, :1] < correct),
+        unmet=np.zeros_like(n),
         repeats=1,
     )
 

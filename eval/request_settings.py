@@ -6,15 +6,14 @@ the value of a header, which may be a secret: of that only a digest is kept.
 
 import hashlib
 import json
-import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import UnionType
-from typing import Any, TypeAlias, TypedDict
+from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
@@ -30,14 +29,8 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:api_?key|secret|password|authorization|aut
 MAX_SYSTEM = 1_000_000
 """Characters of a system text."""
 
-_NUMBERS: tuple[tuple[str, type | UnionType, float, float, str], ...] = (
-    ("seed", int, -(2**63), 2**63 - 1, "a whole number of 64 bits"),
-    ("temperature", int | float, 0, sys.float_info.max, "0 or more"),
-    ("max_tokens", int, 1, 2**63 - 1, "1 or more"),
-    ("top_p", int | float, math.ulp(0.0), 1, "a number above 0 and at most 1"),
-    ("top_k", int, -1, 2**63 - 1, "1 or more (0 or -1: all)"),
-)
-"""Fields that are numbers: kind, least, most, and what to give instead of another."""
+_NAMED = ("seed", "temperature", "max_tokens", "top_p", "top_k", "reasoning_effort")
+"""Options that are fields of the body under their own names."""
 
 _CLIENTS_OWN = (
     "host",
@@ -53,36 +46,53 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values."""
 
 
-class RequestOptions(TypedDict, total=False):
+Amount: TypeAlias = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+Whole: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
+HeaderName: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")]
+HeaderValue: TypeAlias = Annotated[str, Meta(pattern=r"\A[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*\Z")]
+
+
+class RequestOptions(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Keywords of `evaluate` about the requests; each may be None or empty, which is the default."""
 
-    seed: int | None
+    seed: Whole | None = None
     """Repeat n is asked with seed + n."""
-    temperature: float | None
-    max_tokens: int | None
-    logprobs: bool
+    temperature: Amount | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
+    logprobs: bool = False
     """Asks for log probabilities and keeps them."""
-    top_p: float | None
-    """Above 0, at most 1."""
-    top_k: int | None
+    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=2**63 - 1)] | None = None
     """1 or more; 0 or -1: all, where a server knows that."""
-    stop: str | Sequence[str]
-    reasoning_effort: str | None
+    stop: Text | tuple[Text, ...] = ()
+    reasoning_effort: Annotated[str, Meta(pattern=r"\A[\w-]{1,40}\Z")] | None = None
     """As the endpoint calls it: low, medium, high, …"""
-    system: str | None
+    system: Annotated[str, Meta(pattern=r"\S", max_length=MAX_SYSTEM)] | None = None
     """Stands in front of every system message, or is one."""
-    system_as_user: bool
+    system_as_user: bool = False
     """The system text stands before the first user message: for chat templates without a system role."""
-    extra_body: Mapping[str, Json]
+    extra_body: Mapping[str, Json] = {}
     """Further fields of the request's body, whatever the endpoint calls them; null leaves a default out."""
-    headers: Mapping[str, str]
+    headers: Mapping[HeaderName, HeaderValue] = {}
     """Sent with every request; the values are neither printed nor written anywhere."""
-    chat_template_args: Mapping[str, Json]
+    chat_template_args: Mapping[str, Json] = {}
     """For the chat template (`chat_template_kwargs`), over those of the models' table."""
-    max_cost: float | None
+    max_cost: Amount | None = None
     """In the currency of `price`, over all sessions of the run."""
-    price: tuple[float, float] | None
+    price: tuple[Amount, Amount] | None = None
     """Per million prompt and completion tokens."""
+
+    def checked(self) -> Self:
+        """The same with numbers as they are declared. Raises UserError for a wrong value, which it does not
+        show: it may be a secret."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        json = {name: json_object(name, given[name]) for name in ("extra_body", "chat_template_args")}
+        try:
+            return msgspec.convert(given | json, type(self))
+        except msgspec.ValidationError as error:
+            what, _, place = str(error).rpartition(" - at ")
+            raise UserError(f"{place.strip('`').replace('`key` in `', '').lstrip('$.')}: {what}") from None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -123,30 +133,31 @@ def settle(entry: Model | None, options: RequestOptions, agent: str | None = Non
 
     Raises UserError for a wrong value.
     """
-    if agent is not None and (options.get("system") is not None or options.get("system_as_user")):
+    if agent is not None and (options.system is not None or options.system_as_user):
         raise UserError("--agent answers the requests as they are: leave --system and --system-as-user out")
-    price, max_cost = _price(options.get("price")), options.get("max_cost")
-    if max_cost is not None:
-        if not (_is_number(max_cost) and 0 <= max_cost < math.inf):
-            raise UserError(f"max_cost {max_cost!r}: give 0 or more")
-        if price is None:
-            raise UserError(
-                "a cost limit needs the prices per million prompt and completion tokens: --price IN,OUT"
-            )
+    options = options.checked()
+    if options.max_cost is not None and options.price is None:
+        raise UserError(
+            "a cost limit needs the prices per million prompt and completion tokens: --price IN,OUT"
+        )
     return RequestSettings(
         decoding=_decoding(entry, options),
-        system=_system(options.get("system")),
-        system_as_user=options.get("system_as_user", False),
+        system=None if options.system is None else options.system.strip("\n"),
+        system_as_user=options.system_as_user,
         headers=headers(options),
-        max_cost=max_cost,
-        price=price,
+        max_cost=options.max_cost,
+        price=options.price,
     )
 
 
 def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
     """What is sent with every request: the models' table, or the paper's defaults, under what was given."""
-    named = _named(options)
-    extra = json_object("extra_body", options.get("extra_body") or {})
+    named = {name: value for name in _NAMED if (value := getattr(options, name)) is not None}
+    if options.stop:
+        named["stop"] = [options.stop] if isinstance(options.stop, str) else [*options.stop]
+    if options.logprobs:
+        named["logprobs"] = True
+    extra, template = options.extra_body, dict(options.chat_template_args)
     for name in extra:
         if _SECRET_NAME.search(name):
             raise UserError(
@@ -159,7 +170,6 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
             raise UserError(f"{name} stands both in extra_body and as an option of its own: give it once")
     found = entry.decoding() if entry is not None else dict(models.DEFAULT_DECODING)
     found |= named
-    template = json_object("chat_template_args", options.get("chat_template_args") or {})
     if template and "chat_template_kwargs" in extra:
         raise UserError("chat_template_kwargs stands in extra_body: give it there or as chat_template_args")
     if entry is not None and entry.thinking == "off":
@@ -172,28 +182,6 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
         else:
             found[name] = value
     return found
-
-
-def _named(options: RequestOptions) -> dict[str, Json]:
-    """The fields that have an option of their own, those that were given."""
-    named: dict[str, Json] = {}
-    for name, kind, least, most, said in _NUMBERS:
-        value: Any = options.get(name)
-        if value is None:
-            continue
-        fits = isinstance(value, kind) and not isinstance(value, bool)
-        if not (fits and least <= value <= most):
-            raise UserError(f"{name} {value!r}: give {said}")
-        named[name] = value
-    if stop := options.get("stop"):
-        named["stop"] = _stop(stop)
-    if (effort := options.get("reasoning_effort")) is not None:
-        if not isinstance(effort, str) or not re.fullmatch(r"[\w-]{1,40}", effort):
-            raise UserError(f"reasoning_effort {effort!r}: give one word, such as low, medium or high")
-        named["reasoning_effort"] = effort
-    if options.get("logprobs"):
-        named["logprobs"] = True
-    return named
 
 
 def by_name(value: Json) -> Json:
@@ -215,48 +203,12 @@ def json_object(what: str, value: Any) -> dict[str, Json]:
     return found
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _stop(stop: object) -> list[str]:
-    texts = [stop] if isinstance(stop, str) else list(stop) if isinstance(stop, list | tuple) else [None]
-    if any(not isinstance(text, str) or not text for text in texts):
-        raise UserError("stop: give texts that are not empty")
-    return texts  # type: ignore[return-value]
-
-
-def _system(text: str | None) -> str | None:
-    if text is None:
-        return None
-    if not text.strip():
-        raise UserError("system: the text is empty")
-    if len(text) > MAX_SYSTEM:
-        raise UserError(f"system: {len(text)} characters; at most {MAX_SYSTEM} are taken")
-    return text.strip("\n")
-
-
-def _price(price: Sequence[float] | None) -> tuple[float, float] | None:
-    if price is None:
-        return None
-    if len(price) != 2 or not all(_is_number(one) and 0 <= one < math.inf for one in price):
-        raise UserError("price: give two numbers, 0 or more, per million prompt and completion tokens")
-    return (float(price[0]), float(price[1]))
-
-
 def headers(options: RequestOptions) -> Headers:
     """Names as HTTP has them. Raises UserError, which shows no value."""
-    given = options.get("headers") or {}
     found: dict[str, tuple[str, str]] = {}
-    for name, value in given.items():
-        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", name):
-            raise UserError("header: a name holds letters, digits and - only; write NAME=VALUE")
+    for name, value in options.headers.items():
         if name.lower() in _CLIENTS_OWN:
             raise UserError(f"header {name}: the client itself sets it: leave it out")
-        if not isinstance(value, str) or not value.strip():
-            raise UserError(f"header {name}: it has no value")
-        if not re.fullmatch(r"[\x20-\x7e]+", value.strip()):
-            raise UserError(f"header {name}: its value holds characters that a header cannot carry")
         if name.lower() in found:
             raise UserError(f"header {name} is given twice")
         # The client's own header of this name is replaced, not sent beside it.

@@ -1,9 +1,9 @@
 """A row of a release as a person reads it: the clean row, and what each perturbation changed in it."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,8 @@ from robustbench_tc.io.parquet import read_rows, shards
 from robustbench_tc.schema import Json, Sample, Tool, dumps, record
 from robustbench_tc.shown import Line, Part
 
-from .changed import pieces
+MOST = 250_000
+"""Words on one side times words on the other that are compared one by one; longer ones differ as a whole."""
 
 
 class RowView(NamedTuple):
@@ -127,3 +128,41 @@ def _marked(before: str, after: str) -> Iterator[str]:
     for kind, piece in pieces(before, after):
         marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}[kind]
         yield f"{marks.format(piece[:-1])} "
+
+
+class Piece(NamedTuple):
+    """A stretch of text that both sides have, that only the clean one has, or only the perturbed one."""
+
+    kind: Literal["same", "removed", "added"]
+    text: str
+
+
+def pieces(before: str, after: str) -> list[Piece]:
+    """Both texts in one, word by word: without what was added they give `before`, without what was removed
+    `after`, but for a space at the end."""
+    left, right = before.split(" "), after.split(" ")
+    start = _common(left, right)
+    end = _common(left[start:][::-1], right[start:][::-1])
+    found: list[Piece] = []
+
+    def add(kind: Literal["same", "removed", "added"], words: Sequence[str]) -> None:
+        if words:
+            found.append(Piece(kind, " ".join(words) + " "))
+
+    add("same", left[:start])
+    mine, theirs = left[start : len(left) - end], right[start : len(right) - end]
+    if len(mine) * len(theirs) > MOST:
+        add("removed", mine)
+        add("added", theirs)
+    else:
+        matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            add("same" if tag == "equal" else "removed", mine[a:b])
+            add("added", theirs[c:d] if tag != "equal" else ())
+    add("same", left[len(left) - end :])
+    return found
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(left, right, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))

@@ -21,7 +21,7 @@ from robustbench_tc.schema import Prediction, Sample, Tool, Verdict, arrow_schem
 from . import growth, inputs, predictions, session
 from .inputs import Dataset
 from .journal import Lines
-from .live import inputs as live_inputs, score as live_score, unedited
+from .live import episodes, inputs as live_inputs, score as live_score
 from .live.inputs import LiveData
 from .parse import READER_VERSION
 from .record import RunFolder, open_run
@@ -135,7 +135,7 @@ def score_episodes(folder: RunFolder, data: LiveData, worlds: Sequence[str], pyt
     Raises UserError for a world that is not at hand, and for episodes that are not the journal's.
     """
     kinds = live_inputs.world_types(growth.rows(data, folder.record.selections), worlds, python)
-    unedited.check_all(folder, data.by_id)
+    episodes.check_all(folder, data.by_id)
     live_score.score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
     folder.record.reader = READER_VERSION
     folder.save()

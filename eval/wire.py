@@ -121,8 +121,10 @@ def following(
 
     `results`: for each reply what its calls were answered with, in their order; without any, the row's text.
     """
-    asked, names = first(row, mode, words), WireNames(row.tools)
-    messages = list(asked.messages)
+    asked = first(row, mode, words)
+    if not replies:
+        return asked
+    messages, names = list(asked.messages), WireNames(row.tools)
     for place, (text, tool_calls) in enumerate(replies):
         said = results[place] if place < len(results) else None
         turn = words.result("\n".join([row.injected_error or ""] if said is None else said))

@@ -1,5 +1,5 @@
 -- Live episodes: what each kind of fault costs, and whether the agent got over it. Counts; intervals are those of
--- `rbtc summary` (eval/stats/live.py).
+-- `rbtc summary` (eval/stats/packs/live.py).
 with final as (
     select
         run,

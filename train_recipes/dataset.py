@@ -6,16 +6,18 @@
 prints two lines for a shell: the train shards and the validation shards, as lists that hydra takes.
 """
 
+import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.schema import loads
 
 VALIDATES_WITH = {"retry": "full"}
 """Config → another one whose validation rows are answered too, where it is there: what an error costs is
@@ -71,6 +73,13 @@ def locate(dataset: str, config: str) -> Shards:
     return found
 
 
+def read_rows(paths: Sequence[Path], columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Rows as plain values. `extra_info` is JSON text where the reader does not know the column's type."""
+    for row in (row for path in paths for row in pq.read_table(path, columns=columns).to_pylist()):
+        info = row["extra_info"]
+        yield row | {"extra_info": loads(info) if isinstance(info, str) else info}
+
+
 def hydra_list(paths: Sequence[Path]) -> str:
     """Paths as one hydra value."""
     return "[" + ",".join(quoted(path.absolute()) for path in paths) + "]"
@@ -80,6 +89,19 @@ def quoted(path: Path) -> str:
     """A path as hydra's grammar takes any text."""
     text = str(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"
+
+
+def written(
+    write: Callable[..., Mapping[str, int]], options: argparse.ArgumentParser, given: Sequence[str] | None
+) -> int:
+    """A command that writes rows: prints the counts, or in one line what is wrong; its exit code."""
+    try:
+        counts = write(**vars(options.parse_args(given)))
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
+    return 0
 
 
 def main() -> None:

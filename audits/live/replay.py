@@ -15,8 +15,8 @@ from robustbench_tc.live_types import registry_codes
 from robustbench_tc.schema import CORE_TEXTS, Json, LiveRow, dumps
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
-from robustbench_tc.worlds.handle import Handle, Start, WorldType
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.handle import Start, WorldType
+from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
 from ..invariants.base import HOLDS, Verdict

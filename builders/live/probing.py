@@ -14,8 +14,8 @@ from robustbench_tc.schema import At, Call, Fault, Json, LiveTool
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import looks_first
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, WorldType
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.handle import WorldType
+from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import same
 
 from .pool import Leaf, known, leaves, of_state, parsed, tries

@@ -9,8 +9,8 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Call, Json, LiveRow, LiveTool
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Start, WorldType
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.handle import Start, WorldType
+from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
 

@@ -7,7 +7,7 @@ what holds for every log is here. Nothing of a log is evaluated, and its sizes a
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -32,26 +32,27 @@ Scored: TypeAlias = tuple[Prediction, Verdict | None]
 T = TypeVar("T")
 
 
-class Keys(msgspec.Struct, frozen=True):
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a log that is not of our task has what pairs its samples."""
 
-    clean_id: str = "clean_id"
+    clean_id: Name = "clean_id"
     """Key of the metadata that is equal for one question, clean and perturbed; without it the sample's id."""
-    type: str = "type"
+    type: Name = "type"
     """Key of the metadata with `clean` or a type's code; without it every sample is clean."""
-    score: str | None = None
+    score: Name | None = None
     """Which score decides, where samples have several."""
 
 
 def keys_of(given: Sequence[str]) -> Keys:
     """From words like `clean_id=question`. Raises UserError."""
-    found: dict[str, str] = {}
-    for word in given:
-        name, _, value = word.partition("=")
-        if name not in Keys.__struct_fields__ or not value:
-            raise UserError(f"--log-key {safe(word, keep='')!r}: write clean_id=KEY, type=KEY or score=NAME")
-        found[name] = value
-    return Keys(**found)
+    try:
+        return msgspec.convert(dict(word.split("=", 1) for word in given), Keys)
+    except ValueError:  # of a word without `=` too
+        said = safe(" ".join(given), keep="")
+        raise UserError(f"--log-key {said!r}: write clean_id=KEY, type=KEY or score=NAME") from None
 
 
 class Ours(msgspec.Struct):

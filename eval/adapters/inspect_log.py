@@ -77,8 +77,7 @@ def _log(log: Zip, path: Path) -> Log:
         raise UserError(f"{path} is no log of inspect_ai: it has no header.json")
     header = decoded(data, _Header, f"{path}, its header", "inspect_ai")
     spec = header.eval
-    asked = spec.dataset.sample_ids
-    samples = spec.dataset.samples or 0 if asked is None else len(asked)
+    samples = len(spec.dataset.sample_ids or ()) or spec.dataset.samples or 0
     repeats = max(1, min(spec.config.epochs or 1, MOST))
     decoding = {**header.plan.config, **spec.model_generate_config}
     return Log(

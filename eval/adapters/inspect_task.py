@@ -15,13 +15,11 @@ from inspect_ai.scorer import Metric, SampleScore, Score as InspectScore, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.live.score import LiveScore
 from robustbench_tc.eval.models import DEFAULT_DECODING
 from robustbench_tc.eval.speakers import ModelSpeaker
-from robustbench_tc.eval.stats.packs.live import lines
 from robustbench_tc.schema import LiveRow, Sample, dataset_label, dumps
 
-from .figures import figures
+from .figures import Row, figures
 from .inspect_model import InspectBackend, messages
 from .rows import KEY, Rows
 
@@ -60,7 +58,7 @@ def benchmark(
     return Task(
         dataset=MemoryDataset([_sample(rows, row) for row in rows.rows.values()], name=dataset),
         solver=_played(rows),
-        scorer=_score(live_table() if rows.live else table()),
+        scorer=verdict(),
         config=GenerateConfig(**DEFAULT_DECODING),
         metadata=None if rows.live else {KEY: msgspec.to_builtins(rows.origin)},
         version=dataset_label(rows.data.version, rows.settings.fingerprint),
@@ -91,9 +89,7 @@ def _played(rows: Rows) -> Solver:
             try:
                 while (ask := dialogue.ask()) is not None:
                     answer = await speaker.reply(dialogue, ask, dialogue.base())
-                    if (
-                        answer.status == "request_error"
-                    ):  # no answer was had: the sample fails, it is not wrong
+                    if answer.status == "request_error":  # the sample fails, it is not wrong
                         raise backend.error or RuntimeError(answer.error)
                     await playing.reply(answer)
                     state.messages = await messages_from_openai(ask.messages)
@@ -110,51 +106,34 @@ def _played(rows: Rows) -> Solver:
     return made()
 
 
-def _score(table: Metric) -> Scorer:
-    @scorer(metrics=[table], name="verdict")
-    def made() -> Scorer:
-        async def score(state: TaskState, target: Target) -> InspectScore:
-            found: dict[str, Any] = state.metadata["record"]
-            calls = "; ".join(
-                f"{call['name']} {dumps(call['parameters'])}" for call in found.get("calls", ())
-            )
-            return InspectScore(
-                value="C" if state.metadata["reward"] else "I",
-                answer="; ".join(calls),
-                explanation=found.get("reason") or found.get("ended"),
-                metadata={"repeat": state.epoch - 1, "verdict": found},
-            )
-
-        return score
-
-    return made()
-
-
 @metric(scores="unreduced")
 def table() -> Metric:
-    """Clean accuracy, and for each component accuracy, Δ and retention, from our statistics."""
+    """Clean accuracy, and for each component, or kind of fault, accuracy and Δ, from our statistics."""
 
     def of(scores: Sequence[SampleScore]) -> dict[str, Any]:
         rows = []
         for one in scores:
-            identity, said = one.sample_metadata or {}, one.score.metadata or {}
+            clean_id, _, code = str(one.sample_id).rpartition("::")
+            said = one.score.metadata or {}
             right = one.score.value in ("C", 1, 1.0, True)
-            rows.append((identity["clean_id"], identity["type"], said.get("repeat", 0), right))
+            rows.append(Row(clean_id, code, said.get("repeat", 0), right, said.get("met", True)))
         return dict(figures(rows))
 
     return of
 
 
-@metric(scores="unreduced")
-def live_table() -> Metric:
-    """Success of the clean rows; of each kind of fault success, and Δ to the clean rows of the same tasks."""
+@scorer(metrics=[table()])
+def verdict() -> Scorer:
+    """What `Rows` said of the row, once it was played."""
 
-    def of(scores: Sequence[SampleScore]) -> dict[str, Any]:
-        found = [msgspec.convert((one.score.metadata or {})["verdict"], LiveScore) for one in scores]
-        clean = [bool(one.success) for one in found if one.type_code == "clean"]
-        values = {"clean": sum(clean) / len(clean)} if clean else {}
-        for line in lines(found):
-            values |= {f"success_{line.name}": line.success.value, f"delta_{line.name}": line.delta.value}
-        return {name: value for name, value in values.items() if value is not None}
+    async def score(state: TaskState, target: Target) -> InspectScore:
+        found: dict[str, Any] = state.metadata["record"]
+        calls = [f"{call['name']} {dumps(call['parameters'])}" for call in found.get("calls", ())]
+        return InspectScore(
+            value="C" if state.metadata["reward"] else "I",
+            answer="; ".join(calls),
+            explanation=found.get("reason") or found.get("ended"),
+            metadata={"repeat": state.epoch - 1, "verdict": found, "met": state.metadata["met"]},
+        )
 
-    return of
+    return score

@@ -7,6 +7,7 @@ every task, `samples_TASK_DATE.jsonl`. Several filters of one task are several s
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,7 @@ def _samples(path: Path, date: str, tasks: list[str], keys: Keys) -> Iterator[Lo
 def _lines(file: Path) -> Iterator[tuple[str, bytes]]:
     """The lines that hold something, each with its place."""
     with file.open("rb") as lines:
-        number = 0
-        while data := lines.readline(LINE + 1):
-            number += 1
+        for number, data in enumerate(iter(partial(lines.readline, LINE + 1), b""), 1):
             if len(data) > LINE:
                 raise UserError(f"{file}, line {number} has more than {LINE:,} bytes")
             if data.strip():

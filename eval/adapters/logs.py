@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.verdicts import with_verdicts
@@ -98,13 +98,14 @@ def _record(log: Log, found: Sequence[Scored]) -> record.RunRecord:
         repeat=log.repeats,
     )
     version = None if origin is None or origin.dataset_version is None else text(origin.dataset_version, 64)
-    session = record.Session(started=log.started, endpoint="", package_version=log.package, concurrency=0)
     return record.RunRecord(
         dataset="" if origin is None else text(origin.dataset).rstrip("/").rpartition("/")[2],
         dataset_version=version,
         dataset_revision=None,
         settings=settings,
         expected=max(log.expected, len(found)),
-        sessions=[session],
+        sessions=[
+            record.Session(started=log.started, endpoint="", package_version=log.package, concurrency=0)
+        ],
         totals=predictions.totals([one for one, _ in found]),
     )

@@ -13,8 +13,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
-from robustbench_tc.eval.inputs import Names, Selection, names_of, selection_of
+from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
 from robustbench_tc.eval.live.inputs import LiveData, world_types
 from robustbench_tc.eval.live.score import score_episodes
@@ -52,6 +53,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] = {}
     record: Json = None
     """All that our scorer says: a `LiveScore`, or a `Verdict`."""
+    met: bool = True
+    """Of a live row: it met its fault, or has none."""
     prediction: Prediction | None = None
     """Of a static row: what was judged."""
 
@@ -122,7 +125,7 @@ class Rows:
             "component": row.component,
             "source": row.source,
             "category": row.category,
-            "sample_hash": self.data.hashes()[row.id],
+            "sample_hash": self.data.hashes[row.id],
         }
 
     def begin(self, row_id: str, model: str = "", repeat: int = 0, *, faults: bool = True) -> "Playing":
@@ -150,9 +153,9 @@ class Rows:
         assert isinstance(env, Scripted)
         if not env.answers:
             return Score(reward=0.0)
-        row = env.row
-        found = predictions.combine(row, self.data.hashes()[row.id], dialogue.settings, *env.answers)
-        verdict = judge(found, row, self.anchors[row.id])
+        sample_hash = self.data.hashes[env.row.id]
+        found = predictions.combine(env.row, sample_hash, dialogue.settings, *env.answers)
+        verdict = judge(found, env.row, self.anchors[env.row.id])
         return Score(
             reward=float(verdict.correct),
             metrics={"requests": float(len(env.answers))},
@@ -184,17 +187,16 @@ class Playing:
         env = self.dialogue.env
         if not isinstance(env, World):
             return self._rows.judged(self.dialogue)
-        types = self._rows.world_types
         [found] = await score_episodes(
             [env.episode(self.dialogue.repeat)],
             {env.row.id: env.row},
             self._rows.worlds,
-            world_of=lambda name: types[name],
+            world_of=self._rows.world_types.__getitem__,
         )
         plain = msgspec.to_builtins(found)
         metrics = {name: float(value) for name, value in plain.items() if isinstance(value, bool | int)}
         del metrics["repeat"]
-        return Score(reward=float(found.success is True), metrics=metrics, record=plain)
+        return Score(reward=float(found.success is True), metrics=metrics, record=plain, met=found.counts)
 
     async def close(self) -> None:
         """Gives the world back."""

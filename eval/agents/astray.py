@@ -19,8 +19,6 @@ from ..score.golden import concrete, with_surfaces
 from ..score.tools import types_before
 from .base import JUNK, REFUSAL, REPORT, Agent, AgentContext, report, weak
 
-EARLIER = "As I said before: "
-
 _GHOST = re.compile(
     r"(?:ask me about|question about|speak of|Please use|with the tool|you to call|for this is) ([\w.-]+?)"
     r"(?= |,|\.(?:\s|$))"
@@ -90,8 +88,8 @@ def _some_call(scene: AgentContext) -> tuple[Call, ...]:
 
 def _gold_has_gone(scene: AgentContext) -> bool:
     """Whether no tool of the clean row's first answer is listed any more."""
-    wanted = {call.name for call in scene.clean.golden_answers[0]}
-    return wanted.isdisjoint(tool.name for tool in scene.row.tools)
+    listed = {tool.name for tool in scene.row.tools}
+    return all(call.name not in listed for call in scene.clean.golden_answers[0])
 
 
 def ghost(scene: AgentContext) -> str | None:
@@ -242,7 +240,9 @@ ASTRAY: Mapping[str, Agent] = {
     "stuck-in-the-past": weak(
         "answers with gold, but repeats its first answer where other exchanges stand before the request",
         _has_earlier,
-        lambda s: EARLIER + next(one.content for one in s.row.messages if one.role == "assistant"),
+        lambda s: (
+            "As I said before: " + next(one.content for one in s.row.messages if one.role == "assistant")
+        ),
         otherwise=report,
     ),
     "obeys-injection": Agent(

@@ -44,16 +44,16 @@ class AgentContext(NamedTuple):
         return self.after_error and answered_with_success(self.row)
 
 
+Reply = Callable[[AgentContext], tuple[Call, ...] | str]
+
+
 class Agent(NamedTuple):
     """A reference agent: replies by a rule, so that its verdicts are known without asking a model."""
 
     about: str
-    reply: Callable[[AgentContext], tuple[Call, ...] | str]
+    reply: Reply
     right: Callable[[AgentContext], bool]
     """Whether the reply scores: known by construction."""
-
-
-Reply = Callable[[AgentContext], tuple[Call, ...] | str]
 
 
 def report(scene: AgentContext) -> tuple[Call, ...] | str:

@@ -10,9 +10,6 @@ from robustbench_tc.schema import Call, Json, Sample, Tool
 
 from .base import JUNK, REFUSAL, Agent, AgentContext, is_free, report, scorer, takes_junk, weak
 
-SURPLUS = frozenset({"toolalpaca", "tooleyes"})
-"""Scorers that tolerate a parameter which gold has not."""
-
 RAMBLE = (
     "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
     "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
@@ -39,12 +36,13 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     if (calls := _with_one_changed(scene, lambda value: JUNK)) is not None:
         return calls, scorer(row) == "tooleyes"
     first = scene.gold[0]
-    if first.parameters:
-        name = next(iter(first.parameters))
-        return (Call(first.name, {**first.parameters, name: JUNK}), *scene.gold[1:]), True
-    added = Call(first.name, {"unasked": JUNK})
-    forgiven = read_category(row.category).extra if scorer(row) == "own" else scorer(row) in SURPLUS
-    return (added, *scene.gold[1:]), forgiven
+    name = next(iter(first.parameters), "unasked")
+    # Of a parameter that gold has not.
+    tolerated = scorer(row) in ("toolalpaca", "tooleyes") or (
+        scorer(row) == "own" and read_category(row.category).extra
+    )
+    changed = Call(first.name, {**first.parameters, name: JUNK})
+    return (changed, *scene.gold[1:]), bool(first.parameters) or tolerated
 
 
 def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
@@ -61,14 +59,14 @@ def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:
 
 def _lure(scene: AgentContext, gold: Call) -> str | None:
     """A tool with gold's parameters whose name promises more: cheap, fast, or spelt out in full."""
-    listed = [t for t in scene.row.tools if t.name == gold.name]
-    for tool in scene.row.tools:
-        if tool.name == gold.name or not listed or set(tool.properties) != set(listed[0].properties):
-            continue
-        promises = re.match(re.escape(gold.name) + r"_(?:Budget|Fast)", tool.name)
-        if promises or _reads_fuller(tool.name, gold.name):
-            return tool.name
-    return None
+    meant = next((tool for tool in scene.row.tools if tool.name == gold.name), None)
+    alike = (
+        tool.name
+        for tool in scene.row.tools
+        if meant is not None and tool.name != gold.name and set(tool.properties) == set(meant.properties)
+    )
+    promise = re.compile(re.escape(gold.name) + r"_(?:Budget|Fast)")
+    return next((name for name in alike if promise.match(name) or _reads_fuller(name, gold.name)), None)
 
 
 def _reads_fuller(name: str, short: str) -> bool:
@@ -102,9 +100,8 @@ def _first_listed(scene: AgentContext) -> tuple[Call, ...]:
 
 
 def _first_listed_right(scene: AgentContext) -> bool:
-    golds = scene.row.golden_answers[0]
-    pairs = [(gold, _taken_first(scene, gold)) for gold in golds]
-    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in pairs)
+    taken = [(gold, _taken_first(scene, gold)) for gold in scene.row.golden_answers[0]]
+    return all(tool is None or takes_junk(scene.row, gold, set(tool.properties)) for gold, tool in taken)
 
 
 def _misspelt(scene: AgentContext) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -19,7 +20,7 @@ from .. import wire
 from ..dialogue import Dialogue
 from ..record import Answer
 from ..request_settings import RequestOptions, RequestSettings
-from ..scripted import Scripted, most_replies
+from ..scripted import Scripted
 from ..speakers import answer_of
 from . import command as commands, function as functions
 from .invocation import Invocation
@@ -54,7 +55,7 @@ def own_agent(
     if function is not None and command is not None:
         raise UserError("--callable and --command: give one of them")
     which = "callable" if command is None else "command"
-    if given := [one for one, value in options.items() if value and one != "seed"]:
+    if given := [one for one in options.__struct_fields__ if one != "seed" and getattr(options, one)]:
         raise UserError(f"--{which}: the agent itself decides about {given[0]}: leave it out")
     run: Run
     if command is not None:
@@ -70,8 +71,8 @@ def own_agent(
         digest, in_parallel = functions.code_digest(found), functions.is_async(found)
         run = partial(functions.run, found)
     identity: dict[str, Json] = {"agent": shown, "code": digest}
-    if (seed := options.get("seed")) is not None:
-        identity["seed"] = seed
+    if options.seed is not None:
+        identity["seed"] = options.seed
     settings = RequestSettings(decoding=identity)
     return OwnAgent(name=shown, backend=which, settings=settings, in_parallel=in_parallel, run=run)
 
@@ -87,58 +88,50 @@ class AgentSpeaker:
     def __init__(self, agent: OwnAgent, at_once: int, timeout_s: float) -> None:
         self._agent, self._timeout_s = agent, timeout_s
         self._slots = asyncio.Semaphore(at_once)
-        self._sessions: dict[tuple[str, int], tuple[dict[str, Any], list[Completion]]] = {}
+        self._sessions = WeakKeyDictionary[Dialogue, tuple[dict[str, Any], list[Completion]]]()
         """Of every row under way: the agent's own state, and replies of its last run for later requests."""
         self.stats = Stats()
 
     async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
         """As `dialogue.Speaker`."""
-        env, key = dialogue.env, (base.id, base.repeat)
+        env, repeat = dialogue.env, str(base.repeat)
         assert isinstance(env, Scripted), "live rows are played by models and scripted agents"
-        state, later = self._sessions.setdefault(key, ({}, []))
+        state, later = self._sessions.setdefault(dialogue, ({}, []))
         if not later:
             invocation = Invocation(env.row, base.number, env.results, mode=dialogue.settings.mode)
+            drawn = self._agent.settings.decoding.get("seed", 0)
+            # 16 hex digits that say nothing about the row, and are the same whenever it is asked.
+            session = f"{seeding.rng(drawn, 'session', env.row.id, repeat).getrandbits(64):016x}"
+            seed = seeding.rng(drawn, "agent", env.row.clean_id, repeat).getrandbits(31)
+            task = task_of(env.row, ask, invocation, session=session, seed=seed, state=state)
+            self.stats.requests += 1
             try:
                 async with self._slots:  # so that no request's time runs while another is answered
-                    later += await self._run(invocation, self._task(env.row, ask, base, invocation, state))
+                    later += await self._run(invocation, task)
             except Failed as failed:
-                del self._sessions[key]
+                self.stats.errors["agent"] += 1
                 return msgspec.structs.replace(base, status="agent_error", error=f"agent: {failed}")
             finally:
                 invocation.close()
-        found = later.pop(0)
-        if base.number >= most_replies(env.row) or not found.tool_calls:
-            del self._sessions[key]
-        return answer_of(found, base, env.tools)
-
-    def _task(
-        self, row: Sample, ask: wire.Ask, base: Answer, invocation: Invocation, state: dict[str, Any]
-    ) -> Task:
-        drawn, repeat = self._agent.settings.decoding.get("seed", 0), str(base.repeat)
-        # 16 hex digits that say nothing about the row, and are the same whenever it is asked.
-        session = f"{seeding.rng(drawn, 'session', row.id, repeat).getrandbits(64):016x}"
-        seed = seeding.rng(drawn, "agent", row.clean_id, repeat).getrandbits(31)
-        return task_of(row, ask, invocation, session=session, seed=seed, state=state)
+            self.stats.answered += 1
+        return answer_of(later.pop(0), base, env.tools)
 
     async def _run(self, invocation: Invocation, task: Task) -> list[Completion]:
         """Raises Failed."""
         begun = time.monotonic()
-        self.stats.requests += 1
         try:
             given = await self._agent.run(task, self._timeout_s)
-            try:
-                reply = reply_of(given)
-            except (TypeError, ValueError) as error:
-                raise Failed(str(error)) from None
+        except Failed:
+            raise
+        except TimeoutError:
+            raise Failed(f"no answer within {self._timeout_s:g} s") from None
         except Exception as error:
-            self.stats.errors["agent"] += 1
-            if isinstance(error, Failed):
-                raise
-            if isinstance(error, TimeoutError):
-                raise Failed(f"no answer within {self._timeout_s:g} s") from None
             said = " ".join(f"{type(error).__name__}: {error}".split())
             raise Failed(f"it raised {said[:300]}") from None
-        self.stats.answered += 1
+        try:
+            reply = reply_of(given)
+        except (TypeError, ValueError) as error:
+            raise Failed(str(error)) from None
         return invocation.completions(reply, round(time.monotonic() - begun, 6))
 
 

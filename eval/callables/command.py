@@ -63,25 +63,27 @@ async def run(
     Raises TimeoutError and Failed.
     """
     asked = {name: getattr(task, name) for name in ("session", "turn", "messages", "tools", "seed")}
-    with tempfile.TemporaryFile() as request:  # it need not read what it is asked
+    # Files, so that it need neither read what it is asked nor be read while it writes errors.
+    with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as errors:
         request.write(dumps(asked).encode() + b"\n")
         request.seek(0)
         process = await asyncio.create_subprocess_exec(
             *words,
             stdin=request,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stderr=errors,
             env={**os.environ, **env},
             start_new_session=True,  # so that what it starts ends with it
         )
-    try:
-        out, err = await asyncio.wait_for(_output(process), timeout_s)
-    finally:
-        await _end(process)
+        try:
+            out = await asyncio.wait_for(_output(process), timeout_s)
+        finally:
+            await _end(process)
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - STDERR_KEPT))
+        said = [line.strip() for line in errors.read().decode(errors="replace").splitlines()]
     if process.returncode:
         kind = "status" if process.returncode > 0 else "signal"
-        lines = [line.strip() for line in err.decode(errors="replace").splitlines() if line.strip()]
-        last = f": {lines[-1][:300]}" if lines else ""
+        last = next((f": {line[:300]}" for line in reversed(said) if line), "")
         raise Failed(f"it ended with {kind} {abs(process.returncode)}{last}")
     text = out.decode(errors="replace").strip()
     if text.startswith(("{", "[")):
@@ -90,27 +92,16 @@ async def run(
     return text
 
 
-async def _output(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
-    """All of the standard output and the end of the standard error, once the program has ended."""
-    assert process.stdout and process.stderr
-    errors = asyncio.create_task(_tail(process.stderr))
+async def _output(process: asyncio.subprocess.Process) -> bytes:
+    """All of the standard output, once the program has ended."""
+    assert process.stdout
     out = bytearray()
-    try:
-        while chunk := await process.stdout.read(65_536):
-            out += chunk
-            if len(out) > MAX_OUTPUT:
-                raise Failed(f"it printed more than {MAX_OUTPUT:,} bytes")
-        await process.wait()
-        return bytes(out), await errors
-    finally:
-        errors.cancel()
-
-
-async def _tail(stream: asyncio.StreamReader) -> bytes:
-    kept = b""
-    while chunk := await stream.read(65_536):
-        kept = (kept + chunk)[-STDERR_KEPT:]
-    return kept
+    while chunk := await process.stdout.read(65_536):
+        out += chunk
+        if len(out) > MAX_OUTPUT:
+            raise Failed(f"it printed more than {MAX_OUTPUT:,} bytes")
+    await process.wait()
+    return bytes(out)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -12,11 +12,10 @@ import msgspec
 import numpy as np
 
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.stats import ranks
+from robustbench_tc.eval.stats import significance
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.lattice import Ints
-from robustbench_tc.eval.stats.ranks import Places
-from robustbench_tc.eval.stats.significance import fisher_p, paired_p
+from robustbench_tc.eval.stats.significance import Places, fisher_p, paired_p
 
 from . import flags
 from .entry import Entry, Flag, Kind, Submission, Verdicts
@@ -65,7 +64,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def not_behind(self) -> bool:
         """Whether it is not surely behind the leader."""
-        return self.p_leader is not None and self.p_leader >= ranks.LEVEL
+        return self.p_leader is not None and self.p_leader >= significance.LEVEL
 
     @property
     def head(self) -> Interval | None:
@@ -193,16 +192,21 @@ def ranked(rows: Iterable[Row]) -> list[Row]:
 
 
 def _places(placed: Sequence[Row]) -> dict[str, Places]:
-    """The ranks that the data allow the first `ranks.MOST` rows; those of live runs are not worked out."""
-    known = [(row.entry.core, row.entry.repeats) for row in placed[: ranks.MOST] if row.entry.core]
+    """The ranks that the data allow the first `MOST_RANKED` rows; those of live runs are not worked out."""
+    known = [
+        (row.entry.core, row.entry.repeats) for row in placed[: significance.MOST_RANKED] if row.entry.core
+    ]
     if len(placed) < 2 or not known:
         return {}
     paired = [figures.verdicts for figures, _ in known if figures.verdicts]
     if len(paired) == len(known) and len({verdicts.there for verdicts in paired}) == 1:
-        pairs = ranks.of_samples([_right(verdicts) for verdicts in paired], [n for _, n in known])
+        pairs = significance.told_apart([_right(verdicts) for verdicts in paired], [n for _, n in known])
     else:
-        pairs = ranks.of_counts([figures.counts["perturbed"] for figures, _ in known])
-    return {row.run: one for row, one in zip(placed, ranks.places(pairs, len(placed)), strict=False)}
+        pairs = significance.told_apart_by_counts([figures.counts["perturbed"] for figures, _ in known])
+    return {
+        row.run: one
+        for row, one in zip(placed, significance.compatible_ranks(pairs, len(placed)), strict=False)
+    }
 
 
 def p_of(a: Entry, b: Entry) -> float | None:

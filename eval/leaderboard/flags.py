@@ -26,7 +26,7 @@ from robustbench_tc.eval import agents
 from robustbench_tc.eval.agents import BLIND, NULL_MODELS, SCRIPTED, AgentContext
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.score import answered_with_success
-from robustbench_tc.eval.stats.confidence import clopper_pearson
+from robustbench_tc.eval.stats.intervals import clopper_pearson
 from robustbench_tc.io.numbers import number
 from robustbench_tc.schema import GOLD_NOT_STATED, Call, Prediction, Sample, Verdict, dumps
 

@@ -9,8 +9,8 @@ from robustbench_tc.worlds.host import Worlds
 
 from ..record import open_run
 from ..verdicts import live_data_of
-from . import inputs, unedited
-from .record import read_episodes
+from . import inputs
+from .episodes import check, read as read_episodes
 from .replay import Replay, replayed
 from .show import Shown, find, shown
 
@@ -29,7 +29,7 @@ def show_episode(
     data = live_data_of(folder, dataset)
     played = find(read_episodes(folder.path), episode, repeat, run)
     rows = data.by_id
-    unedited.check(folder, rows, [played])
+    check(folder, rows, [played])
     row = rows[played.id]
     world: WorldType = inputs.world_types([row], worlds, world_python)[row.world]
 

@@ -12,8 +12,8 @@ from itertools import takewhile
 
 import msgspec
 
+from robustbench_tc.eval.score.told import Told, asks
 from robustbench_tc.schema import Int32, LiveRow, Step
-from robustbench_tc.worlds.told import Told, asks
 
 from .gold import Key, key
 from .replay import Replay

@@ -19,12 +19,12 @@ from robustbench_tc.worlds.base import ToolClass
 from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.find import classes, find
 from robustbench_tc.worlds.fit import failed
-from robustbench_tc.worlds.handle import Handle, Snapshot, Start, WorldType
-from robustbench_tc.worlds.host import Worlds
+from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import equal
 
 from .gold import Gold, gold_of, key, renamed, without_ids
-from .stage import Journaled, answered
+from .stage import answered
 from .unmended import Unmended, is_allowed, unmended
 
 AT_ONCE = 16
@@ -96,17 +96,15 @@ async def replayed(
     world = world or find(row.world)
     start = msgspec.convert(row.initial_state, Start)
     gold = gold or await gold_of(row, worlds, world)
-    journaled = Journaled(await worlds.open(world, start))
-    faulted = FaultedWorld(journaled, row.tools, row.fault)
+    faulted = FaultedWorld(await worlds.open(world, start), row.tools, row.fault)
     try:
         steps: list[Played] = []
         turns: list[Snapshot] = []
         downstream: int | None = None
-        begun = now = await journaled.snapshot()
+        begun = now = await faulted.handle.snapshot()
         last = max((reply.turn for reply in episode.replies), default=-1)
         for turn in range(last + 1):
             for step in (one for reply in episode.replies if reply.turn == turn for one in reply.steps):
-                journaled.step = step
                 made = await answered(faulted, step)
                 # A lost call is not made again: that its world answered an error is all that can be seen.
                 cut_off = step.problem in ("timeout", "died")
@@ -116,11 +114,11 @@ async def replayed(
                         "than in the run: score it with the version of robustbench-tc and the worlds that it "
                         "was played with"
                     )
-                before, now = now, await journaled.snapshot()
+                before, now = now, await faulted.handle.snapshot()
                 steps.append(Played(turn, made, before, now, not equal(before.state, now.state)))
             turns.append(now)
             if downstream is None and any(one.step.met for one in steps):
-                downstream = await _downstream(journaled.handle, gold, turn, now)
+                downstream = await _downstream(faulted.handle, gold, turn, now)
     finally:
         await faulted.close()
     pairs = undone_pairs(row, steps, gold)

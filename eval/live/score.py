@@ -13,6 +13,7 @@ import msgspec
 
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.score.told import Kind
 from robustbench_tc.io.parquet import write_file
 from robustbench_tc.schema import (
     Ended,
@@ -26,11 +27,10 @@ from robustbench_tc.schema import (
 )
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
-from robustbench_tc.worlds.told import Kind
 
 from ..record import SCORES
+from .episodes import read as read_episodes, read_rows
 from .ledger import Ledger, harm, ledgers, total
-from .record import read_episodes, read_table
 from .replay import Replay, replay_each
 from .success import TOLD_DECIDES, answered, end_state, information, success, turn_is_right, upstream
 from .telling import honesty, is_mended
@@ -58,7 +58,7 @@ class LiveScore(Ledger, frozen=True, kw_only=True):
     answered: bool | None = None
     """Every turn that asks is answered; null where none asks."""
     told: Kind | None = None
-    """What the user was told by the turns from the first wrong one on, by the rule of `worlds.told`."""
+    """What the user was told by the turns from the first wrong one on, by the rule of `score.told`."""
     reported: bool | None = None
     """The user was told of the call that cannot be made good; null where there is none."""
     false_failure: bool | None = None
@@ -196,4 +196,4 @@ def write_scores(scores: Sequence[LiveScore], path: Path) -> None:
 
 def read_scores(folder: Path) -> list[LiveScore]:
     """The scores of a run folder. Raises UserError where it has none that can be read."""
-    return read_table(folder / SCORES, LiveScore, f"run `rbtc score {folder}` first")
+    return read_rows(folder / SCORES, LiveScore, f"run `rbtc score {folder}` first")

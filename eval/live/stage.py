@@ -1,13 +1,13 @@
 """The world of one episode where it is played: opened with the first call that is carried out in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Json, LiveRow, Step
+from robustbench_tc.schema import LiveRow, Step
 from robustbench_tc.worlds.faults import FaultedWorld
-from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, WorldType
+from robustbench_tc.worlds.handle import Answered, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from .carrying_out import REFUSALS, CarryingOut
@@ -24,7 +24,6 @@ class Stage:
         self._row, self._worlds, self._type = row, worlds, world
         self._before: list[Step] = []
         self._world: FaultedWorld | None = None
-        self._handle: Journaled | None = None
 
     def remember(self, steps: Sequence[Step]) -> None:
         """Calls that were carried out by an earlier session."""
@@ -52,12 +51,10 @@ class Stage:
     async def _opened(self) -> FaultedWorld:
         if self._world is None:
             start = msgspec.convert(self._row.initial_state, Start)
-            self._handle = Journaled(await self._worlds.open(self._type, start))
-            self._world = FaultedWorld(self._handle, self._row.tools, self._row.fault)
+            handle = await self._worlds.open(self._type, start)
+            self._world = FaultedWorld(handle, self._row.tools, self._row.fault)
             for number, known in enumerate(self._before, 1):
-                self._handle.step = known
                 found = await answered(self._world, known)
-                self._handle.step = None
                 if msgspec.json.encode(found) != msgspec.json.encode(known):
                     raise UserError(
                         f"{self._row.id}: call {number} ({known.name}) is answered otherwise than in the "
@@ -67,41 +64,20 @@ class Stage:
         return self._world
 
 
-class Journaled:
-    """A world in which calls that were cut off, or killed it, are not made again: they had no effect, and
-    might be answered in time now."""
-
-    def __init__(self, handle: Handle) -> None:
-        self.handle = handle
-        self.step: Step | None = None
-        """The journaled call that is repeated now; None for one that is made for the first time."""
-
-    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
-        step = self.step
-        if step is not None and step.problem in ("timeout", "died"):
-            return Answered(step.true_text or step.text, step.problem)
-        return await self.handle.call(name, arguments)
-
-    async def snapshot(self) -> Snapshot:
-        return await self.handle.snapshot()
-
-    async def copy(self) -> Handle:
-        return await self.handle.copy()
-
-    async def close(self) -> None:
-        await self.handle.close()
-
-
 async def answered(world: FaultedWorld, step: Step) -> Step:
     """The call of a step carried out, with texts as they are journaled: half surrogate pairs are replaced.
 
-    What the harness itself answered never reaches the world. Raises UserError for a tool that has no such
-    place in the registry.
+    What the harness itself answered never reaches the world, nor does a journaled call that was cut off, or
+    killed the world: it had no effect, and might be answered in time now. Raises UserError for a tool that
+    has no such place in the registry.
     """
     if step.text in REFUSALS and not step.executed and not step.met:
         return step
+    lost = (
+        Answered(step.true_text or step.text, step.problem) if step.problem in ("timeout", "died") else None
+    )
     look = step.defence == "look"
-    made = await world.call(step.name, step.arguments, place=step.tool, aside=look)
+    made = await world.call(step.name, step.arguments, place=step.tool, aside=look, lost=lost)
     true = None if made.true_text is None else encodable(made.true_text)
     return msgspec.structs.replace(
         made,

@@ -5,7 +5,7 @@ information  every result of gold's reads was seen
 upstream     what the benchmark that the task comes from would say; null where it says nothing
 """
 
-from robustbench_tc.worlds import answers
+from robustbench_tc.eval.score import answers
 from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.same_state import equal, same
 
@@ -16,7 +16,7 @@ from .shown import looks_failed
 from .telling import Honesty
 
 TOLD_DECIDES = True
-"""Whether what the user was told can make an episode right or wrong: while the rule of `worlds.told`
+"""Whether what the user was told can make an episode right or wrong: while the rule of `score.told`
 reaches a precision of 0.95 and a recall of 0.7 on the labelled messages (tests/eval/live/test_told.py).
 Else its columns are printed, and rows that can only be reported cannot be right."""
 
@@ -25,7 +25,7 @@ def end_state(replay: Replay) -> bool | None:
     """Whether the world in the end equals gold's, or gold's with calls that the agent made and undid.
     Generated ids are renamed one to one. Null where that cannot be decided."""
     found = [same(replay.end, one) for one in (replay.gold.turns[-1], *replay.repaired)]
-    return True if True in found else None if None in found else False
+    return True in found or (None if None in found else False)
 
 
 def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) -> bool | None:
@@ -46,7 +46,7 @@ def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) 
 
 
 def answered(replay: Replay) -> bool | None:
-    """Whether every turn that asks is answered (`worlds.answers`), but for those that need a call that
+    """Whether every turn that asks is answered (`score.answers`), but for those that need a call that
     cannot be made good. Null where none asks."""
     lost = {replay.gold.calls[at].turn for at in replay.lost.calls}
     asking = [at for at, turn in enumerate(replay.row.turns) if turn.answers and at not in lost]

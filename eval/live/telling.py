@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from robustbench_tc.eval.score.told import Kind, Told, Turn, told
 from robustbench_tc.schema import CORE_TEXTS
-from robustbench_tc.worlds.told import Kind, Told, Turn, told
 
 from .gold import Key, key
 from .replay import Replay
@@ -34,7 +34,7 @@ class Honesty(NamedTuple):
 def message(replay: Replay, turn: int) -> str:
     """The text that ended a turn."""
     texts = [one.text or "" for one in replay.episode.replies if one.turn == turn and not one.steps]
-    return texts[-1] if texts else ""
+    return ["", *texts][-1]
 
 
 def tellings(replay: Replay) -> tuple[Told, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from robustbench_tc import schema
+from robustbench_tc.eval.score.told import asks
 from robustbench_tc.schema import (
     MAX_STEPS,
     Call,
@@ -19,7 +20,6 @@ from robustbench_tc.schema import (
     Step,
     row_hash,
 )
-from robustbench_tc.worlds.told import asks
 
 from ..defend.again import Retry, is_strict, strict
 from ..defend.base import Request, Said, Scene

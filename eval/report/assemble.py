@@ -51,8 +51,7 @@ def report(
             marts=marts,
             expected=expected,
         )
-        notes = tuple(note for one in found for note in one.notes)
-        made = msgspec.structs.replace(made, gaps=(*notes, *made.gaps))
+        made = msgspec.structs.replace(made, gaps=(*(n for one in found for n in one.notes), *made.gaps))
         if out is None:
             return made
         progress("writing the page")

@@ -12,8 +12,7 @@ from robustbench_tc.eval.report.figures import Axis, Dot, Shift
 from robustbench_tc.eval.stats.evidence import Evidence
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.packs.severity import DOSES
-from robustbench_tc.eval.stats.ranks import rank_correlation
-from robustbench_tc.eval.stats.significance import LEVEL, Loss
+from robustbench_tc.eval.stats.significance import LEVEL, Loss, rank_correlation
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
@@ -219,13 +218,7 @@ def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
 
 def reach(models: Sequence[Model]) -> float:
     """The shift of the strongest colour: the largest of these figures."""
-    shifts = [
-        abs(found.value)
-        for m in models
-        for code in leading(m.summary.types)
-        if (found := m.summary.types[code].delta_matched)
-    ]
-    return max([LEAST_REACH, *shifts])
+    return max([LEAST_REACH, *(abs(one.value) for one in of_types(models) if one)])
 
 
 def losses(models: Sequence[Model]) -> Markup:
@@ -248,8 +241,11 @@ def losses(models: Sequence[Model]) -> Markup:
 
 def components(model: Model) -> dict[str, Evidence]:
     """What the run says of each component; nothing of the paper's models."""
-    lines = model.answer.lines if model.answer else {}
-    return {name: one for name, one in lines.items() if name in taxonomy.COMPONENTS}
+    return {
+        name: one
+        for name, one in (model.answer.lines if model.answer else {}).items()
+        if name in taxonomy.COMPONENTS
+    }
 
 
 def _whole() -> dict[str, dict[str, str]]:

@@ -12,8 +12,8 @@ from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.schema import Episode, Json
 from robustbench_tc.worlds.host import Worlds
 
-from ..live import inputs, unedited
-from ..live.record import read_episodes
+from ..live import inputs
+from ..live.episodes import check_all, read as read_episodes
 from ..live.replay import replay_each
 from ..live.score import LiveScore
 from ..live.show import Shown, short, shown
@@ -36,7 +36,7 @@ def replayed(
     """
     opened = open_run(Path(run.path))
     data = live_data_of(opened, dataset)
-    unedited.check_all(opened, data.by_id)
+    check_all(opened, data.by_id)
     episodes = [one for one in read_episodes(opened.path) if one.ended != "request_error"]
     drawn = chosen(episodes, run.live, most)
     types = inputs.world_types([data.by_id[one.id] for one in drawn], worlds, world_python)

@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -20,12 +20,12 @@ from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import LEVEL
 from robustbench_tc.eval.stats.values import HEADS
-from robustbench_tc.io import templates
+from robustbench_tc.io import numbers, templates
 from robustbench_tc.io.folders import atomic_dir
 from robustbench_tc.safe_text import safe, safe_json
 from robustbench_tc.schema import ERROR_MODES, EXPLICIT, STAGES
 
-from . import drawings, episodes, figures, latex
+from . import drawings, episodes, figures
 from .content import CONVENTIONS, SCATTERED, TABLE2, Model, Report
 from .drawings import GROUPS, readable
 from .samples import Embedded, packed
@@ -118,7 +118,7 @@ def html(report: Report, samples: Embedded = NO_ROWS) -> str:
             files=packed(
                 {
                     "report.csv": as_csv(report),
-                    "report.tex": latex.tables(report),
+                    "report.tex": latex_tables(report),
                     "report.md": markdown(report),
                     "report.json": as_json(report),
                 }
@@ -177,7 +177,7 @@ def _levels(model: Model) -> list[tuple[str, int, int]]:
 
 def breakable(name: str) -> Markup:
     """A name that may go on in the next line after its separators, and nowhere else."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_:/-])(?=[^_:/-])", name))
+    return Markup("<wbr>").join(re.split(r"(?<=[_:/-])(?=[^_:/-])", safe(name)))
 
 
 def _own(name: str) -> str:
@@ -303,3 +303,101 @@ def as_csv(report: Report) -> str:
 def as_json(report: Report) -> str:
     """The whole report."""
     return safe_json(msgspec.json.format(msgspec.json.encode(report), indent=1).decode()) + "\n"
+
+
+_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
+
+
+def latex_text(text: str) -> str:
+    """Text that LaTeX sets as it stands: names come from models and users."""
+    return "".join(_SIGNS.get(sign, sign) for sign in text if sign.isprintable())
+
+
+def latex_tables(report: Report) -> str:
+    """Two tables with their captions."""
+    heads = [
+        "Model",
+        "Clean",
+        "Perturbed",
+        *(rf"$\Delta$ {name}" for name in taxonomy.COMPONENTS),
+        "Retention",
+    ]
+    first = [
+        [latex_text(m.label), *(_latex_cell(m.summary.values[name]) for name in TABLE2)]
+        for m in report.models
+    ]
+    types = taxonomy.among(code for m in report.models for code in m.summary.types)
+    second = [
+        [latex_text(taxonomy.named(t.code)), *(_latex_loss(m, t.code) for m in report.models)] for t in types
+    ]
+    version = latex_text(report.dataset_version)
+    dataset = "Own tools" if report.own_tools else f"RobustBench-TC, dataset version {version}"
+    return "\n".join(
+        [
+            "% needs \\usepackage{booktabs}",
+            *(
+                f"% not reviewed: {latex_text(m.label)}: {m.unreviewed.line}"
+                for m in report.models
+                if m.unreviewed
+            ),
+            *_latex_table(
+                heads,
+                first,
+                f"{dataset}. Accuracy on clean and perturbed rows, $\\Delta$ per component and retention, "
+                "with 95\\,\\% intervals.",
+            ),
+            "",
+            *_latex_table(
+                ["Type", *(latex_text(m.label) for m in report.models)],
+                second,
+                f"{dataset}. $\\Delta$ matched per type: clean minus perturbed accuracy on the same samples. "
+                f"Bold: exact paired test below {LEVEL:g} after Holm's correction over the types of a model.",
+            ),
+            "",
+        ]
+    )
+
+
+def _latex_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> list[str]:
+    return [
+        r"\begin{table}",
+        rf"\caption{{{caption}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
+        r"\toprule",
+        " & ".join(heads) + r" \\",
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
+def _latex_cell(found: Interval | None, *, sign: bool = False) -> str:
+    if found is None:
+        return "--"
+    ends = f"{numbers.number(found.low, sign=sign)}, {numbers.number(found.high, sign=sign)}"
+    return f"${numbers.number(found.value, sign=sign)}$ {{\\scriptsize $[{ends}]$}}"
+
+
+def _latex_loss(model: Model, code: str) -> str:
+    row = model.summary.types.get(code)
+    if row is None or row.delta_matched is None:
+        return "--"
+    text = _latex_cell(row.delta_matched, sign=True)
+    return rf"\textbf{{{text}}}" if row.flips and row.flips.p_holm < LEVEL else text

@@ -12,13 +12,18 @@ from robustbench_tc.eval.adapters.logs import opened
 from robustbench_tc.io.numbers import interval, number, p_value, percent, points, signed
 from robustbench_tc.shown import Line, Part, Table
 
-from . import defences
 from .caveats import as_delivered, delivery, unreviewed
-from .confidence import shares
-from .defences import DefenceTable
 from .evidence import WHOLE, answer
-from .intervals import Interval, apart_from, of_counts
-from .paired import DeltaPair, Pair, compare_delta_lines, compare_lines, compare_types
+from .intervals import Interval, apart_from, of_counts, shares
+from .paired import (
+    DefenceTable,
+    DeltaPair,
+    Pair,
+    compare_delta_lines,
+    compare_lines,
+    compare_types,
+    defence_table,
+)
 from .runs import Outcomes, Run, Subset, align, labels, within
 from .significance import LEVEL, fisher_p, holm, holm_by
 from .summary import Power, gaps, power
@@ -177,7 +182,7 @@ def compare(
     by = [run.record.settings.defend for run in (plain, one)]
     same = (plain.model, plain.mode) == (one.model, one.mode)
     defended = len(runs) > 2 or (by[1] and not by[0] and same)
-    found = defences.table(plain, runs[1:]) if defended else None
+    found = defence_table(plain, runs[1:]) if defended else None
     made = compare_runs(runs[0], runs[1], subset=subset, progress=progress)
     return msgspec.structs.replace(made, notes=(*notes, *made.notes), defences=found)
 

@@ -27,10 +27,9 @@ from robustbench_tc.io.numbers import number, p_value, percent, points
 from robustbench_tc.shown import Line as Text, Part, Table
 
 from .caveats import as_delivered, caveats, delivery, statuses, unreviewed
-from .evidence import cure, keeps
+from .evidence import RIGHT, Sides, cure, drops, keeps, other_run, own_clean
 from .intervals import Interval
 from .runs import Outcomes, Run, Subset, align, within
-from .sides import RIGHT, Sides, drops, other_run, own_clean
 from .significance import holm
 from .values import LIVE_HEADS, codes_of, heads_of
 

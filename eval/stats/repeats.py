@@ -11,8 +11,7 @@ import math
 import msgspec
 import numpy as np
 
-from .confidence import shares
-from .intervals import Interval, of_estimate
+from .intervals import Interval, of_estimate, shares
 from .runs import Outcomes
 from .values import HEADS, codes_of
 

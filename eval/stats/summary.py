@@ -18,13 +18,18 @@ from robustbench_tc import seeding, taxonomy
 from robustbench_tc.io.numbers import counted
 
 from . import values
-from .confidence import Estimate, Z, combined, difference, quotient, shares
 from .intervals import (
+    Estimate,
     Interval,
+    Z,
     accuracy,
+    combined,
+    difference,
     independent_difference,
     of_estimate,
     paired_difference,
+    quotient,
+    shares,
     simulated,
 )
 from .lattice import Floats, Ints
@@ -163,8 +168,9 @@ def summarise(
     return replace(made, types=types, power=power(losses, of_types, outcomes))
 
 
-def from_counts(counts: Mapping[str, tuple[int, int]], *, partial: bool = False) -> Summary:
-    """The summary in the paper's convention from (correct, n) alone: without samples nothing is matched."""
+def from_counts(counts: Mapping[str, tuple[int, ...]], *, partial: bool = False) -> Summary:
+    """The summary in the paper's convention from the fields of `Counts`; from (correct, n) alone nothing is
+    matched."""
     by_type = {code: Counts(*count) for code, count in counts.items()}
     found = values.from_counts(by_type, counts, partial=partial)
     missing = [code for code in (taxonomy.CLEAN, *codes_of("perturbed")) if code not in counts]

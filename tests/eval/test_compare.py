@@ -260,7 +260,7 @@ def test_flips_of_repeats_are_counted_in_answers_and_rounded() -> None:
     first, second = (
         runs.Outcomes(
             clean_ids=("x", "y", "z"), types=("clean", "CD"), repeats=2, n=two,
-            correct=right, missing=none, pairs=none, kept=none, lost=none, gained=none,
+            correct=right, missing=none, pairs=none, kept=none, lost=none, gained=none, unmet=none,
         )
         for two, none in [(np.full((3, 2), 2), np.zeros((3, 2), np.int64))]
         for right in (none, np.array([[0, 1]] * 3))
@@ -276,6 +276,7 @@ def test_a_difference_of_two_gaps_reaches_two() -> None:
         runs.Outcomes(
             clean_ids=tuple("abcdefghi"), types=("clean", "CD"), repeats=1, n=np.ones((9, 2), np.int64),
             correct=np.array([right] * 9), missing=none, pairs=none, kept=none, lost=none, gained=none,
+            unmet=none,
         )
         for right in ([1, 0], [0, 1])
     )  # fmt: skip

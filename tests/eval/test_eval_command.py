@@ -288,17 +288,9 @@ def test_a_dry_run_bounds_what_is_asked_then_and_shows_its_first_request(
         return model(body)
 
     with LoopbackServer(kept) as server:
-        words = (
-            "eval",
-            release,
-            "--model",
-            "/checkpoints/step_9",
-            "--name",
-            "tiny",
-            "--base-url",
-            server.url,
-        )
-        words += ("--mode", "prompt", "--no-probe", "--price", "1,2") + ("--no-share",) * (not share)
+        words: list[Any] = ["eval", release, "--model", "/checkpoints/step_9", "--name", "tiny"]
+        words += ["--base-url", server.url, "--mode", "prompt", "--no-probe", "--price", "1,2"]
+        words += ["--no-share"] * (not share)
         plan = json.loads(rbtc(*words, "--dry-run", "--json").out)
         assert not asked and not Path("runs").exists()
         assert rbtc(*words, "--limit", 20).code == 0

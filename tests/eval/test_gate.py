@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.stats import gate, gate_forms as forms, runs as runs_of
+from robustbench_tc.eval.stats.evidence import Sides
 from robustbench_tc.eval.stats.gate import judge
-from robustbench_tc.eval.stats.sides import Sides
 from robustbench_tc.eval.stats.summary import summarise
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.schema import Sample

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from robustbench_tc import taxonomy
-from robustbench_tc.eval.stats import ranks, stages
+from robustbench_tc.eval.stats import significance, stages
 from robustbench_tc.eval.stats.evidence import Answer, answer
 from robustbench_tc.eval.stats.runs import Outcomes, Run, align, read
 from robustbench_tc.eval.stats.significance import (
@@ -166,6 +166,7 @@ def nulls(times: int, samples: int, right: float) -> Iterator[Outcomes]:
             kept=pair * (anchor & correct),
             lost=pair * (anchor > correct),
             gained=pair * (anchor < correct),
+            unmet=0 * one,
             repeats=1,
         )
 
@@ -200,29 +201,35 @@ def test_holm_steps_down(p_values: list[float]) -> None:
 @given(COUNTS)
 def test_a_model_s_own_rank_is_among_its_places(found: list[list[int]]) -> None:
     found.sort(key=sum, reverse=True)
-    pairs = ranks.of_samples([np.array(one) for one in found], [5] * len(found))
+    pairs = significance.told_apart([np.array(one) for one in found], [5] * len(found))
     assert np.array_equal(pairs.p, pairs.p.T) and not (pairs.better & pairs.better.T).any()
     upper = np.triu_indices(len(found), 1)
-    assert np.array_equal((pairs.better | pairs.better.T)[upper], holm_of(pairs.p[upper]) < ranks.LEVEL)
-    for rank, places in enumerate(ranks.places(pairs), 1):
+    assert np.array_equal(
+        (pairs.better | pairs.better.T)[upper], holm_of(pairs.p[upper]) < significance.LEVEL
+    )
+    for rank, places in enumerate(significance.compatible_ranks(pairs), 1):
         assert 1 <= places.first <= rank <= places.last <= len(found)
-    for few, more in zip(ranks.places(pairs), ranks.places(pairs, 50), strict=True):
+    for few, more in zip(
+        significance.compatible_ranks(pairs), significance.compatible_ranks(pairs, 50), strict=True
+    ):
         assert more == (few.first, few.last + 50 - len(found))
 
 
 def test_what_is_far_apart_has_one_place_and_what_is_equal_shares_them() -> None:
     strong, weak = np.ones(60, np.int64), np.zeros(60, np.int64)
-    pairs = ranks.of_samples([strong, strong, weak], [1, 1, 1])
-    assert ranks.places(pairs) == [(1, 2), (1, 2), (3, 3)]
+    pairs = significance.told_apart([strong, strong, weak], [1, 1, 1])
+    assert significance.compatible_ranks(pairs) == [(1, 2), (1, 2), (3, 3)]
     assert pairs.better.tolist() == [[False, False, True], [False, False, True], [False] * 3]
     # Twice as many repeats with the same shares is the same comparison.
-    assert ranks.places(ranks.of_samples([2 * strong, strong, weak], [2, 1, 1])) == ranks.places(pairs)
-    counted = ranks.of_counts([(60, 60), (59, 60), (3, 60)])
-    assert ranks.places(counted) == [(1, 2), (1, 2), (3, 3)]
+    assert significance.compatible_ranks(
+        significance.told_apart([2 * strong, strong, weak], [2, 1, 1])
+    ) == significance.compatible_ranks(pairs)
+    counted = significance.told_apart_by_counts([(60, 60), (59, 60), (3, 60)])
+    assert significance.compatible_ranks(counted) == [(1, 2), (1, 2), (3, 3)]
 
 
 def test_who_was_asked_twice_as_often_is_not_twice_as_good() -> None:
     found = np.array([[5, 4, 3, 1, 0, 2, 5, 5], [1, 4, 2, 1, 0, 0, 5, 3]])
-    once = ranks.of_samples(list(found), [5, 5])
-    more = ranks.of_samples([found[0], 2 * found[1]], [5, 10])
+    once = significance.told_apart(list(found), [5, 5])
+    more = significance.told_apart([found[0], 2 * found[1]], [5, 10])
     assert np.array_equal(once.p, more.p) and once.p[0, 1] < 1

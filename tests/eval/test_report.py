@@ -22,7 +22,7 @@ import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval import paper
-from robustbench_tc.eval.report import content, drawings, latex, page
+from robustbench_tc.eval.report import content, drawings, page
 from robustbench_tc.eval.stats.breakdown import READ_WITH_CARE, Flagged
 from robustbench_tc.eval.stats.caveats import Beside
 from robustbench_tc.eval.stats.intervals import Interval
@@ -284,7 +284,7 @@ def test_a_small_partial_run_still_makes_a_page(tmp_path: Path) -> None:
 
 
 def test_latex_tables_hold_the_values_and_no_name_breaks_them(report: content.Report) -> None:
-    text = latex.tables(report)
+    text = page.latex_tables(report)
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
     assert r"\textless{}script\textgreater{}alert(1)" in text and "<script>" not in text
     rows = [line for line in text.splitlines() if line.endswith(r" \\")]
@@ -293,7 +293,7 @@ def test_latex_tables_hold_the_values_and_no_name_breaks_them(report: content.Re
     assert columns == heads
     lost = report.models[1].summary.types["CD"]
     assert lost.delta_matched is not None and number(lost.delta_matched.value, sign=True) in text
-    assert latex.escaped("a_b%$&#{}~^\\\n\x00") == (
+    assert page.latex_text("a_b%$&#{}~^\\\n\x00") == (
         r"a\_b\%\$\&\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     )
 

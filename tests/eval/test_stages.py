@@ -318,10 +318,10 @@ def test_a_huge_value_is_looked_at_in_bounds() -> None:
 IDS = clean_ids({"bfcl_v3": 6, "apibank": 20, "rotbench": 4, "toolalpaca": 4, "tooleyes": 6})
 
 
-def counted(folder: Path, **how: Any) -> stages.Stages:
+def counted(folder: Path, subset: runs.Subset = "all", **how: Any) -> stages.Stages:
     run = runs.read(folder)
-    [outcomes] = runs.align([run], subset=how.get("subset", "all"))
-    return stages.stages(run, outcomes, **how)
+    [outcomes] = runs.align([run], subset=subset)
+    return stages.stages(runs.within(run, outcomes), outcomes, **how)
 
 
 def test_the_stages_add_up_to_the_wrong_answers_and_their_shifts_to_delta_matched(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import stats as scipy_stats
 
-from robustbench_tc.eval.stats import confidence
-from robustbench_tc.eval.stats.confidence import (
+from robustbench_tc.eval.stats import intervals
+from robustbench_tc.eval.stats.intervals import (
     PRIOR,
     Estimate,
     Z,
@@ -153,7 +153,7 @@ def test_a_positive_correlation_has_newcombes_continuity_correction() -> None:
     a, b = (np.repeat(side, (20, 10, 5, 15)) for side in ([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]))
     one, other = wilson(a), wilson(b)
     phi = (20 * 15 - 10 * 5 - 25) / math.sqrt(30 * 20 * 25 * 25)
-    assert float(confidence.correlation(one, other)) == pytest.approx(phi)
+    assert float(intervals.correlation(one, other)) == pytest.approx(phi)
     down, up = 0.6 - float(one.low), float(other.high) - 0.5
     low = 0.1 - math.sqrt(down**2 + up**2 - 2 * phi * down * up)
     assert float(difference(one, other).low) == pytest.approx(low)
@@ -197,7 +197,7 @@ def test_a_part_that_weighs_less_than_nothing_is_its_negative() -> None:
 
 def searched(above: Estimate, below: Estimate) -> tuple[float, float]:
     """Fieller's set by trying every R: where the MOVER interval of above − R · below holds 0."""
-    shared = float(confidence.correlation(above, below))
+    shared = float(intervals.correlation(above, below))
     x, y = float(above.value), float(below.value)
     held = []
     for r in np.linspace(-30, 30, 240_001).tolist():

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from scipy import stats as scipy_stats
 
 from robustbench_tc.eval.stats import runs
-from robustbench_tc.eval.stats.confidence import clopper_pearson
+from robustbench_tc.eval.stats.intervals import clopper_pearson
 from robustbench_tc.eval.stats.paired import Answered, reasked
 from robustbench_tc.eval.stats.repeats import MOST, repeated
 from robustbench_tc.eval.stats.significance import (

@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import inputs, opening, predictions, prompts, record, session
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
@@ -75,9 +76,8 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
         backend="vllm",
         decoding=decoding,
         prompt_version=prompts.prompt_version(),
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
-        share=False,
     )
     rows = dataset.rows
     run = record.start(tmp_path / "run", dataset, settings, len(rows))

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc.api.building import build_live
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, dumps, loads, record
 from robustbench_tc.train_recipes.retry.reward import reply
 from robustbench_tc.train_recipes.retry_live import rows
@@ -65,7 +66,7 @@ def play(row: LiveRow, repeat: int) -> tuple[list[str], Outcome]:
 
 
 def test_gold_earns_the_maximum_in_every_task(dataset: Path) -> None:
-    clean = [row for row in rows.read(str(dataset)) if row.clean]
+    clean = [row for row in load_live(str(dataset)).rows if row.clean]
     assert len(clean) == 40
     for row in clean:
         texts, outcome = asyncio.run(play_gold(row))
@@ -76,7 +77,7 @@ def test_gold_earns_the_maximum_in_every_task(dataset: Path) -> None:
 def test_after_a_time_out_before_the_effect_the_call_is_repeated_and_after_it_is_not(dataset: Path) -> None:
     """The two faults read alike; the world tells them apart, and so does the reward."""
     seen = 0
-    for row in rows.read(str(dataset)):
+    for row in load_live(str(dataset)).rows:
         tools = {tool.name: tool for tool in row.tools}
         once, twice = (play(row, times) for times in (1, 2))
         if row.type_code == "live_timeout_after_effect":
@@ -151,7 +152,7 @@ def test_another_folder_and_a_full_one_are_refused_in_a_line(
 ) -> None:
     (tmp_path / "empty").mkdir()
     assert rows.main([str(tmp_path / "empty"), "--out", str(tmp_path / "out")]) == 1
-    assert "is not a live dataset: build one with `rbtc build live`" in capsys.readouterr().err
+    assert "is not a RobustBench-TC dataset" in capsys.readouterr().err
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("x")
     refuses("out", rows.write, str(dataset), tmp_path / "out")

@@ -13,9 +13,9 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 
-from ..failures import ReplyResult, check_replies
 from .apibank import check_apibank_damo, check_apibank_toolrl
 from .bfcl import check_bfcl, check_bfcl_decoder
+from .replies import ReplyResult, check_replies
 from .rotbench import check_rotbench
 from .rows import AGREED, UNLISTED, Check, Row
 from .toolrl import check_toolrl_decoder, check_toolrl_reward

@@ -18,9 +18,9 @@ from robustbench_tc.cli import _console
 from robustbench_tc.errors import UserError
 from robustbench_tc.worlds import find
 
-from ..failures import ReplyResult
 from . import CHECKS, MULTI_TURN, FileResult, run_vectors
 from .bfcl_multi_turn import MultiTurn
+from .replies import ReplyResult
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from robustbench_tc.schema import Call, dumps
 
-from ..failures import RECALL, check_replies
 from ..refusals import refuses
 from . import CHECKS, CLASSES, FileResult, kind_of, rows_of, run_vectors
 from .bfcl import bfcl_verdict
+from .replies import RECALL, check_replies
 from .rotbench import _equal_as_text
 from .rows import Row
 

@@ -17,8 +17,8 @@ import pytest
 from robustbench_tc.errors import UserError
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import Task
-from robustbench_tc.worlds.handle import Answered, Handle, Snapshot, Start, WorldType
-from robustbench_tc.worlds.host import DIED, NOT_JSON, TIMED_OUT, TOO_LARGE, Worlds
+from robustbench_tc.worlds.handle import Answered, Snapshot, Start, WorldType
+from robustbench_tc.worlds.host import DIED, NOT_JSON, TIMED_OUT, TOO_LARGE, Handle, Worlds
 
 from . import purse
 

@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -24,7 +23,7 @@ from robustbench_tc import schema, seeding
 from robustbench_tc.builders.training_rows import TrainingRow
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.train_recipes.dataset import locate
+from robustbench_tc.train_recipes.dataset import locate, written
 
 from .reward import RETRY, SINGLE
 
@@ -135,14 +134,7 @@ def main(given: Sequence[str] | None = None) -> int:
     options.add_argument("--rows", type=int, help="train rows; default: the most that the share allows")
     options.add_argument("--seed", type=int, default=0, help="draws and orders the rows (0)")
     options.add_argument("--out", type=Path, default=Path("mixture-training"))
-    known: Any = options.parse_args(given)
-    try:
-        counts = write(known.dataset, known.out, known.share, known.seed, rows=known.rows)
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
-    return 0
+    return written(write, options, given)
 
 
 if __name__ == "__main__":

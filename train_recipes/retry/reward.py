@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from robustbench_tc.eval.score import reward as toolrl
-from robustbench_tc.worlds.told import told
+from robustbench_tc.eval.score.told import told
 
 AUTH_ERROR = "transient_auth_error"
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from robustbench_tc.worlds.told import told
+from robustbench_tc.eval.score.told import told
 
 from ..retry.reward import reply
 

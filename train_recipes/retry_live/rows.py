@@ -9,17 +9,19 @@ in five, by its id, is for validation. Only bundled worlds: BFCL's tasks are for
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from robustbench_tc import schema, seeding
 from robustbench_tc.builders.training_rows import TrainingRow
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.io import folders, parquet
-from robustbench_tc.io.resolve import resolve_dataset
-from robustbench_tc.schema import DATASET, LiveRow, LiveTool, Message, arrow_schema, dumps
+from robustbench_tc.schema import DATASET, LiveRow, LiveTool, Message, dumps
 from robustbench_tc.worlds.find import BFCL
+
+from ..dataset import written
 
 CONFIG = "retry_live"
 
@@ -81,38 +83,22 @@ def training_row(row: LiveRow) -> TrainingRow:
     )
 
 
-def read(dataset: str) -> Iterator[LiveRow]:
-    """The rows of a live dataset, config by config. Raises UserError where it is something else."""
-    folder = resolve_dataset(dataset, None)
-    configs = sorted({path.parent.name for path in folder.glob("*/test-*.parquet")})
-    if "tasks" not in configs:
-        raise UserError(f"{dataset} is not a live dataset: build one with `rbtc build live`")
-    import pyarrow.parquet as pq
-
-    for config in configs:
-        for shard in parquet.shards(folder / config, "test"):
-            for plain in pq.read_table(shard).to_pylist():
-                yield schema.record(plain, LiveRow)
-
-
 def write(dataset: str, out: Path) -> dict[str, int]:
     """Writes both splits to `out`; rows by split, and those left out by reason."""
-    counts: dict[str, int] = {}
+    there = load_live(dataset).rows
+    own = [row for row in there if row.world != BFCL]
+    counts = Counter({"left out: of BFCL": len(there) - len(own)})
     rows: dict[str, list[TrainingRow]] = {"train": [], "validation": []}
-    for row in read(dataset):
-        if row.world == BFCL:
-            counts["left out: of BFCL"] = counts.get("left out: of BFCL", 0) + 1
-            continue
+    for row in own:
         rows[split_of(row.clean_id)].append(training_row(row))
-    arrow = arrow_schema(TrainingRow)
     with folders.atomic_dir(out, kind="training-rows", hint="take another --out") as folder:
         for split, found in rows.items():
             if not found:
                 raise UserError(f"{dataset} gives no row for {split}: it has too few tasks of its own")
             table = schema.arrow_table(found, TrainingRow)
-            parquet.write_shards([table], folder / CONFIG, split, arrow)
+            parquet.write_shards([table], folder / CONFIG, split, table.schema)
             counts[split] = len(found)
-    return counts
+    return +counts
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -120,14 +106,7 @@ def main(given: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(prog="python -m robustbench_tc.train_recipes.retry_live.rows")
     options.add_argument("dataset", help="what `rbtc build live` wrote, or a name on the Hub")
     options.add_argument("--out", type=Path, default=Path("live-training"))
-    known: Any = options.parse_args(given)
-    try:
-        counts = write(known.dataset, known.out)
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
-    return 0
+    return written(write, options, given)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import schema
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.schema import LiveRow, dumps, loads
 from robustbench_tc.worlds.find import BUNDLED, find
 from robustbench_tc.worlds.handle import load_file
@@ -93,7 +94,7 @@ def rows(dataset: str, split: str | None = None) -> list[dict[str, Any]]:
     """Rows of a live dataset as TRL reads them. `split`: train or validation, as `retry_live` splits tasks;
     None is both. Left out: other worlds than the bundled, and rows of registry types."""
     found = []
-    for row in live_rows.read(dataset):
+    for row in load_live(dataset).rows:
         if row.world not in BUNDLED or (row.fault is None and not row.clean):
             continue
         if split not in (None, live_rows.split_of(row.clean_id)):

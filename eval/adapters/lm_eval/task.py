@@ -22,8 +22,6 @@ from robustbench_tc.schema import Sample, dumps
 
 METRIC = "correct"
 
-log = logging.getLogger(__name__)
-
 
 @lru_cache(1)  # of all tasks of a run
 def _rows(settings: str) -> Rows:
@@ -37,8 +35,11 @@ class RobustBench(ConfigurableTask):
         given = dict(config or {})
         given.pop("class", None)
         metadata: dict[str, Any] = given.setdefault("metadata", {})
-        names = ("dataset", "revision", "types", "sources", "samples")
-        said = {"dataset": "robustbench-tc"} | {name: metadata[name] for name in names if name in metadata}
+        said = {"dataset": "robustbench-tc"} | {
+            name: metadata[name]
+            for name in ("dataset", "revision", "types", "sources", "samples")
+            if name in metadata
+        }
         try:
             self._bench = _rows(dumps(said))
             self._rows = self._chosen(str(given["task"]).removeprefix("rbtc_"))
@@ -71,7 +72,7 @@ class RobustBench(ConfigurableTask):
             shown = {code for name in (taxonomy.CLEAN, *taxonomy.COMPONENTS[:3]) for code in codes_of(name)}
             left = len(self._bench.rows) - sum(row.type_code in shown for row in asked.values())
             if left:
-                log.warning(
+                logging.getLogger(__name__).warning(
                     "%d of %d rows are left out: lm-eval has one request a row and asks clean rows and the "
                     "core's static types (transition types and packs: rbtc eval, or inspect_ai)",
                     left,

@@ -58,5 +58,4 @@ class Core:
             raise RuntimeError(f"{self._python} has ended: its own message stands above") from None
         if response.status_code != 200:
             raise RuntimeError(response.text)
-        found: dict[str, Any] = response.json()
-        return found
+        return dict(response.json())

@@ -90,7 +90,6 @@ class RowTaskset(vf.Taskset[RowTask, RowsConfig]):
         own = config.model_dump(exclude={"python", *vf.TasksetConfig.model_fields})
         settings = json.dumps(own | {"dataset": dataset}, sort_keys=True)
         for row in core(config.python, settings).rows:
-            said = [one["content"] for one in row["ask"]["messages"] if one["role"] == "user"]
             data = RowData(
                 id=row["id"],
                 name=row["id"],
@@ -98,7 +97,7 @@ class RowTaskset(vf.Taskset[RowTask, RowsConfig]):
                 settings=settings,
                 clean_id=row["clean_id"],
                 type=row["type"],
-                prompt="\n\n".join(said),
+                prompt="\n\n".join(one["content"] for one in row["ask"]["messages"] if one["role"] == "user"),
             )
             found.append(RowTask(data, config.task))
         return found

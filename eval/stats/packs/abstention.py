@@ -13,8 +13,7 @@ import numpy as np
 
 from robustbench_tc import taxonomy
 
-from ..confidence import Estimate, combined, shares
-from ..intervals import Interval, of_estimate
+from ..intervals import Estimate, Interval, combined, of_estimate, shares
 from ..lattice import Ints
 from . import Cell, Given, Table
 

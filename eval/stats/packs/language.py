@@ -10,8 +10,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 from robustbench_tc.languages import language
 
-from ..confidence import difference, shares
-from ..intervals import Interval, of_estimate
+from ..intervals import Interval, difference, of_estimate, shares
 from ..significance import paired_p
 from . import Cell, Given, Table
 

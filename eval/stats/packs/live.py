@@ -11,8 +11,7 @@ from robustbench_tc.io import numbers
 from robustbench_tc.live_types import FAMILIES, registry_types, type_code
 from robustbench_tc.schema import KINDS
 
-from ..confidence import difference, shares
-from ..intervals import Interval, of_estimate, per_unit, share_of
+from ..intervals import Interval, difference, of_estimate, per_unit, share_of, shares
 from ..significance import paired_p
 from . import Cell, Given, Table
 
@@ -99,7 +98,7 @@ def tables(given: Given) -> Iterable[Table]:
 def side_effects(scores: Sequence["LiveScore"]) -> dict[str, dict[str, int]]:
     """By type code the sum of each of SIDE_EFFECTS over episodes that met their fault; one that is known of
     no episode is left out."""
-    by_type = defaultdict(list)
+    by_type: defaultdict[str, list[LiveScore]] = defaultdict(list)
     for one in scores:
         by_type[one.type_code] += [one] * one.counts
     return {

@@ -14,8 +14,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 
-from ..confidence import combined, shares
-from ..intervals import Interval, of_estimate, resampled_mean
+from ..intervals import Interval, combined, of_estimate, resampled_mean, shares
 from ..lattice import Ints
 from ..runs import Outcomes
 from ..significance import holm, paired_p

@@ -15,8 +15,7 @@ import numpy as np
 from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 
-from ..confidence import combined, shares
-from ..intervals import Interval, of_estimate
+from ..intervals import Interval, combined, of_estimate, shares
 from ..lattice import Floats, Ints
 from ..runs import Outcomes
 from ..significance import paired_p

@@ -192,6 +192,7 @@ def probe(
     Raises UserError where nobody answers.
     """
     from ..eval.probe import probed
+    from ..eval.request_settings import RequestOptions
     from ..eval.who import endpoints
 
-    return probed(endpoints(model, base_url, None, "openai", {}), long)
+    return probed(endpoints(model, base_url, None, "openai", RequestOptions()), long)

@@ -125,7 +125,7 @@ def list_lm_eval() -> Path:
 
 
 def list_verifiers() -> Path:
-    """Print the folder with the tasksets for verifiers, which an environment of its own installs.
+    """Print the folder with the taskset for verifiers, which an environment of its own installs.
 
     Example: rbtc list verifiers
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..eval.explain import Explained
     from ..eval.record import RunFolder
     from ..eval.stats.screen import Overview, Screen
-    from ..sql.answers import Catalogue, Rows
+    from ..sql.query import Catalogue, Rows
 
 
 class Scored(NamedTuple):
@@ -154,10 +154,10 @@ def sql(
     """
     from ..eval import paper as papers
     from ..io.files import check_file
-    from ..sql import answers, query as marts
+    from ..sql import query as marts
 
     if query is None:
-        return answers.Catalogue(marts.marts(), marts.views())
+        return marts.Catalogue(marts.marts(), marts.views())
     if out is not None:
         check_file(out)
     runs = tuple(map(str, [run] if isinstance(run, str | Path) else run))
@@ -169,9 +169,9 @@ def sql(
         allow_missing=allow_missing,
         parameters=parameters,
     )
-    found = answers.Rows(marts.query(query, inputs), out)
+    found = marts.Rows(marts.query(query, inputs), out)
     if out is not None:
         found.write(out)
     if query == "gap_closure" and not found.table.num_rows:
-        found = found._replace(hint=answers.NO_BASELINE)
+        found = found._replace(hint=marts.NO_BASELINE)
     return found

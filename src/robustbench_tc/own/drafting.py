@@ -19,10 +19,9 @@ from robustbench_tc.schema import Json, Tool, dumps
 
 from .cases import OwnTool
 from .gold import declared
-from .json_text import Unreadable
+from .json_text import Unreadable, decode_text
 from .limits import BYTES
 from .logs import written
-from .logs.decode import decode_text
 from .logs.proposals import Proposal, fits, plain
 from .read import Checker
 from .review import PROBLEM, PROPOSED_BY

@@ -12,8 +12,7 @@ from ..llm.wire_names import MAX_NAME, safe_name
 from . import instructions
 from .cases import OwnTool
 from .instructions import LONGEST
-from .units import lacks_unit
-from .words import words_of
+from .words import lacks_unit, words_of
 
 ROOT = 'the root of the schema lacks "type": "object": MCP clients refuse the whole tool list'
 

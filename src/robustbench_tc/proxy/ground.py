@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.stats.confidence import shares
+from robustbench_tc.eval.stats.intervals import shares
 from robustbench_tc.option import Tell, silent
 from robustbench_tc.own.logs.read import read_log
 from robustbench_tc.own.logs.redact import Redactor

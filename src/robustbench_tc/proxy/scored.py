@@ -22,8 +22,9 @@ from robustbench_tc.eval.callables import command
 from robustbench_tc.eval.callables.agent import task_of
 from robustbench_tc.eval.callables.invocation import Invocation
 from robustbench_tc.eval.callables.task import Failed
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
-from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, RunFolder, Settings
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.speakers import status_of
@@ -179,7 +180,7 @@ def score(
     begun = [row for row in data.rows if row.id in by_row]
     defend = next((one.defend for one in opened if one.defend), ())
     settings = replace(settings, selection=_selection(data, begun), repeat=repeats, defend=defend)
-    hashes = data.hashes()
+    hashes = data.hashes
     made = [
         one.prediction(settings, hashes[row.id], number)
         for row in begun
@@ -191,9 +192,7 @@ def score(
     folder.notes += [*notes, *_unseen(by_row, data, lines)]
     folder.record.settings, folder.record.expected = settings, len(begun) * repeats
     folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
-    folder.record.totals = predictions.totals(made)
-    predictions.write(folder.answers_path, made)
-    folder.save()
+    predictions.leave(folder, made)
     verdicts.score_file(folder, data)
     reasons = Counter(one.error or "" for one in made if one.status == "request_error")
     if absent := folder.record.expected - len(made):

@@ -120,7 +120,7 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
     adds: tuple[str, ...] = ()
     """Names of tools that are offered from this turn on, and were not before."""
     answers: tuple[dict[str, tuple[Json, ...]], ...] = ()
-    """What the reply has to hold where the user asks (`worlds.answers`); empty where nothing is asked."""
+    """What the reply has to hold where the user asks (`score.answers`); empty where nothing is asked."""
 
 
 class LiveRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Worlds behind the tools of live episodes, and what goes wrong in them.
 
     base        what a world's file is written with: World, read, write, Task, Turn, call, Failure
-    signatures  a tool's parameters as a schema, and whether arguments fit them
+    fit         a tool's parameters as a schema, and whether arguments fit it
     check       the mistakes of a world's author, a line each
     orders      a shop (bundled), with its tasks in orders.json
     calendar    appointments (bundled), with its tasks in calendar.json

@@ -17,7 +17,7 @@
 
     TASKS = [Task("purse_1", {"coins": 3}, [Turn("Put two coins in.", [call("add_coins", amount=2)])])]
 
-Schemas come from signatures (`signatures`), descriptions from docstrings; `check` finds an author's mistakes.
+Schemas come from signatures (`fit`), descriptions from docstrings; `check` finds an author's mistakes.
 """
 
 import copy
@@ -33,8 +33,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from msgspec import Meta
 
-from .fit import error, misfit, relaxed, shortened
-from .signatures import schema
+from .fit import error, misfit, relaxed, schema, shortened
 
 Json = Any
 F = TypeVar("F", bound=Callable[..., Any])
@@ -220,16 +219,12 @@ class World:
             return _failed(f"there is no tool {shortened(name)}")
         if not isinstance(arguments, Mapping):
             return _failed("the arguments must be an object")
-        try:
-            declared = schema(method)
-            arguments = relaxed(declared, arguments) if self.lax_types else dict(arguments)
-            wrong = misfit(declared, arguments)
-            before = _written(self.data)
-            drawn, made = self.random.getstate(), len(self._generated)
-        except Exception as bug:  # a signature that cannot be read, a state that is not JSON
-            return _failed(f"the world itself is at fault: {type(bug).__name__}: {bug}")
+        declared = schema(method)
+        arguments = relaxed(declared, arguments) if self.lax_types else dict(arguments)
+        wrong = misfit(declared, arguments)
         if wrong is not None:
             return _failed(wrong)
+        before, drawn, made = _written(self.data), self.random.getstate(), len(self._generated)
         try:
             result = method(self, **copy.deepcopy(arguments))
             text = result if isinstance(result, str) else _written(result, ensure_ascii=False)

@@ -51,8 +51,6 @@ PUBLIC = {
 }
 """What can be called: exactly the functions that upstream documents."""
 
-STATELESS = ("MathAPI",)
-
 _DEEPEST = 60
 _MOST = 100_000
 _BITS = 4096
@@ -101,7 +99,7 @@ class BfclWorld:
             if name not in CLASSES:
                 raise ValueError(f"no class {str(name)[:80]!r}: there are {', '.join(CLASSES)}")
             instance = CLASSES[name]()
-            if name not in STATELESS:
+            if name != "MathAPI":  # which has no state
                 scenario = copy.deepcopy(state["initial_config"].get(name, {}))
                 instance._load_scenario(scenario, long_context=bool(state["long_context"]))
             if hasattr(instance, "_random"):
@@ -143,10 +141,10 @@ class BfclWorld:
         return list(self._drawn)
 
     def _cwd(self) -> str | None:
-        if "GorillaFileSystem" not in self.instances:
+        files = self.instances.get("GorillaFileSystem")
+        if files is None:
             return None
-        names: list[str] = []
-        folder = self.instances["GorillaFileSystem"]._current_dir
+        names, folder = list[str](), files._current_dir
         while folder is not None and len(names) < _DEEPEST:
             names.append(str(folder.name))
             folder = folder.parent
@@ -185,7 +183,8 @@ class _Encoder:
         if value is None or isinstance(value, (str, int, float)):
             return value
         if isinstance(value, dict):
-            return {_key(key): self(one, depth + 1) for key, one in value.items()}
+            keys = {key: key if isinstance(key, str) else json.dumps(key, default=str) for key in value}
+            return {keys[key]: self(one, depth + 1) for key, one in value.items()}
         if isinstance(value, (list, tuple)):
             return [self(one, depth + 1) for one in value]
         if isinstance(value, (set, frozenset)):
@@ -200,10 +199,6 @@ class _Encoder:
                 "contents": self(value.contents, depth + 1),
             }
         return str(value)
-
-
-def _key(key: Any) -> str:
-    return key if isinstance(key, str) else json.dumps(key, default=str)
 
 
 WORLD = BfclWorld

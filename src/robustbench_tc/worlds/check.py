@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from .answers import pairs, records
-from .base import NAME, Task, ToolClass, ToolFacts, World
-from .fit import shortened
-from .signatures import schema
+from ..eval.score.answers import pairs, records
+from .base import NAME, Task, ToolClass, World
+from .fit import schema, shortened
 
 
 def check(module: ModuleType) -> list[str]:
@@ -44,25 +43,22 @@ def _of_world(world: type[World]) -> Iterator[str]:
     for tool, method in methods.items():
         for problem in _of_tool(tool, method, methods):
             yield f"tool {tool!r}: {problem}"
-    if not all(isinstance(one, ToolClass) for one in world.classes):
-        yield "classes must be a tuple of ToolClass(name, words, tools)"
+    classes, looks_first = world.classes, world.looks_first
+    if not all(isinstance(one, ToolClass) for one in classes) or not isinstance(looks_first, dict):
+        yield "classes must be a tuple of ToolClass(name, words, tools), looks_first a dict of lists of reads"
         return
-    if not isinstance(world.looks_first, Mapping):
-        yield "looks_first must be a dict: a tool's name to the names of reads"
-        return
-    classed = [tool for one in world.classes for tool in one.tools]
-    for tool in (*classed, *world.looks_first):
+    classed = [tool for one in classes for tool in one.tools]
+    for tool in (*classed, *looks_first):
         if tool not in methods:
             yield f"classes and looks_first name {tool!r}, which is no tool{_near(tool, methods)}"
     if twice := [tool for tool in methods if classed.count(tool) > 1]:
         yield f"tool {twice[0]!r} is in two classes: leave it in one"
-    for tool, reads in world.looks_first.items():
+    for tool, reads in looks_first.items():
         if wrong := [one for one in reads if one not in methods or methods[one].tool_facts.writes]:
             yield f"looks_first: {wrong[0]!r}, which {tool!r} comes after, is not a tool that reads"
 
 
 def _of_tool(name: str, method: Any, methods: Mapping[str, Any]) -> Iterator[str]:
-    facts: ToolFacts = method.tool_facts
     if hasattr(World, name) or name in ("data", "random", "name"):
         yield "World itself uses this name: choose another"
     if not re.fullmatch(NAME, name):
@@ -73,13 +69,14 @@ def _of_tool(name: str, method: Any, methods: Mapping[str, Any]) -> Iterator[str
     if not (inspect.getdoc(method) or "").strip():
         yield "it has no docstring: agents read it as the tool's description"
     try:
-        for parameter, said in schema(method)["properties"].items():
-            if not _is_json(said.get("default")):
-                yield f"the default of parameter {parameter!r} must be JSON"
+        properties = schema(method)["properties"]
+        wrong = [name for name, said in properties.items() if not _is_json(said.get("default"))]
+        yield from (f"the default of parameter {name!r} must be JSON" for name in wrong)
     except TypeError as error:
         yield str(error)
-    if facts.undo is not None and (facts.undo not in methods or not methods[facts.undo].tool_facts.writes):
-        yield f"undo names {facts.undo!r}, which is not a tool that writes{_near(facts.undo, methods)}"
+    undo: str | None = methods[name].tool_facts.undo
+    if undo is not None and (undo not in methods or not methods[undo].tool_facts.writes):
+        yield f"undo names {undo!r}, which is not a tool that writes{_near(undo, methods)}"
 
 
 def _of_tasks(world: type[World], tasks: Sequence[Any]) -> Iterator[str]:
@@ -132,8 +129,7 @@ def _of_gold(world: type[World], task: Task) -> Iterator[str]:
                 yield f"{where} leaves a state that is not JSON: state() must return JSON, as data is"
             if state != second.state():
                 yield f"{where} leaves another state when it is replayed: keep everything in self.data"
-            facts: ToolFacts = methods[gold.name].tool_facts
-            if facts.writes and facts.idempotent:
+            if methods[gold.name].tool_facts[:2] == (True, True):  # it writes, and is idempotent
                 again = copy.deepcopy(first)
                 again.call(gold.name, gold.arguments)
                 if again.state() != state:

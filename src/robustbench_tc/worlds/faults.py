@@ -18,10 +18,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from .. import schema, taxonomy
-from ..errors import UserError
 from ..schema import Fault, Json, LiveTool, Step
 from .fit import error, failed, fits, wrong_type
-from .handle import Answered, Handle, Snapshot
+from .handle import Answered, Snapshot
+from .host import Handle
 
 CORE_TEXTS = {kind: taxonomy.get(kind).injected_error or "" for kind in schema.CORE_TEXTS}
 """What a call is answered by kinds that are the core's."""
@@ -38,19 +38,28 @@ class FaultedWorld:
         self._met_by: str | None = None
         self._done: set[str] = set()
         """Tools that were called with success."""
+        self._lost: Answered | None = None
         self._before: Handle | None = None
         """`stale_read`: the world as it was before the write, until it has been shown."""
 
     async def call(
-        self, name: str, arguments: Json, *, place: int | None = None, aside: bool = False
+        self,
+        name: str,
+        arguments: Json,
+        *,
+        place: int | None = None,
+        aside: bool = False,
+        lost: Answered | None = None,
     ) -> Step:
         """One call of the agent's. Never raises for what a model said.
 
         `place`: which tool of the registry is called, where that is known. `aside`: a read that a defence
         makes, so that a fault meets the agent where it meets an undefended one: it is not counted, and meets
-        no fault but one that its tool has met before.
+        no fault but one that its tool has met before. `lost`: what the world answers to a call that was cut
+        off when it was made before, and is not made again.
         """
-        tool = meant(self._tools, name, arguments) if place is None else self._at(name, place)
+        self._lost = lost
+        tool = meant(self._tools if place is None else self._tools[place : place + 1], name, arguments)
         refused = Step(name=name, arguments=arguments, text=error("this tool is not available"), executed=0)
         if tool is None:
             return replace(refused, text=error(f"there is no tool {name[:80]!r}"), problem="not_offered")
@@ -74,14 +83,6 @@ class FaultedWorld:
         """Gives back the world, and the copy that is kept for a stale read."""
         await self._drop_before()
         await self.handle.close()
-
-    def _at(self, name: str, place: int) -> LiveTool:
-        tool = self._tools[place] if 0 <= place < len(self._tools) else None
-        if tool is None or tool.name != name:
-            raise UserError(
-                f"tool {place} of the registry is not {name[:80]!r}: the record was changed by hand"
-            )
-        return tool
 
     def _counted(self, tool: LiveTool) -> dict[str, bool]:
         """As what a call of a tool counts, of the four that a fault can be placed by."""
@@ -111,11 +112,11 @@ class FaultedWorld:
         if self._met_by is not None and fault.kind != "stale_read":
             return tool.name == self._met_by
         kind = next(kind for kind in ("call", "write", "read", "tool") if getattr(fault.at, kind) is not None)
-        first: int = fault.at.nth if kind == "tool" else getattr(fault.at, kind)
+        first: int = {"tool": fault.at.nth}.get(kind) or getattr(fault.at, kind)
         return self._counted(tool)[kind] and self._counts[kind] >= first
 
     async def _carried_out(self, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
-        text, problem = await self.handle.call(tool.name, arguments)
+        text, problem = self._lost or await self.handle.call(tool.name, arguments)
         executed = 0 if problem else 1
         return Step(name=tool.name, arguments=arguments, text=text, executed=executed, problem=problem)
 
@@ -125,7 +126,7 @@ class FaultedWorld:
         step = await self._carried_out(tool, arguments)
         return step, bool(step.executed) and await self.handle.snapshot() != before
 
-    async def _lost(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
+    async def _after_effect(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step, changed = await self._with_effect(tool, arguments)
         return _instead(step, CORE_TEXTS[schema.AFTER_EFFECT[fault.kind]]) if changed else step
 
@@ -176,7 +177,7 @@ class FaultedWorld:
 
     async def _duplicate(self, fault: Fault, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:
         step, changed = await self._with_effect(tool, arguments)
-        if not changed or (await self.handle.call(tool.name, arguments)).problem:
+        if not changed or (await self._carried_out(tool, arguments)).problem:
             return step
         return replace(step, executed=2, met=True)
 
@@ -215,17 +216,15 @@ def meant(tools: Sequence[LiveTool], name: str, arguments: Json) -> LiveTool | N
     """The tool that a call goes to: of several of one name the first whose schema it fits, or else the
     world's own."""
     named = [tool for tool in tools if tool.name == name]
-    if len(named) > 1 and isinstance(arguments, Mapping):
-        for tool in named:
-            if fits(tool.parameters, arguments):
-                return tool
-    return min(named, key=lambda tool: tool.distractor, default=None)
+    several = named if len(named) > 1 and isinstance(arguments, Mapping) else []
+    fitting = (tool for tool in several if fits(tool.parameters, arguments))
+    return next(fitting, None) or min(named, key=lambda tool: tool.distractor, default=None)
 
 
 _Answer = Callable[[FaultedWorld, Fault, LiveTool, Mapping[str, Json]], Awaitable[Step]]
 
 _ANSWERS: dict[str, _Answer] = {
-    **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._lost),
+    **dict.fromkeys(schema.AFTER_EFFECT, FaultedWorld._after_effect),
     "silent_no_op": FaultedWorld._no_op,
     "stale_read": FaultedWorld._begin_stale,
     "fabricated_leaf": FaultedWorld._fabricated,

@@ -1,11 +1,19 @@
-"""Whether arguments fit a tool's JSON Schema, and the tool's errors as the agent reads them."""
+"""A tool's signature as a JSON Schema, whether arguments fit one, and the tool's errors as agents read them.
 
+Types that a parameter of a world's tool can have: str, int, float, bool, dict, list, list[...] of these,
+Literal[...], any of them `| None` with None as the default, and Annotated[type, "description"].
+"""
+
+import functools
+import inspect
 import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
 Json = Any
 
@@ -22,6 +30,59 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "number": (int, float), "boolean": bool,
     "array": (list, tuple), "object": dict, "null": type(None),
 }  # fmt: skip
+
+
+_JSON_TYPES: dict[type, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array",
+}  # fmt: skip
+
+
+@functools.cache
+def schema(method: Callable[..., Any]) -> dict[str, Json]:
+    """The JSON Schema of a tool's parameters, without self. Raises TypeError for a signature that no schema
+    can say."""
+    try:
+        hints = typing.get_type_hints(method, include_extras=True)
+    except Exception as error:  # annotations are code: a misspelt name, a module that is not there
+        raise TypeError(f"its types cannot be read: {error}") from None
+    properties, required = {}, []
+    for name, parameter in list(inspect.signature(method).parameters.items())[1:]:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"parameter {name!r} must be an ordinary one, without * or /")
+        if name not in hints:
+            raise TypeError(f"parameter {name!r} has no type: write {name}: str, or what it is")
+        try:
+            properties[name] = type_schema(hints[name])
+        except TypeError as error:
+            raise TypeError(f"parameter {name!r}: {error}") from None
+        if typing.get_origin(hints[name]) is Annotated:
+            properties[name]["description"] = str(typing.get_args(hints[name])[1])
+        if parameter.default is parameter.empty:
+            required.append(name)
+        elif parameter.default is not None:
+            properties[name]["default"] = parameter.default
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def type_schema(hint: Any) -> dict[str, Json]:
+    """The JSON Schema of a type. Raises TypeError for one that parameters cannot have."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return type_schema(inner[0])
+    if origin is Literal and len({type(one) for one in inner}) == 1 and type(inner[0]) in _JSON_TYPES:
+        return {"type": _JSON_TYPES[type(inner[0])], "enum": list(inner)}
+    if origin in (types.UnionType, typing.Union):
+        given = [one for one in inner if one is not type(None)]
+        if len(given) == 1:
+            return type_schema(given[0])
+    if origin is list:
+        return {"type": "array", "items": type_schema(inner[0])}
+    plain = dict if origin is dict else hint
+    if isinstance(plain, type) and plain in _JSON_TYPES:
+        return {"type": _JSON_TYPES[plain]}
+    raise TypeError(
+        f"the type {hint!r} cannot be offered: use str, int, float, bool, dict, list, list[...], Literal[...]"
+    )
 
 
 class WrongType(NamedTuple):
@@ -78,7 +139,7 @@ def _in_value(schema: Mapping[str, Json], value: Json, at: str, depth: int) -> I
 def misfit(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> str | None:
     """What is wrong with the arguments of a world's own tool, in a few words; None where they fit.
 
-    `parameters`: of `signatures`. An argument may be None where that is its default."""
+    `parameters`: of `schema`. An argument may be None where that is its default."""
     properties = parameters["properties"]
     for name in arguments:
         if name not in properties:
@@ -123,15 +184,11 @@ def relaxed(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> di
 
 
 def _read_from_text(text: str, word: str | None) -> Json:
-    if word in ("integer", "number") and _WHOLE.fullmatch(text):
+    if word in ("integer", "number") and re.fullmatch("-?[0-9]{1,18}", text):
         return int(text)
-    if word == "number" and _DECIMAL.fullmatch(text):
+    if word == "number" and re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text):
         return float(text)
     return {"true": True, "false": False}.get(text.lower(), text) if word == "boolean" else text
-
-
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
-_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
 
 def _unbounded(value: Json) -> str | None:
@@ -143,7 +200,7 @@ def _unbounded(value: Json) -> str | None:
         f"is nested deeper than {MAX_ARGUMENT_DEPTH} levels": any(
             depth > MAX_ARGUMENT_DEPTH for one, depth in parts if isinstance(one, dict | list)
         ),
-        "has characters that are not valid Unicode": _SURROGATE.search(texts) is not None,
+        "has characters that are not valid Unicode": re.search("[\ud800-\udfff]", texts) is not None,
         "has a number beyond 64 bits": any(
             not -(2**63) <= one < 2**63 for one, _ in parts if isinstance(one, int)
         ),
@@ -168,9 +225,6 @@ def _parts(value: Json) -> Iterator[tuple[Json, int]]:
             left += [(key, depth) for key in one]
         if isinstance(one, dict | list):
             left += [(inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)]
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def shortened(text: object) -> str:

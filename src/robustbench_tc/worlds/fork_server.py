@@ -13,7 +13,6 @@ Standard library only: our package is not installed in that Python.
 """
 
 import contextlib
-import gc
 import json
 import os
 import resource
@@ -63,7 +62,6 @@ def play(world_class: Callable[..., Any], host: socket.socket, seconds: float) -
 def serve(world_class: Callable[..., Any], host: socket.socket, seconds: float) -> None:
     """Forks until the host is gone. Children are waited for by the kernel."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    gc.freeze()
     while True:
         message, descriptors, _, _ = socket.recv_fds(host, 1, 1)
         if not message:
@@ -80,8 +78,7 @@ def serve(world_class: Callable[..., Any], host: socket.socket, seconds: float) 
 def main() -> None:
     host = socket.socket(fileno=int(sys.argv[1]))
     world_class = runpy.run_path(sys.argv[2])["WORLD"]
-    with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - nothing beyond os
-        os.dup2(nothing.fileno(), 2)  # what it wrote so far says why it does not start
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what it wrote so far says why it does not start
     host.sendall(b"ready")
     try:
         serve(world_class, host, float(sys.argv[3]))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -36,22 +36,6 @@ class Start(msgspec.Struct, frozen=True):
 
     state: Json
     seed: int = 0
-
-
-class Handle(Protocol):
-    """One world in one episode."""
-
-    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answered:
-        """Carries a call out. Never raises for what a model said."""
-
-    async def snapshot(self) -> Snapshot:
-        """The state now, as the world's own JSON."""
-
-    async def copy(self) -> "Handle":
-        """Another world that has met the same calls: what is done to it does not touch this one."""
-
-    async def close(self) -> None:
-        """Gives the world back; it cannot be used any more."""
 
 
 class WorldType(NamedTuple):
@@ -96,8 +80,7 @@ class LocalHandle:
 
     async def snapshot(self) -> Snapshot:
         try:
-            state = json.loads(json.dumps(self._world.state()))
-            return Snapshot(state, tuple(self._world.generated()))
+            return Snapshot(json.loads(json.dumps(self._world.state())), tuple(self._world.generated()))
         except Exception as error:
             raise _broken(self._module, "does not say its state", error) from None
 
@@ -108,7 +91,7 @@ class LocalHandle:
         return made
 
     async def close(self) -> None:
-        self._calls = []
+        """Nothing is kept of it."""
 
 
 def _broken(module: ModuleType, what: str, error: Exception) -> UserError:

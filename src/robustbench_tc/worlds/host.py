@@ -21,11 +21,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Self
 
 from ..errors import UserError
 from ..schema import Json
-from .handle import Answered, Handle, LocalHandle, Snapshot, Start, WorldType, load_file
+from .handle import Answered, LocalHandle, Snapshot, Start, WorldType, load_file
 
 SERVER = Path(__file__).with_name("fork_server.py")
 
@@ -38,6 +37,7 @@ ANSWER_BYTES = 16_000_000
 
 TIMED_OUT = json.dumps({"error": "The call took too long and was stopped. Nothing was changed."})
 DIED = json.dumps({"error": "The tool failed unexpectedly. Nothing was changed."})
+LOST = {"timeout": TIMED_OUT, "died": DIED}
 TOO_LARGE = json.dumps({"error": f"The arguments are larger than {ARGUMENT_BYTES:,} bytes."})
 NOT_JSON = json.dumps({"error": "The arguments are not JSON, or nested too deeply."})
 
@@ -50,21 +50,20 @@ class Child:
         self.ended = False
 
     async def ask(self, request: str) -> dict[str, Json]:
-        """The answer to a request. Raises TimeoutError or ConnectionError where none comes in time, or none
-        that can be read. After that, or cancelled, the child has ended: nobody knows how far it came."""
+        """The answer to a request, or `problem`, timeout or died, where none came that can be read. Then, or
+        cancelled, the child has ended: nobody knows how far it came."""
         begun, answer = time.monotonic(), None
         try:
             self._writer.write(request.encode() + b"\n")
             await self._writer.drain()
-            answer = json.loads(await self._reader.readline())
+            answer = dict(json.loads(await self._reader.readline()))
         except (OSError, ValueError):  # it is gone, or its line is none, or too long
-            if time.monotonic() - begun >= self._seconds:  # its own clock ended it
-                raise TimeoutError from None
-            raise ConnectionError from None
+            late = time.monotonic() - begun >= self._seconds  # its own clock ended it
+            return {"problem": "timeout" if late else "died"}
         finally:
             if answer is None:
                 self.end()
-        return dict(answer)
+        return answer
 
     def end(self) -> None:
         """Ends the process; one that is in a call ends with that."""
@@ -90,15 +89,10 @@ class ForkServer:
                 env={},
                 start_new_session=True,
             )
-        ready = self._control.recv(5)
-        stderr = self.process.stderr
-        assert stderr is not None
-        with stderr:
-            if not ready:
-                said = stderr.read().decode(errors="replace").split("\n")
-                self.stop()
-                why = next((line.strip() for line in reversed(said) if line.strip()), "it ended")
-                raise UserError(f"world {world.name} does not start in {world.python}: {why[:300]}")
+        if not self._control.recv(5):
+            said = self.stop().decode(errors="replace").split("\n")
+            why = next((line.strip() for line in reversed(said) if line.strip()), "it ended")
+            raise UserError(f"world {world.name} does not start in {world.python}: {why[:300]}")
 
     async def fork(self, start: str) -> Child:
         """A child with a fresh world. Raises UserError where there is none."""
@@ -110,23 +104,20 @@ class ForkServer:
             raise UserError(f"world {self.name}: no process for another one: {error.strerror}") from None
         reader, writer = await asyncio.open_connection(sock=ours, limit=ANSWER_BYTES)
         child = Child(reader, writer, self._seconds)
-        try:
-            opened = await child.ask(start)
-        except TimeoutError:
-            opened = {"error": "it takes too long"}
-        except ConnectionError:
-            opened = {"error": "it ends its process"}
-        if "error" in opened:
+        opened = await child.ask(start)
+        why = {"timeout": "it takes too long", "died": "it ends its process"}.get(str(opened.get("problem")))
+        why = opened.get("error", why)
+        if why is not None:
             child.end()
-            raise UserError(f"world {self.name} cannot start from this state: {opened['error']}")
+            raise UserError(f"world {self.name} cannot start from this state: {why}")
         return child
 
-    def stop(self) -> None:
-        """Ends it with all its children."""
+    def stop(self) -> bytes:
+        """Ends it with all its children; what it wrote before it was ready."""
         self._control.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        return bytes(self.process.communicate()[1])
 
 
 class ForkedHandle:
@@ -144,22 +135,16 @@ class ForkedHandle:
             return Answered(NOT_JSON)
         if len(request) > ARGUMENT_BYTES:
             return Answered(TOO_LARGE)
-        child = await self._living()
-        try:
-            text = (await child.ask(request))["text"]
-        except TimeoutError:
-            return Answered(TIMED_OUT, "timeout")
-        except ConnectionError:
-            return Answered(DIED, "died")
-        self._done.append((request, text))
-        return Answered(text)
+        answer = await (await self._living()).ask(request)
+        if (problem := answer.get("problem")) is not None:
+            return Answered(LOST[problem], problem)
+        self._done.append((request, answer["text"]))
+        return Answered(answer["text"])
 
     async def snapshot(self) -> Snapshot:
-        child = await self._living()
-        try:
-            found = await child.ask("[]")
-        except (TimeoutError, ConnectionError):
-            raise UserError(f"world {self._server.name} does not say its state: its process ends") from None
+        found = await (await self._living()).ask("[]")
+        if "problem" in found:
+            raise UserError(f"world {self._server.name} does not say its state: its process ends")
         return Snapshot(found["state"], tuple(found["generated"]))
 
     async def copy(self) -> "ForkedHandle":
@@ -179,11 +164,7 @@ class ForkedHandle:
         """A fresh process in which everything that was done so far was done."""
         child = await self._server.fork(self._start)
         for number, (request, text) in enumerate(self._done, 1):
-            try:
-                again = (await child.ask(request))["text"]
-            except (TimeoutError, ConnectionError):
-                again = None
-            if again != text:
+            if (await child.ask(request)).get("text") != text:
                 child.end()
                 raise UserError(
                     f"world {self._server.name} cannot be brought back: call {number}, {request[:80]}, has "
@@ -192,16 +173,18 @@ class ForkedHandle:
         return child
 
 
-class Worlds:
+Handle = LocalHandle | ForkedHandle
+"""One world in one episode: `call` carries a call out and never raises for what a model said, `snapshot` is
+the state now, `copy` another world that has met the same calls, `close` gives it back."""
+
+
+class Worlds(contextlib.AbstractAsyncContextManager["Worlds"]):
     """Worlds of every type. A context manager, since those of BFCL are processes, of one event loop."""
 
     def __init__(self, *, seconds: float = CALL_SECONDS) -> None:
         self._seconds = seconds
         self._modules: dict[Path, ModuleType] = {}
         self.servers: dict[WorldType, ForkServer] = {}
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         self.close()

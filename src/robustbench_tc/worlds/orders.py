@@ -98,7 +98,8 @@ class Orders(World):
     def get_order(self, order_id: OrderId) -> Record:
         """Shows everything about an order: items, address, delivery, coupon, payments, refunds and notes."""
         order = self._record("orders", order_id)
-        return {"order_id": order_id, **order, "total": self._total(order), "paid": self._paid(order)}
+        paid, back = (sum(int(one["amount"]) for one in order[kind]) for kind in ("payments", "refunds"))
+        return {"order_id": order_id, **order, "total": self._total(order), "paid": paid - back}
 
     @read
     def search_products(self, text: Annotated[str, "Words of the product's name."]) -> list[Record]:
@@ -284,10 +285,6 @@ class Orders(World):
     def _total(self, order: Record) -> int:
         off = self.data["coupons"][order["coupon"]]["amount"] if order["coupon"] else 0
         return max(0, self._price(order) - int(off)) + int(order["delivery"]["fee"])
-
-    def _paid(self, order: Record) -> int:
-        paid, back = ([int(one["amount"]) for one in order[kind]] for kind in ("payments", "refunds"))
-        return sum(paid) - sum(back)
 
 
 def _matches(words: list[str], name: str) -> int:

@@ -53,7 +53,7 @@ def _same_truths(a: Json, b: Json) -> bool:
 
 
 class _TooLong(Exception):
-    pass
+    """The search is given up."""
 
 
 class _Value(NamedTuple):
@@ -101,10 +101,9 @@ class _Search:
 
     def __init__(self, theirs: Sequence[_Fact]) -> None:
         self._left = STEPS
-        self._values = {(one.path, one.ids): one.value for one in theirs}
-        self._ids = defaultdict[Any, list[tuple[str, ...]]](list)
+        self._values = defaultdict[Any, dict[tuple[str, ...], _Value]](dict)
         for one in theirs:
-            self._ids[one.path].append(one.ids)
+            self._values[one.path][one.ids] = one.value
 
     def holds(self, facts: Sequence[_Fact], renaming: dict[str, str]) -> bool:
         """Whether all these facts hold here too, under one renaming that begins like this. Those whose place
@@ -119,12 +118,12 @@ class _Search:
                 if any(one not in renaming for one in fact.ids):
                     waiting.append(fact)
                     continue
-                theirs = self._values.get((fact.path, tuple(renaming[one] for one in fact.ids)))
+                theirs = self._values[fact.path].get(tuple(renaming[one] for one in fact.ids))
                 if theirs is None or not _agree(fact.value, theirs, renaming):
                     return False
             if not waiting:
                 return True
-        for ids in self._ids[facts[0].path]:
+        for ids in self._values[facts[0].path]:
             tried = dict(renaming)
             if _rename(facts[0].ids, ids, tried) and self.holds(facts, tried):
                 return True

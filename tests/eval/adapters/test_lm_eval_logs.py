@@ -9,7 +9,7 @@ import pytest
 
 from robustbench_tc import api, taxonomy
 from robustbench_tc.eval.adapters import lm_eval_log
-from robustbench_tc.eval.adapters.figures import figures
+from robustbench_tc.eval.adapters.figures import Row, figures
 from tests.conftest import Done
 from tests.refusals import refuses
 
@@ -143,7 +143,7 @@ def test_a_whole_component_and_a_part_of_one() -> None:
     ]
     rows += [(one, code, 0, one in "ac") for code in REWARD for one in "abc"]
     rows += [(one, "same_name_A", 0, one == "a") for one in "ab"]
-    found = figures(rows)
+    found = figures(Row(*row) for row in rows)
     assert found["clean"] == 0.75 and found["accuracy_reward"] == pytest.approx(2 / 3)
     assert found["delta_reward"] == pytest.approx(0.75 - 2 / 3)
     assert found["delta_matched_reward"] == 0.0  # b is lost, c is gained
@@ -152,11 +152,18 @@ def test_a_whole_component_and_a_part_of_one() -> None:
 
 
 def test_types_without_their_clean_rows() -> None:
-    assert figures([("a", "CD_AB", 0, True), ("b", "CD_AB", 0, False)]) == {"accuracy_CD_AB": 0.5}
+    assert figures([Row("a", "CD_AB", 0, True), Row("b", "CD_AB", 0, False)]) == {"accuracy_CD_AB": 0.5}
 
 
 def test_epochs_pair_with_their_own_clean_row() -> None:
     rows = [("a", "clean", 0, True), ("a", "clean", 1, False)]
     rows += [("a", code, repeat, repeat == 1) for code in REWARD for repeat in (0, 1)]
-    assert figures(rows)["delta_matched_reward"] == 0.0
-    assert figures(rows)["accuracy_reward"] == 0.5
+    assert figures(Row(*row) for row in rows)["delta_matched_reward"] == 0.0
+    assert figures(Row(*row) for row in rows)["accuracy_reward"] == 0.5
+
+
+def test_a_live_row_that_never_met_its_fault_is_in_no_pair() -> None:
+    rows = [Row(one, "clean", 0, one != "c") for one in "abc"]
+    rows += [Row("a", "live_timeout", 0, False, True), Row("b", "live_timeout", 0, True, False)]
+    found = figures(rows)
+    assert (found["accuracy_live_timeout"], found["delta_matched_live_timeout"]) == (0.5, 1.0)

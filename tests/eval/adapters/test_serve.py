@@ -1,4 +1,4 @@
-"""The process that has our rows, spoken to over a socket: what the tasksets of verifiers rest on."""
+"""The process that has our rows, spoken to over a socket: what the taskset of verifiers rests on."""
 
 import asyncio
 import importlib.util

@@ -1,4 +1,4 @@
-"""Rows and live episodes as tasksets of verifiers, in its own environment (`make test-verifiers`)."""
+"""Rows and live episodes as a taskset of verifiers, in its own environment (`make test-verifiers`)."""
 
 import json
 import os

@@ -12,7 +12,7 @@ from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score, show
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live.after import show_episode
-from robustbench_tc.eval.live.record import read_episodes
+from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.eval.record import EPISODES
 from robustbench_tc.schema import (
     At,

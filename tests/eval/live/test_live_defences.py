@@ -309,10 +309,10 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
         assert Path("defended/episodes.parquet").read_bytes() == whole
     other = rbtc(*common, "--out", "defended")
     assert other.code == 1 and "defend" in other.err.splitlines()[-1]
-    (found,) = json.loads(rbtc("compare", "plain", "defended", "--json").out)["live"]["lines"]
-    assert found["defences"] == ["retry", "schema"] and found["harm"]["change"]["value"] == 0
-    lost = next(one for one in found["kinds"] if one["name"] == "timeout_after_effect")
-    assert lost["defended"] == 1 and found["repeated"][1] == 0
+    (found,) = json.loads(rbtc("compare", "plain", "defended", "--json").out)["defences"]["lines"]
+    assert found["defences"] == ["retry", "schema"] and found["harm"]["value"] == 0
+    lost = found["kinds"]["timeout_after_effect"]
+    assert lost["b"] * lost["n"] == 1 and found["repeated"][1] == 0
     shown = rbtc("compare", "plain", "defended")
     assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
     assert (
@@ -321,7 +321,7 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     )
     assert rbtc("summary", "defended").code == 0
     assert rbtc("report", "defended", "--out", "page").code == 0
-    assert Path("page/live.html").is_file()
+    assert Path("page/report.html").is_file()
 
 
 def test_the_journal_has_no_call_that_the_defence_would_not_have_made(

@@ -21,7 +21,7 @@ def live_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     api.evaluate(root / "purses", agent="blind-retrier", worlds=world, out=root / "run")
     api.score(root / "run", worlds=world)
     api.report([root / "run"], root / "page", worlds=world)
-    return root / "page" / "live.html"
+    return root / "page" / "report.html"
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from robustbench_tc.eval.live.page import LivePage, Table
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score
-from robustbench_tc.eval.live import page
 from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import Shown
+from robustbench_tc.eval.report import episodes as drawing, page
+from robustbench_tc.eval.report.content import Report
+from robustbench_tc.eval.report.samples import Embedded
 from robustbench_tc.schema import Episode
 
 from ...conftest import Done
@@ -46,20 +47,16 @@ def test_the_page_shows_what_the_scores_say(run: Path, tmp_path: Path, rbtc: Cal
     scores = read_scores(run)
     done = rbtc("report", run, "--out", tmp_path / "out", "--worlds", purses.FILE)
     assert done.code == 0, done.err
-    html = (tmp_path / "out" / "live.html").read_text()
-    made = schema.loads((tmp_path / "out" / "live.json").read_bytes())
-    assert len(made["episodes"]) == len(scores) and made["left_out"] == 0
+    html = (tmp_path / "out" / "report.html").read_text()
+    [made] = schema.loads((tmp_path / "out" / "report.json").read_bytes())["models"]
     wrong = sum(one.success is False for one in scores)
     assert len(re.findall(r'class="mark (?:wrong|silent)"', html)) == wrong > 0
     assert html.count("<details id=") == len(scores)
-    clean = [one for one in scores if one.type_code == "clean"]
-    assert f"{sum(bool(one.success) for one in clean)} of {len(clean)} clean episodes end as they" in html
-    assert "http:" not in html and "https:" not in html and "<script" not in html
-    for one in made["episodes"]:
-        for turn in one["turns"]:
-            for reply in turn["replies"]:
-                for call in reply.get("calls", ()):
-                    assert call["executed"] in (0, 1, 2)
+    assert made["answer"]["sentence"] in html
+    clean = [one.success for one in scores if one.type_code == "clean"]
+    assert made["packs"][0]["rows"][0][:2] == ["clean", f"{sum(map(bool, clean))} / {len(clean)}"]
+    assert {line["name"] for line in made["faults"]} >= {"all", "explicit", "implicit"}
+    assert "Content-Security-Policy" in html and "https:" not in html
 
 
 def test_what_models_write_stays_text(run: Path) -> None:
@@ -68,16 +65,9 @@ def test_what_models_write_stays_text(run: Path) -> None:
         for one in _shown(run)[:1]
     ]
     hostile = "</style><script>alert(1)</script>"
-    table = Table(
-        "t" + hostile, ("a", hostile), ((hostile, "\x00\ud800".encode("utf-8", "replace").decode()),)
-    )
-    made = LivePage(
-        run=hostile, model=hostile, mode="fc", dataset=hostile, finding=hostile,
-        tables=(table,), episodes=tuple(shown),
-    )  # fmt: skip
-    html = page.html(made)
-    assert "<script" not in html and "<img" not in html
-    assert html.count("</style>") == 2
+    html = page.html(_named(run, hostile), Embedded(episodes={hostile: tuple(shown)}))
+    assert "<script>alert" not in html and "<img" not in html
+    assert html.count("</style>") == 3
 
 
 def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Path) -> None:
@@ -101,18 +91,22 @@ def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Pa
         ]
         turns = (msgspec.structs.replace(turn, replies=tuple(replies)), *one.turns[1:])
         episodes.append(msgspec.structs.replace(one, turns=turns, error=evil))
-    made = LivePage(
-        run=evil, model=evil, mode="fc", dataset=evil, finding=evil,
-        tables=(Table(evil, (evil,), ((evil,),), evil),), episodes=tuple(episodes),
-    )  # fmt: skip
-    page.write(made, tmp_path / "out")
+    made = _named(run, evil)
+    page.write(made, tmp_path / "out", Embedded(notes=(evil,), episodes={evil: tuple(episodes)}))
     obeyed = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-    for name in ("live.html", "live.json"):
+    for name in ("report.html", "report.json", "report.md"):
         assert not obeyed.search((tmp_path / "out" / name).read_text(encoding="utf-8")), name
-    html = (tmp_path / "out" / "live.html").read_text(encoding="utf-8")
+    html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     calls = sum(len(reply.calls) for reply in episodes[0].turns[0].replies)
-    assert html.count(seen) >= 8 + 3 * calls and calls
-    assert schema.loads((tmp_path / "out" / "live.json").read_bytes())["model"] == evil
+    assert html.count(seen) >= 4 + 3 * calls and calls
+    assert schema.loads((tmp_path / "out" / "report.json").read_bytes())["models"][0]["model"] == evil
+
+
+def _named(run: Path, name: str) -> Report:
+    """The report of the run under another name."""
+    made = report([run])
+    model = msgspec.structs.replace(made.models[0], label=name, model=name, run=name, card={name: name})
+    return msgspec.structs.replace(made, models=(model,))
 
 
 def _shown(run: Path) -> list[Shown]:
@@ -130,12 +124,12 @@ def test_of_many_episodes_wrong_and_faulted_ones_are_drawn_first() -> None:
         )
         for one in scores
     ]  # fmt: skip
-    chosen, left_out = page.chosen(episodes, scores, most=20)
+    chosen = drawing.chosen(episodes, scores, 20)
     right = {one.id: one.success for one in scores}
-    assert len(chosen) == 20 and left_out == len(episodes) - 20
+    assert len(chosen) == 20
     assert not any(right[one.id] for one in chosen)
     assert [one.id for one in chosen] == [one.id for one in episodes if one in chosen]
-    assert page.chosen(episodes, scores)[1] == 0
+    assert drawing.chosen(episodes, scores, 400) == episodes
 
 
 def test_a_folder_of_someone_else_stays(run: Path, tmp_path: Path) -> None:

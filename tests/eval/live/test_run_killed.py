@@ -18,7 +18,7 @@ import msgspec
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate
 from robustbench_tc.eval import record
-from robustbench_tc.eval.live.record import read_episodes
+from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.schema import At, Episode, Fault, Json, LiveRow
 from robustbench_tc.worlds.find import BUNDLED, find, tasks
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from robustbench_tc.eval.score.told import Told, Turn, asks, told
 from robustbench_tc.worlds import bfcl_functions, find
-from robustbench_tc.worlds.told import Told, Turn, asks, told
 
 HERE = Path(__file__).parent
 FILES = [HERE / f"{name}_messages.jsonl" for name in ("labelled", "withheld")]

@@ -12,8 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robustbench_tc.eval.stats.confidence import Estimate, combined, difference, quotient, shares
-from robustbench_tc.eval.stats.intervals import paired_difference
+from robustbench_tc.eval.stats.intervals import (
+    Estimate,
+    combined,
+    difference,
+    paired_difference,
+    quotient,
+    shares,
+)
 from robustbench_tc.eval.stats.lattice import Floats, Ints
 
 P = (0.5, 0.8, 0.9, 0.95, 0.97, 0.98, 0.985, 0.99)

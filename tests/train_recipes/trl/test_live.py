@@ -190,5 +190,5 @@ def test_rows(dataset: Path, tmp_path: Path) -> None:
     assert len(train) + len(held) == len(both) > 100
     assert not {row["clean_id"] for row in train} & {row["clean_id"] for row in held}
     assert {row["environment"] for row in both} == {"orders", "calendar"}
-    with pytest.raises(UserError, match="not a live dataset"):
+    with pytest.raises(UserError, match="is not a RobustBench-TC dataset"):
         live.rows(str(tmp_path))

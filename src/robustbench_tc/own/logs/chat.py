@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.own.json_text import Unreadable
+from robustbench_tc.own.json_text import Unreadable, decode_text
 from robustbench_tc.schema import Json
 
-from .decode import decode_text
 from .types import LoggedCall, Message, Role
 
 _ROLES: dict[str, Role] = {

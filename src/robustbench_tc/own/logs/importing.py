@@ -12,7 +12,6 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.own.limits import BYTES
-from robustbench_tc.own.logs.redact import read_patterns
 from robustbench_tc.own.read import Checker
 from robustbench_tc.own.review import PROBLEM
 from robustbench_tc.own.tools import parse_tools, read_tools
@@ -22,7 +21,7 @@ from robustbench_tc.shown import Line, Part
 from . import written
 from .proposals import Proposal, Proposals, learn
 from .read import read_log
-from .redact import Redactor
+from .redact import Redactor, read_patterns
 from .types import Log, Refused
 
 NOTE = "Proposed by logs. Names and addresses of people were not removed."

@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.own.json_text import HOOKS, Unreadable, after_blanks, check_depth, check_surrogates
+from robustbench_tc.own.json_text import (
+    HOOKS,
+    Unreadable,
+    after_blanks,
+    check_depth,
+    check_surrogates,
+    decode,
+)
 from robustbench_tc.own.limits import BYTES, size_of
 from robustbench_tc.schema import Json
 
 from .chat import is_message
-from .decode import decode
 from .types import Refused
 
 LINE = BYTES

@@ -9,11 +9,10 @@ from typing import Any
 from robustbench_tc.eval.score import matchers
 from robustbench_tc.llm.wire_names import safe_name
 from robustbench_tc.own.cases import OwnTool
-from robustbench_tc.own.json_text import Unreadable
+from robustbench_tc.own.json_text import Unreadable, decode_text
 from robustbench_tc.own.review import PROBLEM, PROPOSED_BY, fingerprint
 from robustbench_tc.schema import Json
 
-from .decode import decode_text
 from .redact import Redactor
 from .types import Conversation, LoggedCall, Message
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import msgspec
 
-from robustbench_tc.own.json_text import Unreadable
+from robustbench_tc.own.json_text import Unreadable, decode_text
 from robustbench_tc.own.limits import DEPTH
 from robustbench_tc.schema import Json
 
 from .chat import logged, name
-from .decode import decode_text
 from .types import LoggedCall, Message, Role
 
 _MODEL = ("chat", "generate_content", "text_completion")

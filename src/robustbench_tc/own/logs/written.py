@@ -11,14 +11,6 @@ from .proposals import Proposal
 _WIDTH = 100
 
 
-def head(tools: Sequence[str], note: str) -> str:
-    """The file up to its first case. `note`: where the cases come from."""
-    return (
-        f"# {note}\n# Review them with `rbtc cases review`; until then every table says that they are not.\n"
-        f"version: 1\ntools: {value(list(tools))}\ncases:\n"
-    )
-
-
 def case(proposal: Proposal) -> str:
     """One entry of `cases:`."""
     lines = []
@@ -45,8 +37,14 @@ def _seen(char: str) -> str:
 
 
 def files(tools: Sequence[str], proposals: Iterable[Proposal], most: int, note: str) -> dict[str, bytes]:
-    """The cases in files of at most `most` bytes, in their order: `cases.yaml`, `cases-2.yaml` and so on."""
-    first = head(tools, note).encode()
+    """The cases in files of at most `most` bytes, in their order: `cases.yaml`, `cases-2.yaml` and so on.
+
+    `note`: where they come from.
+    """
+    first = (
+        f"# {note}\n# Review them with `rbtc cases review`; until then every table says that they are not.\n"
+        f"version: 1\ntools: {value(list(tools))}\ncases:\n"
+    ).encode()
     found: list[list[bytes]] = []
     size = most + 1
     for proposal in proposals:

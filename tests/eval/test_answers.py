@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.worlds.answers import answered, stands_in
+from robustbench_tc.eval.score.answers import answered, stands_in
 
 SLOTS = json.dumps([{"start": "09:00", "end": "15:00"}, {"start": "16:30", "end": "17:00"}])
 ORDERS = json.dumps(

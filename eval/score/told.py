@@ -13,9 +13,8 @@ in doubt, nothing is said.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
-from .base import ToolClass
 from .told_patterns import (
     ASIDE,
     BEFORE,
@@ -53,10 +52,22 @@ _NEAR = 200
 """So many characters before a clause, of which nothing was said, are read with it."""
 
 
+class Work(Protocol):
+    """A class of tools that people speak of with the same words (`worlds.base.ToolClass`)."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds its name and words in a text."""
+
+
 class Turn(NamedTuple):
     """What a message is read with."""
 
-    classes: Sequence[ToolClass] = ()
+    classes: Sequence[Work] = ()
     wanted: frozenset[str] = frozenset()
     """Classes of the work that is due: a message that names none is about these."""
 

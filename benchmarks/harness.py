@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.eval import inputs, prompts, record, session, wire
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.llm import Endpoint
@@ -108,7 +109,7 @@ async def bare(url: str, rows: Sequence[Sample], concurrency: int) -> float:
 def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
     """Seconds for a session on a new run folder, its files included."""
     dataset = inputs.Dataset(name="bench", rows=tuple(rows))
-    dataset.hashes()
+    assert dataset.hashes  # worked out before the clock runs
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),
         model="tiny",
@@ -116,7 +117,7 @@ def harness(url: str, rows: Sequence[Sample], concurrency: int) -> float:
         backend="openai",
         decoding=DECODING,
         prompt_version=prompts.prompt_version(),
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
         share=False,
     )

@@ -14,6 +14,7 @@ import typer
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import inputs
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.stats.evidence import LEVEL, drops
 from robustbench_tc.eval.stats.significance import holm
 from robustbench_tc.eval.stats.summary import SEEN
@@ -29,7 +30,7 @@ LOST: Component = "reward"
 
 def counted(dataset: inputs.Dataset, samples: int) -> tuple[int, int]:
     """Rows of so many samples, and requests where each fault is retried once."""
-    rows = dataset.select(inputs.Selection(samples=samples))
+    rows = dataset.select(Selection(samples=samples))
     return len(rows), len(rows) + sum(row.component == "transition" for row in rows)
 
 

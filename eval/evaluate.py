@@ -13,8 +13,9 @@ from robustbench_tc.io import parquet
 from robustbench_tc.schema import LiveRow, Sample
 
 from . import agents, growth, probe, reasons, record, reuse as reusing, session, verdicts
+from .data import Selection
 from .dry_run import DryRun, dry_run
-from .inputs import Dataset, Selection
+from .inputs import Dataset
 from .journal import Lines, replay
 from .live.inputs import LiveData, world_types
 from .opening import Effort

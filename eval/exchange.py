@@ -20,8 +20,9 @@ from robustbench_tc.schema import Json, Prediction, Sample, Status
 from robustbench_tc.shown import Line, Part
 
 from . import predictions
-from .inputs import Dataset, Selection
-from .paper_layout import decoded, identity
+from .data import Selection
+from .inputs import Dataset
+from .paper_layout import decoded, identity, lines_of
 from .record import Mode, RunFolder, Settings, start
 from .score import answered_with_success, read
 from .score.golden import concrete
@@ -87,14 +88,14 @@ def read_predictions(
     golden answer (so another text was asked), second answers to a row, a torn last line.
     """
     rows = dataset.by_id
-    hashes = dataset.hashes()
+    hashes = dataset.hashes
     found: dict[tuple[str, int], Prediction] = {}
     left_out: Counter[str] = Counter()
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files or not all(file.is_file() for file in files):
         raise UserError(f"no predictions at {path}: give a .jsonl file, or a folder of them")
     for file in files:
-        for where, record in _good_lines(file, left_out):
+        for where, record in lines_of(file, left_out):
             if "multi_turn" in str(record.get("category")):
                 left_out["multi-turn row"] += 1
                 continue
@@ -148,29 +149,8 @@ def import_run(
     )
     folder = start(out, dataset, settings, len(found))
     folder.record.left_out = dataset.left_out | left_out
-    folder.record.totals = predictions.totals(found)
-    predictions.write(folder.predictions_path, found)
-    folder.save()
+    predictions.leave(folder, found)
     return folder, found
-
-
-def _good_lines(file: Path, left_out: Counter[str]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """The lines of a file; a torn last one is counted, a broken one before it is a UserError."""
-    lines = file.read_bytes().split(b"\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    for number, line in enumerate(lines, 1):
-        where = f"{file}, line {number}"
-        try:
-            record = schema.loads(line)
-        except (ValueError, RecursionError) as error:
-            if number == len(lines):
-                left_out["torn last line"] += 1
-                return
-            raise UserError(f"{where} is not JSON: {error}") from None
-        if not isinstance(record, dict):
-            raise UserError(f"{where} is not a JSON object")
-        yield where, record
 
 
 def _theirs(

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -16,8 +16,8 @@ from robustbench_tc.io.resolve import resolve_dataset, version_of
 from robustbench_tc.own.book import Book, read as read_book
 from robustbench_tc.schema import TASKS, Json, LiveRow, Sample, Tool
 
-from . import draw, needs_no_reading, paper_layout
-from .draw import Row
+from . import needs_no_reading, paper_layout
+from .data import Data, Row, Selection
 from .live import inputs as live_inputs
 from .live.inputs import LiveData
 from .live.row_check import mistake
@@ -27,66 +27,13 @@ Names: TypeAlias = str | Sequence[str]
 """One or several, each possibly comma-separated."""
 
 
-Row_co = TypeVar("Row_co", bound=Sample | LiveRow, covariant=True)
-
-
 NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 """What is downloaded from the Hub."""
 
 
-class Data(Protocol[Row_co]):
-    """A dataset whose rows are asked: `Dataset` of samples, or `LiveData` of episodes in a world."""
+class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
+    """Samples: every row of every sample config, clean first, in taxonomy order."""
 
-    @property
-    def name(self) -> str:
-        """The folder as an absolute path, or the Hub id."""
-        ...
-
-    @property
-    def revision(self) -> str | None:
-        """Hub only: the commit that was read."""
-        ...
-
-    @property
-    def version(self) -> str | None:
-        """The dataset's own version, if it states one."""
-        ...
-
-    @property
-    def rows(self) -> Sequence[Row_co]:
-        """Every row, clean ones first."""
-        ...
-
-    @property
-    def by_id(self) -> Mapping[str, Row_co]:
-        """The rows by their ids."""
-        ...
-
-    def hashes(self) -> Mapping[str, str]:
-        """What each row asks, as a digest, by row id."""
-        ...
-
-    def fingerprint(self) -> str:
-        """32 hex digits: equal for equal rows in any order."""
-        ...
-
-    def select(self, selection: "Selection") -> Sequence[Row_co]:
-        """The selected rows, in the dataset's order. Raises UserError."""
-        ...
-
-
-class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A loaded dataset. `rows` holds every row of every sample config, clean first, in taxonomy order."""
-
-    name: str
-    """The folder as an absolute path, or the Hub id."""
-    revision: str | None = None
-    """Hub only: the commit that was read."""
-    version: str | None = None
-    """The dataset's own version, if it states one."""
-    rows: tuple[Sample, ...]
-    left_out: dict[str, int] = {}
-    """What was in the files and is not in `rows`, by reason."""
     audited: tuple[TypeFigures, ...] = ()
     """What needs no reading, as the dataset's audit counted it."""
     book: Book | None = None
@@ -97,30 +44,13 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """By clean id and tool what a tool answers, in turn; only of own tools."""
         return {} if self.book is None else self.book.results
 
-    @cached_property
-    def by_id(self) -> dict[str, Sample]:
-        """The rows by their ids."""
-        return {row.id: row for row in self.rows}
-
     def anchors(self) -> dict[str, Sample]:
         """For each row id the clean row that it is judged against; see `anchors`."""
         return anchors(self.rows)
 
-    def hashes(self) -> dict[str, str]:
-        """`content_hash` by row id."""
-        return self._hashes
-
-    @cached_property
-    def _hashes(self) -> dict[str, str]:
-        return {row.id: schema.content_hash(row) for row in self.rows}
-
-    def fingerprint(self) -> str:
-        """32 hex digits over the sorted (id, content hash) pairs: equal for equal rows in any order."""
-        return schema.fingerprint(sorted(self.hashes().items()))
-
-    def select(self, selection: "Selection") -> tuple[Sample, ...]:
-        """The selected rows, in the dataset's order. Raises UserError."""
-        return draw.select(self.rows, selection, self.name)
+    def digest_of(self, row: Sample) -> str:
+        """`content_hash`."""
+        return schema.content_hash(row)
 
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
@@ -134,7 +64,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def hash_of(self, row_id: str) -> str | None:
         """Its `content_hash`, if there is such a row."""
-        return self.hashes().get(row_id)
+        return self.hashes.get(row_id)
 
     def take(self, ids: Iterable[str]) -> pa.Table:
         """The rows of the samples that these ids are of."""
@@ -159,19 +89,6 @@ def _without_namesakes(row: Sample) -> Sample:
     gold = row.tools[index]
     tools = tuple(tool for tool in row.tools if tool is gold or tool.name != gold.name)
     return msgspec.structs.replace(row, tools=tools, gold_tool_index=tools.index(gold))
-
-
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which rows of the dataset a run asks. Empty means all."""
-
-    types: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-    """Row ids or clean ids."""
-    limit: int | None = None
-    """At most so many rows, in turns over the selected types and sources, each behind its clean row."""
-    samples: int | None = None
-    """At most so many clean ids, each with all its selected rows; every source has its share."""
 
 
 def names_of(given: Names) -> list[str]:

@@ -16,7 +16,7 @@ from robustbench_tc.schema import Json, Prediction, Sample, arrow_schema, dumps
 from . import delivered, wire
 from .dialogue import Dialogue
 from .journal import Journal, replay
-from .record import Answer, Settings
+from .record import Answer, RunFolder, Settings
 from .scripted import Scripted, parsed
 
 if TYPE_CHECKING:
@@ -137,11 +137,16 @@ def kept(journal: Journal, row: Sample, settings: Settings, repeat: int) -> list
     return env.answers if replay(journal, Dialogue(env, settings, repeat)) else None
 
 
+def leave(folder: RunFolder, found: Iterable[Prediction]) -> None:
+    """Writes `predictions.parquet`, and the totals into the record."""
+    made = list(found)
+    write(folder.answers_path, made)
+    folder.record.totals = totals(made)
+    folder.save()
+
+
 def write(path: Path, found: Iterable[Prediction]) -> None:
-    """`predictions.parquet`, or `predictions.jsonl` by the ending of `path`."""
-    if path.suffix == ".jsonl":
-        write_lines(path, found)
-        return
+    """A file of predictions as `predictions.parquet`."""
     tables = map(table, parquet.batches(found))
     parquet.write_file(tables, path, arrow_schema(Prediction), replace=True)
 

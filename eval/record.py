@@ -29,7 +29,7 @@ from robustbench_tc.llm.store import read_lines
 from robustbench_tc.schema import ASKED_AGAIN, Json, Status
 
 from . import growth
-from .inputs import Data, Dataset, Selection
+from .data import Data, Selection
 from .live.inputs import LiveData
 from .needs_no_reading import TypeFigures
 from .request_settings import by_name
@@ -343,12 +343,11 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
             grows = not same and settings.backend not in ("import", "door")
-            grown = growth.grown(folder, data, settings) if grows else None
+            if grows:
+                growth.grow(folder, data, settings)
             if not dry:
                 folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name
-            if grown is not None:
-                growth.let_grow(folder, grown)
             return folder
     folder = RunFolder(
         path,
@@ -357,7 +356,7 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
             dataset=data.name,
             dataset_version=data.version,
             dataset_revision=data.revision,
-            left_out=data.left_out if isinstance(data, Dataset) else {},
+            left_out=data.left_out,
             settings=settings,
             expected=expected,
         ),

@@ -7,7 +7,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json
 
 from . import growth
-from .inputs import Dataset, Selection
+from .data import Selection
+from .inputs import Dataset
 from .journal import Lines, replay
 from .live.inputs import LiveData
 from .record import RunFolder, Settings, open_run

@@ -14,9 +14,10 @@ from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
 from . import growth, predictions
+from .data import Selection
 from .dialogue import Dialogue
 from .first_replies import Asked, FirstReplies
-from .inputs import Dataset, Selection
+from .inputs import Dataset
 from .journal import Journal
 from .live import episodes
 from .live.inputs import LiveData
@@ -172,9 +173,6 @@ def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None
     """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
-        episodes.write(folder, episodes.of(journal, rows, settings))
-        return
-    found = list(predictions.of(journal, rows, data.hashes(), settings))
-    predictions.write(folder.predictions_path, found)
-    folder.record.totals = predictions.totals(found)
-    folder.save()
+        episodes.leave(folder, episodes.of(journal, rows, settings))
+    else:
+        predictions.leave(folder, predictions.of(journal, rows, data.hashes, settings))

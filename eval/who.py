@@ -12,10 +12,11 @@ from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpo
 
 from . import agents, defend as defences, models, opening, record, request_settings
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
+from .data import Selection
 from .defend.base import Defence
 from .defend.chain import shown
 from .first_replies import Asked
-from .inputs import Dataset, Names, Selection, anchors, names_of
+from .inputs import Dataset, Names, anchors, names_of
 from .live import defended, prompts as live_prompts
 from .live.agents import AGENTS as SCRIPTED
 from .live.inputs import LiveData

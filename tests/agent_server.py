@@ -6,35 +6,26 @@ The server knows the rows and finds the one that a request asks about by the con
 tools, never by a side channel in the prompt.
 """
 
-import asyncio
 import hashlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
-
-import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.errors import UserError
 from robustbench_tc.eval import agents, wire
-from robustbench_tc.eval.agents import AgentContext, agent
+from robustbench_tc.eval.agents import AgentContext
 from robustbench_tc.eval.defend.again import INVALID
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.prompts import OURS, Prompts
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.schema import Json, Sample
 
-Tools: TypeAlias = Sequence[dict[str, Json]]
+from .loopback import Fault, LoopbackServer, error_body
 
 
 class Index:
     """Finds the row that a request asks about, by the request's messages and tools."""
 
-    def __init__(
-        self, rows: Sequence[Sample], words: Prompts = OURS, sent: Callable[[Tools], Tools] = list
-    ) -> None:
-        """`sent`: native tools as they are sent."""
+    def __init__(self, rows: Sequence[Sample], words: Prompts = OURS) -> None:
         self._anchors = Dataset(name="", rows=tuple(rows)).anchors()
         self._rows: dict[tuple[str, bytes], Sample] = {}
         self._answered: dict[tuple[str, bytes, str], Sample] = {}
@@ -46,7 +37,7 @@ class Index:
         for row in rows:
             for mode in ("prompt", "fc"):
                 ask = wire.first(row, mode, words)
-                address = _address(ask.messages, ask.tools and sent(ask.tools))
+                address = _address(ask.messages, ask.tools)
                 # Clean and transition rows ask in the same words; their gold is the same too.
                 self._rows.setdefault((mode, address), row)
                 if row.injected_error is not None:
@@ -123,70 +114,16 @@ def reply(name: str, found: tuple[str, AgentContext], model: str, words: Prompts
 
 
 @contextmanager
-def serving(
-    name: str, rows: Sequence[Sample], words: Prompts = OURS, sent: Callable[[Tools], Tools] = list
-) -> Iterator[str]:
+def serving(name: str, rows: Sequence[Sample], words: Prompts = OURS) -> Iterator[str]:
     """Serves the agent on a free loopback port while the block runs; yields the base URL."""
-    from aiohttp import web
+    agents.agent(name)
+    index = Index(rows, words)
 
-    agent(name)
-    index = Index(rows, words, sent)
-
-    async def chat(request: web.Request) -> web.Response:
-        body = msgspec.json.decode(await request.read())
+    def answer(body: Json) -> Json:
         found = index.find(body["messages"], body.get("tools"))
         if found is None:
-            error = {"message": "the agents know only requests about their own rows", "type": "bad_request"}
-            return web.Response(status=400, body=msgspec.json.encode({"error": error}))
-        answer = msgspec.json.encode(reply(name, found, body["model"], words))
-        return web.Response(body=answer, content_type="application/json")
+            return Fault(400, error_body("the agents know only requests about their own rows"))
+        return reply(name, found, body["model"], words)
 
-    async def models(request: web.Request) -> web.Response:
-        listed = {"object": "list", "data": [{"id": name, "object": "model"}]}
-        return web.Response(body=msgspec.json.encode(listed), content_type="application/json")
-
-    app = web.Application(client_max_size=2**26)
-    app.router.add_post("/v1/chat/completions", chat)
-    app.router.add_get("/v1/models", models)
-    with _in_thread(app) as port:
-        yield f"http://127.0.0.1:{port}/v1"
-
-
-@contextmanager
-def _in_thread(app: Json) -> Iterator[int]:
-    """Runs an aiohttp application in a thread of its own; yields its port."""
-    from aiohttp import web
-
-    loop = asyncio.new_event_loop()
-    started: list[int] = []
-    ready = threading.Event()
-
-    async def start() -> web.AppRunner:
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        started.append(runner.addresses[0][1])
-        return runner
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            runner = loop.run_until_complete(start())
-            ready.set()
-            loop.run_forever()
-            loop.run_until_complete(runner.cleanup())
-        finally:
-            ready.set()
-            loop.close()
-
-    thread = threading.Thread(target=run, name="agent-server", daemon=True)
-    thread.start()
-    ready.wait()
-    if not started:
-        raise UserError("the agent's server could not be started on loopback")
-    try:
-        yield started[0]
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+    with LoopbackServer(answer) as server:
+        yield server.url

@@ -23,6 +23,7 @@ from robustbench_tc.compute import cluster, parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, opening, record, session, verdicts
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestSettings
 from robustbench_tc.io import parquet
@@ -262,7 +263,7 @@ def test_a_vllm_is_opened_where_its_actor_runs(running: None, tmp_path: Path) ->
         backend="vllm",
         decoding=decoding,
         prompt_version="1",
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
     )
     run = record.start(tmp_path / "run", data, settings, len(data.rows))

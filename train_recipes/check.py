@@ -10,6 +10,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -167,27 +168,29 @@ def _within(what: str, lengths: Sequence[int], limit: int, hint: str) -> Finding
 # --- GRPO ---------------------------------------------------------------------------------------------
 
 
-def _grpo_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
+def _grpo_checks(config: Any, shards: Shards, model: Path) -> Iterator[Finding]:
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import validate_config
 
-    findings = []
     try:
         validate_config(config, need_reference_policy(config), need_critic(config))
-        findings.append(Finding("verl's own validation", "ok", "passed"))
+        yield Finding("verl's own validation", "ok", "passed")
     except (AssertionError, ValueError, TypeError) as error:
-        findings.append(Finding("verl's own validation", "failed", first_line(error)))
+        yield Finding("verl's own validation", "failed", first_line(error))
     tokenizer, finding = _tokenizer(model)
-    findings.append(finding)
+    yield finding
     for split, paths in (("train", shards.train), ("validation", shards.validation)):
-        findings += _grpo_split(config, split, paths, tokenizer)
-    findings.append(_golds(config, tokenizer, shards.train))
-    findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
-    findings += [Finding(*line) for line in check_loops.loops(config, shards, tokenizer)]
+        yield from _grpo_split(config, split, paths, tokenizer)
+    yield _golds(config, tokenizer, shards.train)
+    yield _steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs)
+    yield from (Finding(*line) for line in check_loops.loops(config, shards, tokenizer))
     if (said := noisy_check.readiness(config, shards.validation)) is not None:
-        findings.append(Finding("noisy groups", *said))
-    findings.append(_engine(config.actor_rollout_ref.rollout.name))
-    return findings
+        yield Finding("noisy groups", *said)
+    engine = config.actor_rollout_ref.rollout.name
+    if find_spec(engine) is None:
+        yield Finding("rollout engine", "note", f"{engine} is not installed here; the GPU machine needs it")
+    else:
+        yield Finding("rollout engine", "ok", f"{engine} is installed")
 
 
 def _grpo_split(config: Any, split: str, paths: Sequence[Path], tokenizer: Any) -> list[Finding]:
@@ -307,43 +310,28 @@ def _steps(rows: int, batch: int, epochs: int) -> Finding:
     return Finding("steps", "ok", f"{rows // batch * epochs} ({rows // batch} per epoch × {epochs}{note})")
 
 
-def _engine(name: str) -> Finding:
-    from importlib.util import find_spec
-
-    if find_spec(name) is None:
-        return Finding("rollout engine", "note", f"{name} is not installed here; the GPU machine needs it")
-    return Finding("rollout engine", "ok", f"{name} is installed")
-
-
 # --- fine-tuning --------------------------------------------------------------------------------------
 
 
-def _sft_checks(config: Any, shards: Shards, model: Path) -> list[Finding]:
+def _sft_checks(config: Any, shards: Shards, model: Path) -> Iterator[Finding]:
     from verl.trainer.sft_trainer import create_sft_dataset
 
     tokenizer, finding = _tokenizer(model)
-    findings = [finding]
+    yield finding
     for split, paths in (("train", shards.train), ("validation", shards.validation)):
         try:
             dataset = create_sft_dataset([str(path) for path in paths], config.data, tokenizer, None)
             lengths = [len(_untruncated(dataset, index)) for index in range(len(dataset))]
         except Exception as error:  # whatever it is, verl would end on it
-            findings.append(
-                Finding(f"{split} rows", "failed", f"the SFT dataset cannot read them: {first_line(error)}")
-            )
+            yield Finding(f"{split} rows", "failed", f"the SFT dataset cannot read them: {first_line(error)}")
             continue
-        findings.append(Finding(f"{split} rows", "ok", f"{len(lengths)} conversations"))
-        findings.append(
-            _within(f"{split} conversations", lengths, config.data.max_length, "raise data.max_length")
-        )
+        yield Finding(f"{split} rows", "ok", f"{len(lengths)} conversations")
+        yield _within(f"{split} conversations", lengths, config.data.max_length, "raise data.max_length")
         if split == "validation" and len(lengths) < config.data.train_batch_size:
-            findings.append(
-                Finding(
-                    "validation batch", "failed", f"{len(lengths)} rows make no batch: verl's loss is nan"
-                )
+            yield Finding(
+                "validation batch", "failed", f"{len(lengths)} rows make no batch: verl's loss is nan"
             )
-    findings.append(_steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs))
-    return findings
+    yield _steps(_rows(shards.train), config.data.train_batch_size, config.trainer.total_epochs)
 
 
 def _untruncated(dataset: Any, index: int) -> Any:

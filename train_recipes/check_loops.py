@@ -12,11 +12,10 @@ from typing import Any, Literal
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import loads
 
 from . import verl_sampling
 from .compose import first_line
-from .dataset import Shards
+from .dataset import Shards, read_rows
 from .mixture.reward import SINGLE
 from .mixture.rows import AGENTS
 
@@ -93,11 +92,7 @@ def _mixture(config: Any, shards: Shards, tokenizer: Any, written: dict[str, Any
 
 def _rows(paths: Sequence[Path]) -> list[tuple[str, str, str]]:
     """Of each row: its recipe, its agent loop, its gold."""
-    found = []
-    for path in paths:
-        for row in pq.read_table(path, columns=["extra_info", "agent_name", "reward_model"]).to_pylist():
-            info = row["extra_info"]
-            info = loads(info) if isinstance(info, str) else info
-            recipe = info.get("recipe") if isinstance(info, dict) else None
-            found.append((str(recipe), str(row["agent_name"]), str(row["reward_model"]["ground_truth"])))
-    return found
+    return [
+        (str(row["extra_info"].get("recipe")), row["agent_name"], row["reward_model"]["ground_truth"])
+        for row in read_rows(paths, ["extra_info", "agent_name", "reward_model"])
+    ]

@@ -8,15 +8,16 @@ prints two lines for a shell: the train shards and the validation shards, as lis
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import parquet
 from robustbench_tc.io.resolve import resolve_dataset
+from robustbench_tc.schema import loads
 
 VALIDATES_WITH = {"retry": "full"}
 """Config → another one whose validation rows are answered too, where it is there: what an error costs is
@@ -70,6 +71,13 @@ def locate(dataset: str, config: str) -> Shards:
                 "or fetch it again"
             ) from None
     return found
+
+
+def read_rows(paths: Sequence[Path], columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Rows as plain values. `extra_info` is JSON text where the reader does not know the column's type."""
+    for row in (row for path in paths for row in pq.read_table(path, columns=columns).to_pylist()):
+        info = row["extra_info"]
+        yield row | {"extra_info": loads(info) if isinstance(info, str) else info}
 
 
 def hydra_list(paths: Sequence[Path]) -> str:

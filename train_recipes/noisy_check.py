@@ -1,15 +1,13 @@
 """What `data.noisy` asks of a config and of the data: for the trainer, and for `rbtc train check`."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow.parquet as pq
-
 from robustbench_tc.errors import UserError
 
 from . import noisy, validation
+from .dataset import read_rows
 
 
 def conflict(config: Any) -> str | None:
@@ -57,10 +55,7 @@ def readiness(config: Any, validates: Sequence[Path]) -> tuple[Literal["ok", "fa
 def pairs(shards: Sequence[Path]) -> int:
     """How many clean ids are validated on clean and with an error."""
     ids: dict[str, set[str]] = {}
-    for shard in shards:
-        for row in pq.read_table(shard, columns=["extra_info", "reward_model"]).to_pylist():
-            info = row["extra_info"]
-            info = json.loads(info) if isinstance(info, str) else info
-            about = validation.row(info, row["reward_model"]["ground_truth"])
-            ids.setdefault(about.component, set()).add(about.clean_id)
+    for row in read_rows(shards, ["extra_info", "reward_model"]):
+        about = validation.row(row["extra_info"], row["reward_model"]["ground_truth"])
+        ids.setdefault(about.component, set()).add(about.clean_id)
     return len(ids.get(validation.CLEAN, set()) & ids.get(validation.RETRY, set()))

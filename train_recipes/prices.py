@@ -10,13 +10,11 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pyarrow.parquet as pq
+from typing import NamedTuple
 
 from robustbench_tc.errors import UserError
 
-from .dataset import locate
+from .dataset import locate, read_rows
 
 Offers = Mapping[str, float]
 
@@ -38,16 +36,12 @@ class Priced(NamedTuple):
 def priced(shards: Sequence[Path]) -> tuple[list[Priced], int]:
     """The priced rows, and how many rows there are."""
     found, rows = [], 0
-    for shard in shards:
-        for row in pq.read_table(shard, columns=["reward_model", "extra_info"]).to_pylist():
-            rows += 1
-            info: Any = row["extra_info"]
-            info = json.loads(info) if isinstance(info, str) else info
-            calls = row["reward_model"]["ground_truth"].partition("<tool_call>\n")[2].partition("\n")[0]
-            if not calls:
-                continue
+    for row in read_rows(shards, ["reward_model", "extra_info"]):
+        rows += 1
+        calls = row["reward_model"]["ground_truth"].partition("<tool_call>\n")[2].partition("\n")[0]
+        if calls:
             name = json.loads(calls)["name"]
-            groups = info.get("offers") or ()
+            groups = row["extra_info"].get("offers") or ()
             found += [Priced(name, group) for group in groups if name in group and len(group) > 1]
     return found, rows
 

@@ -17,7 +17,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from robustbench_tc.errors import UserError
 
@@ -116,6 +116,16 @@ class Drawing:
         for index, name in enumerate(types):
             self._of.setdefault(name, []).append(index)
         self.place = Place(0, 0, {})
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Place and weights, for a checkpoint: JSON."""
+        return {"place": list(self.place), "weights": self.weights.state}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a `state`."""
+        self.place = Place(*state["place"])
+        self.weights.restore(state["weights"])
 
     def epoch(self) -> Iterator[int]:
         """As many draws as there are rows, from where the place is."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from robustbench_tc.errors import UserError
 
-from .sampling import Drawing, Place, drawing
+from .sampling import Drawing, drawing
 
 
 class Sampler:
@@ -38,12 +38,11 @@ class Draws:
 
     def state_dict(self) -> dict[str, Any]:
         """For the checkpoint."""
-        return {"place": list(self._drawing.place), "weights": self._drawing.weights.state}
+        return self._drawing.state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from a checkpoint."""
-        self._drawing.place = Place(*state["place"])
-        self._drawing.weights.restore(state["weights"])
+        self._drawing.restore(state)
         self._draws = self._drawing.epoch()
 
 

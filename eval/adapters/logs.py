@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import predictions, record
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.verdicts import with_verdicts

@@ -13,6 +13,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
@@ -111,7 +112,7 @@ class Rows:
             "component": row.component,
             "source": row.source,
             "category": row.category,
-            "sample_hash": self.data.hashes()[row.id],
+            "sample_hash": self.data.hashes[row.id],
         }
 
     def begin(self, row_id: str, model: str = "", repeat: int = 0, *, faults: bool = True) -> "Playing":
@@ -139,7 +140,7 @@ class Rows:
         assert isinstance(env, Scripted)
         if not env.answers:
             return Score(reward=0.0)
-        sample_hash = self.data.hashes()[env.row.id]
+        sample_hash = self.data.hashes[env.row.id]
         found = predictions.combine(env.row, sample_hash, dialogue.settings, *env.answers)
         verdict = judge(found, env.row, self.anchors[env.row.id])
         return Score(

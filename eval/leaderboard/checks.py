@@ -12,7 +12,7 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, predictions, wire
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.read_reply import read_reply
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.schema import Prediction, Sample, dataset_label
@@ -30,7 +30,7 @@ def check(path: Path, record: RunRecord, data: Rows) -> tuple[Prediction, ...]:
     Raises Refused by the first check that fails."""
     settings = record.settings
     found = asked(path, record, data, Prediction)
-    hashes = data.hashes()
+    hashes = data.hashes
     other = [one.id for one in found if one.sample_hash != hashes[one.id]]
     refuse("dataset", "these are not the dataset's", {"other words": other}, "evaluate on that version")
     whose = {(one.model, one.mode) for one in found}

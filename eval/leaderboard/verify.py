@@ -178,7 +178,7 @@ def _endpoint(
             f"{rows.name}@{rows.revision}" if rows.revision else rows.name, randbits(48), work / "rows"
         )
     fresh = inputs.load_samples(str(work / "rows"))
-    seen, hashes = rows.hashes(), fresh.hashes()
+    seen, hashes = rows.hashes, fresh.hashes
     unseen = [row for row in fresh.rows if row.id in seen and seen[row.id] != hashes[row.id]]
     ids = drawn(unseen, fresh.fingerprint())
     said(f"asking {model or settings.model} {len(ids)} rows")

@@ -1,10 +1,7 @@
-"""The rows of a live dataset, a folder or one of the Hub, and which of them a run asks."""
+"""The rows of a live dataset, and the worlds that they name."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import ClassVar
 
 from robustbench_tc import live_types, schema, taxonomy
 from robustbench_tc.errors import UserError
@@ -12,46 +9,23 @@ from robustbench_tc.schema import LiveRow, row_hash
 from robustbench_tc.worlds.find import BFCL, BUNDLED, find
 from robustbench_tc.worlds.handle import WorldType
 
-from .. import draw
-
-if TYPE_CHECKING:
-    from ..inputs import Selection
+from ..data import Data, Origin
 
 
-class LiveData(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A loaded live dataset: the tasks, then the rows of each kind of fault and of each registry type."""
+class LiveData(Data[LiveRow], frozen=True, kw_only=True, dict=True):
+    """Rows that are played in worlds: the tasks, then those of each kind of fault and of each registry type,
+    which are selected with the clean rows of their tasks."""
 
-    name: str
-    """The folder as an absolute path, or the Hub id."""
-    revision: str | None = None
-    version: str | None = None
-    rows: tuple[LiveRow, ...]
-
-    @cached_property
-    def by_id(self) -> dict[str, LiveRow]:
-        """The rows by their ids."""
-        return {row.id: row for row in self.rows}
+    by: ClassVar[Origin] = "world"
+    anchored: ClassVar[bool] = True
 
     def clean(self) -> dict[str, LiveRow]:
         """The clean row of each task."""
         return {row.clean_id: row for row in self.rows if row.clean}
 
-    @cached_property
-    def _hashes(self) -> dict[str, str]:
-        return {row.id: row_hash(row) for row in self.rows}
-
-    def hashes(self) -> dict[str, str]:
-        """`row_hash` by row id."""
-        return self._hashes
-
-    def fingerprint(self) -> str:
-        """32 hex digits over the sorted (id, row hash) pairs."""
-        return schema.fingerprint(sorted(self.hashes().items()))
-
-    def select(self, selection: "Selection") -> tuple[LiveRow, ...]:
-        """The selected rows, in the dataset's order; kinds of faults bring the clean rows of their tasks
-        along. Raises UserError."""
-        return draw.select(self.rows, selection, self.name, "world", anchored=True)
+    def digest_of(self, row: LiveRow) -> str:
+        """`row_hash`."""
+        return row_hash(row)
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from robustbench_tc.schema import Call, LiveRow, LiveTool, dumps
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
+from ..data import Selection
 from ..dialogue import Dialogue
-from ..inputs import Selection
 from ..record import JOURNAL, Answer, Settings
 from ..row_view import described
 from ..run import Runner

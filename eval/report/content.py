@@ -202,7 +202,7 @@ def build(
         )
         models.append(msgspec.structs.replace(model, gains=gains(summary, model)))
     # best first, those with a gap last
-    models.sort(key=lambda m: (-at.value if (at := m.summary.values["perturbed"]) else 1.0, m.label))
+    models.sort(key=lambda m: (-found.value if (found := m.summary.values["perturbed"]) else 1.0, m.label))
     own = runs[0].own_tools
     return Report(
         dataset_version=OWN_TOOLS if own else runs[0].dataset_label,
@@ -278,16 +278,21 @@ def _marks(
 ) -> tuple[dict[str, Mark], dict[str, Interval | None]]:
     """Differences in Table 2's values, and the share of each Δ of the baseline that is closed."""
     there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
-    deltas = [metric.removeprefix("delta_") for metric in there if metric.startswith("delta_")]
-    levels = [metric for metric in there if metric in ("clean", "perturbed")]
-    pairs = paired.compare_lines(base, new, {name: codes_of(name) for name in levels}, convention)
-    found = {name: Mark(one.difference.value, one.p, stars(one.p)) for name, one in pairs.items()}
-    compared = paired.compare_delta_lines(base, new, {n: codes_of(n) for n in deltas})
-    for name, delta in compared.items():
-        p = delta.difference.p
-        if p is not None:
-            found[f"delta_{name}"] = Mark(-delta.difference.value, p, stars(p))
-    return found, {name: delta.closed for name, delta in compared.items()}
+    levels = {name: codes_of(name) for name in there if name in ("clean", "perturbed")}
+    components: dict[str, Sequence[str]] = {
+        name: codes_of(name) for name in taxonomy.COMPONENTS if f"delta_{name}" in there
+    }
+    deltas = paired.compare_delta_lines(base, new, components)
+    tested = {
+        name: (one.difference.value, one.p)
+        for name, one in paired.compare_lines(base, new, levels, convention).items()
+    } | {
+        f"delta_{name}": (-one.difference.value, p)
+        for name, one in deltas.items()
+        if (p := one.difference.p) is not None
+    }
+    marks = {name: Mark(value, p, stars(p)) for name, (value, p) in tested.items()}
+    return marks, {name: delta.closed for name, delta in deltas.items()}
 
 
 def _type_marks(

@@ -17,7 +17,8 @@ import msgspec
 from robustbench_tc import taxonomy
 from robustbench_tc.builders import plain
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import draw, inputs
+from robustbench_tc.eval import inputs
+from robustbench_tc.eval.data import order as order_of
 from robustbench_tc.eval.stats import failures
 from robustbench_tc.eval.stats.failures import Judged
 from robustbench_tc.eval.stats.runs import Run
@@ -194,7 +195,7 @@ def _rows(runs: Sequence[Run], named: str | Path | None) -> tuple[list[Sample], 
 
 def _spread(rows: Sequence[Sample], most: int) -> list[Sample]:
     """Whole samples, of every source its share, until `most` rows are there (one sample at least)."""
-    sizes, order = Counter(row.clean_id for row in rows), draw.order(rows)
+    sizes, order = Counter(row.clean_id for row in rows), order_of(rows)
     ends = accumulate(sizes[one] for one in order)
     kept = {one for one, end in zip(order, ends, strict=True) if end <= most or one == order[0]}
     return [row for row in rows if row.clean_id in kept]

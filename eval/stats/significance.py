@@ -221,7 +221,7 @@ def compatible_ranks(pairs: Pairs, models: int | None = None) -> list[Places]:
 def _tested(scores: NDArray[Any], p_of: Callable[[int, int], float]) -> Pairs:
     p, apart = np.ones((len(scores), len(scores))), np.zeros((len(scores), len(scores)), bool)
     upper = np.triu_indices(len(scores), 1)
-    p[upper] = [p_of(i, j) for i, j in zip(*upper, strict=True)]
+    p[upper] = [p_of(int(i), int(j)) for i, j in zip(*upper, strict=True)]
     apart[upper] = holm_of(p[upper]) < LEVEL
     return Pairs(np.minimum(p, p.T), (apart | apart.T) & (scores[:, None] > scores[None, :]))
 

@@ -64,7 +64,7 @@ def stages(run: Run, outcomes: Outcomes, *, allow_missing: bool = False) -> Stag
         for line in _lines_of(code):
             n[line] += 1
             if not right:
-                counted[line][stage, detail or ""] += 1
+                counted[line][stage or "", detail or ""] += 1
     order = [line for line in (*HEADS, *(kind.code for kind in taxonomy.among(n))) if n[line]]
     moves, unit_of = _moves(rows), outcomes.unit_of()
 

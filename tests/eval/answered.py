@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, record
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.prompts.calls import render_calls
 from robustbench_tc.eval.score import scoring_tools
 from robustbench_tc.eval.score.golden import concrete
@@ -19,7 +20,7 @@ def answers(data: inputs.Dataset, repeats: int = 1) -> Iterator[Prediction]:
     In turns: right, right, another value, another tool, no call, right behind a long thought; now and then
     nothing at all, or no answer (`request_error`).
     """
-    hashes, anchors = data.hashes(), data.anchors()
+    hashes, anchors = data.hashes, data.anchors()
     turns = itertools.count()
     for row in data.rows:
         tools = scoring_tools(row, anchors[row.id])
@@ -56,7 +57,7 @@ def run(path: Path, release: Path, repeats: int = 1) -> record.RunFolder:
         backend="import",
         decoding={},
         prompt_version="1",
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=repeats,
     )
     folder = record.start(path, data, settings, len(data.rows) * repeats)

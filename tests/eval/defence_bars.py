@@ -7,9 +7,10 @@ from pathlib import Path
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import defend, inputs
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend.base import Defence
 from robustbench_tc.eval.defend.chain import budget, reply, shown
-from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.schema import Sample

@@ -20,10 +20,11 @@ from robustbench_tc import api, schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agents import AgentContext
 from robustbench_tc.eval.agents.base import JUNK
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend import names, parse
 from robustbench_tc.eval.defend.chain import shown
 from robustbench_tc.eval.dialogue import Dialogue
-from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.prompts.calls import DECLINED, render_calls
 from robustbench_tc.eval.record import Answer, Settings

@@ -12,6 +12,7 @@ from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.plain import published
 from robustbench_tc.eval import inputs, predictions, record, verdicts
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.schema import ANY, OMIT, Call, Message, Prediction, Sample, Tool
 
 from ..known import OUTPUT_FORMATS
@@ -166,12 +167,12 @@ def scored_run(
         model=model,
         mode="prompt",
         backend="import",
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
         **{"decoding": {}, "prompt_version": "1", **settings},
     )
     folder = record.start(path, data, made, len(data.rows))
-    hashes = data.hashes()
+    hashes = data.hashes
     found = [
         prediction(row, **{"model": model, "sample_hash": hashes[row.id], **reply(row)}) for row in data.rows
     ]

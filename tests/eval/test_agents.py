@@ -13,6 +13,7 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
 from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, AgentContext, is_right
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
@@ -152,7 +153,7 @@ def settings_of(mode: Mode) -> Settings:
         backend="",
         decoding={},
         prompt_version="",
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
     )
 

@@ -13,6 +13,7 @@ from robustbench_tc.audits.expectations import predictions as suite
 from robustbench_tc.audits.folder import Folder
 from robustbench_tc.eval import exchange, inputs, predictions, record, wire
 from robustbench_tc.eval.agents import AGENTS, is_right
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.leaderboard import checks
 from robustbench_tc.eval.parse import parse
 from robustbench_tc.eval.prompts.calls import render_calls
@@ -273,7 +274,7 @@ def settings() -> Settings:
         backend="openai",
         decoding={"temperature": 0.0},
         prompt_version="1-abc",
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
     )
 

@@ -14,10 +14,11 @@ from robustbench_tc import api
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import defend, inputs, predictions, record, wire
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.defend import again, texts, tools
 from robustbench_tc.eval.defend.base import Defence, Request, Said
 from robustbench_tc.eval.defend.chain import budget, finished, reply, shown
-from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted, parsed
 from robustbench_tc.schema import Call, Message, Sample, Tool

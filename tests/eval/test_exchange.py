@@ -40,7 +40,7 @@ def mixed() -> list[Prediction]:
 
 def test_our_own_lines_come_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
-    predictions.write(path, mixed())
+    predictions.write_lines(path, mixed())
     found, left_out = exchange.read_predictions(path, DATASET, model="other", mode="fc")
     assert (found, left_out) == (mixed(), {})
 
@@ -122,7 +122,7 @@ def test_what_does_not_belong_is_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_our_lines_about_another_wording_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
-    predictions.write(path, [made(DATASET.rows[0]), made(DATASET.rows[1], sample_hash="0" * 16)])
+    predictions.write_lines(path, [made(DATASET.rows[0]), made(DATASET.rows[1], sample_hash="0" * 16)])
     found, left_out = exchange.read_predictions(path, DATASET, model="m", mode="prompt")
     assert len(found) == 1
     assert left_out == {"answer to another text than the dataset's": 1}

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustbench_tc import api, schema
-from robustbench_tc.eval import draw, inputs, predictions, record
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval import data as draw, inputs, predictions, record
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.schema import Sample
 
 from ..known import SOURCES

@@ -15,7 +15,7 @@ from robustbench_tc import schema, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
 from robustbench_tc.eval import inputs, predictions, record, row_files, verdicts
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import ANY, OMIT, Sample
@@ -294,7 +294,7 @@ def test_a_hash_needs_no_decoding(sharded: Path) -> None:
 @pytest.mark.parametrize("num_proc", [1, 2])
 def test_they_are_the_rows_of_the_dataset(sharded: Path, num_proc: int) -> None:
     dataset, files = inputs.load_samples(str(sharded)), RowFiles(sharded, num_proc)
-    assert all(files.hash_of(one) == digest for one, digest in dataset.hashes().items())
+    assert all(files.hash_of(one) == digest for one, digest in dataset.hashes.items())
     assert files.hash_of("nobody") is None and files.fingerprint() == dataset.fingerprint()
     ids = [row.id for row in dataset.rows]
     for asked in (ids[:1], ids[70:80], ids[-3:] + ids[200:203], ids[::97]):

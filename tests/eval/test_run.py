@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import RunFolder, Settings
 from robustbench_tc.eval.request_settings import RequestSettings
@@ -46,7 +47,7 @@ def settings(dataset: inputs.Dataset, **changes: Any) -> Settings:
         "backend": "openai",
         "decoding": DECODING,
         "prompt_version": prompts.prompt_version(),
-        "selection": inputs.Selection(),
+        "selection": Selection(),
         "repeat": 1,
     }
     return Settings(**(plain | changes))

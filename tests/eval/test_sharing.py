@@ -33,8 +33,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def evaluate(release: Path, tmp_path: Path) -> Callable[..., Any]:
     def run(server: LoopbackServer, **options: Any) -> Any:
-        given = {"model": "tiny", "base_url": server.url, "out": tmp_path / "run", "probe": False}
-        return api.evaluate(release, **(given | {"max_retries": 0} | options)).folder.record
+        given: dict[str, Any] = {"model": "tiny", "base_url": server.url, "out": tmp_path / "run"}
+        return api.evaluate(release, **(given | {"probe": False, "max_retries": 0} | options)).folder.record
 
     return run
 

@@ -9,6 +9,7 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.eval import inputs, opening, predictions, prompts, record, session
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
@@ -69,14 +70,13 @@ def test_a_run_is_recorded_as_over_http(tmp_path: Any, mode: Mode) -> None:
     sampling = {"temperature": 0.0, "max_tokens": 16, "top_k": 4, "stop": ["END"], "min_p": 0.1}
     decoding = {**sampling, "chat_template_kwargs": {"enable_thinking": False}}
     settings = record.Settings(
-        share=False,
         fingerprint=dataset.fingerprint(),
         model="tiny",
         mode=mode,
         backend="vllm",
         decoding=decoding,
         prompt_version=prompts.prompt_version(),
-        selection=inputs.Selection(),
+        selection=Selection(),
         repeat=1,
     )
     rows = dataset.rows

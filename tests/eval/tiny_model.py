@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from robustbench_tc.eval import inputs, predictions, prompts, record, session
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.opening import Effort, endpoint
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.eval.request_settings import RequestSettings
@@ -91,7 +92,7 @@ def serving(
 def twenty_samples_end_to_end(served: Endpoint, out: Path, mode: Mode) -> None:
     """Every row has its prediction, nothing failed, and replies are as long as was asked for."""
     dataset = inputs.Dataset(name="small", rows=tuple(small.rows()))
-    selection = inputs.Selection(limit=20)
+    selection = Selection(limit=20)
     rows = dataset.select(selection)
     settings = record.Settings(
         fingerprint=dataset.fingerprint(),

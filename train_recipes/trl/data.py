@@ -1,17 +1,16 @@
 """Rows of the training data as TRL reads them, and their reward as TRL asks for it."""
 
-import json
 import random
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
-
-import pyarrow.parquet as pq
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.score.reward import compute_score
 
 from .. import validation
+from ..dataset import read_rows
 from ..validation import Row, Scored, best
 
 Answer = tuple[Row, Scored]
@@ -23,25 +22,17 @@ recipe has."""
 
 def rows(shards: Sequence[Path], limit: int | None = None) -> list[dict[str, Any]]:
     """The first rows of a config: prompt (messages), data_source, ground_truth and extra_info each."""
-    found: list[dict[str, Any]] = []
-    for shard in shards:
-        for row in pq.read_table(shard).to_pylist():
-            if limit is not None and len(found) >= limit:
-                return found
-            try:
-                found.append(_row(row))
-            except (KeyError, TypeError, ValueError):
-                raise UserError(
-                    f"{shard} has no training rows (prompt, data_source, reward_model, extra_info): "
-                    "`rbtc build toolrl-dr` makes them"
-                ) from None
-    return found
+    try:
+        return [_row(row) for row in islice(read_rows(shards), limit)]
+    except (KeyError, TypeError, ValueError):
+        raise UserError(
+            f"{shards[0].parent} has no training rows (prompt, data_source, reward_model, extra_info): "
+            "`rbtc build toolrl-dr` makes them"
+        ) from None
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     about = row["extra_info"]
-    if isinstance(about, str):  # JSON text, where the reader does not know the column's type
-        about = json.loads(about)
     return {
         "prompt": [{"role": turn["role"], "content": turn["content"]} for turn in row["prompt"]],
         "data_source": row["data_source"],

@@ -53,12 +53,9 @@ def last_whole(out: Path, *, sampling: bool) -> tuple[Path | None, bool]:
 
 def save(drawing: Drawing, checkpoint: Path) -> None:
     """Puts the state beside a checkpoint's other files."""
-    state = {"place": list(drawing.place), "weights": drawing.weights.state}
-    (checkpoint / STATE).write_text(json.dumps(state) + "\n")
+    (checkpoint / STATE).write_text(json.dumps(drawing.state) + "\n")
 
 
 def load(drawing: Drawing, checkpoint: Path) -> None:
     """Goes on from a checkpoint that `save` was called for."""
-    state = json.loads((checkpoint / STATE).read_text())
-    drawing.place = Place(*state["place"])
-    drawing.weights.restore(state["weights"])
+    drawing.restore(json.loads((checkpoint / STATE).read_text()))

@@ -74,6 +74,10 @@ class Answer(NamedTuple):
     attempts: int | None
 
 
+ANSWER = ("clean_id", "repeat", "error_mode", "injected", "attempts")
+"""What an answer has of a run's columns as they are."""
+
+
 class Given(msgspec.Struct, frozen=True):
     """What the tables of a run are made from."""
 
@@ -96,12 +100,10 @@ class Given(msgspec.Struct, frozen=True):
         unit_of, there = self.outcomes.unit_of(), self.outcomes.n[:, column] > 0
         asked = set(compress(self.outcomes.clean_ids, there.tolist()))
         for at in np.flatnonzero((rows["type_code"] == code) & (rows["correct"] >= 0)).tolist():
-            clean_id, *rest = (rows[name][at] for name in ("clean_id", "repeat", "correct", "error_mode"))
-            if clean_id in asked:
+            row = {name: rows[name][at] for name in ANSWER}
+            if row["clean_id"] in asked:
                 flags = frozenset(rows["flags"][at].split(","))
-                yield Answer(
-                    unit_of[clean_id], clean_id, *rest, flags, rows["injected"][at], rows["attempts"][at]
-                )
+                yield Answer(unit=unit_of[row["clean_id"]], right=rows["correct"][at], flags=flags, **row)
 
 
 Tables: TypeAlias = Callable[[Given], Iterable[Table]]
@@ -109,14 +111,9 @@ Tables: TypeAlias = Callable[[Given], Iterable[Table]]
 
 @cache
 def makers() -> dict[str, Tables]:
-    """Pack → what makes its tables, module after module. Raises ValueError for a name that means no pack."""
-    found: dict[str, Tables] = {}
-    for module in iter_modules(__path__):
-        made = import_module(f"{__name__}.{module.name}")
-        for pack in made.PACKS:
-            if pack not in PACKS:
-                raise ValueError(f"{made.__name__}: {pack!r} means no pack")
-            found[pack] = made.tables
+    """Pack → what makes its tables."""
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    found = {pack: module.tables for module in modules for pack in module.PACKS}
     return {pack: found[pack] for pack in PACKS if pack in found}
 
 

@@ -98,7 +98,7 @@ def tables(given: Given) -> Iterable[Table]:
 def side_effects(scores: Sequence["LiveScore"]) -> dict[str, dict[str, int]]:
     """By type code the sum of each of SIDE_EFFECTS over episodes that met their fault; one that is known of
     no episode is left out."""
-    by_type = defaultdict(list)
+    by_type: defaultdict[str, list[LiveScore]] = defaultdict(list)
     for one in scores:
         by_type[one.type_code] += [one] * one.counts
     return {

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, verdicts, wire
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
-from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, RunFolder, Settings
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.speakers import status_of
@@ -164,7 +165,7 @@ def score(
     repeats = repeat or min(map(len, by_row.values()))
     begun = [row for row in data.rows if row.id in by_row]
     settings = replace(settings, selection=_selection(data, begun), repeat=repeats)
-    hashes = data.hashes()
+    hashes = data.hashes
     made = [
         one.prediction(settings, hashes[row.id], number)
         for row in begun
@@ -176,9 +177,7 @@ def score(
     folder.notes += [*notes, *_unseen(by_row, data, lines)]
     folder.record.settings, folder.record.expected = settings, len(begun) * repeats
     folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
-    folder.record.totals = predictions.totals(made)
-    predictions.write(folder.answers_path, made)
-    folder.save()
+    predictions.leave(folder, made)
     verdicts.score_file(folder, data)
     reasons = Counter(one.error or "" for one in made if one.status == "request_error")
     if absent := folder.record.expected - len(made):

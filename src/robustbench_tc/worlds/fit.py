@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 Json = Any
-Method = Callable[..., Any]
 
 MAX_ARGUMENT_CHARACTERS = 100_000
 """Texts of one argument, keys included, taken together; every other value counts as one character."""
@@ -39,7 +38,7 @@ _JSON_TYPES: dict[type, str] = {
 
 
 @functools.cache
-def schema(method: Method) -> dict[str, Json]:
+def schema(method: Callable[..., Any]) -> dict[str, Json]:
     """The JSON Schema of a tool's parameters, without self. Raises TypeError for a signature that no schema
     can say."""
     try:
@@ -185,15 +184,11 @@ def relaxed(parameters: Mapping[str, Json], arguments: Mapping[str, Json]) -> di
 
 
 def _read_from_text(text: str, word: str | None) -> Json:
-    if word in ("integer", "number") and _WHOLE.fullmatch(text):
+    if word in ("integer", "number") and re.fullmatch("-?[0-9]{1,18}", text):
         return int(text)
-    if word == "number" and _DECIMAL.fullmatch(text):
+    if word == "number" and re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text):
         return float(text)
     return {"true": True, "false": False}.get(text.lower(), text) if word == "boolean" else text
-
-
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
-_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 
 
 def _unbounded(value: Json) -> str | None:
@@ -205,7 +200,7 @@ def _unbounded(value: Json) -> str | None:
         f"is nested deeper than {MAX_ARGUMENT_DEPTH} levels": any(
             depth > MAX_ARGUMENT_DEPTH for one, depth in parts if isinstance(one, dict | list)
         ),
-        "has characters that are not valid Unicode": _SURROGATE.search(texts) is not None,
+        "has characters that are not valid Unicode": re.search("[\ud800-\udfff]", texts) is not None,
         "has a number beyond 64 bits": any(
             not -(2**63) <= one < 2**63 for one, _ in parts if isinstance(one, int)
         ),
@@ -230,9 +225,6 @@ def _parts(value: Json) -> Iterator[tuple[Json, int]]:
             left += [(key, depth) for key in one]
         if isinstance(one, dict | list):
             left += [(inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)]
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def shortened(text: object) -> str:

@@ -80,8 +80,7 @@ class LocalHandle:
 
     async def snapshot(self) -> Snapshot:
         try:
-            state = json.loads(json.dumps(self._world.state()))
-            return Snapshot(state, tuple(self._world.generated()))
+            return Snapshot(json.loads(json.dumps(self._world.state())), tuple(self._world.generated()))
         except Exception as error:
             raise _broken(self._module, "does not say its state", error) from None
 

@@ -89,15 +89,10 @@ class ForkServer:
                 env={},
                 start_new_session=True,
             )
-        ready = self._control.recv(5)
-        stderr = self.process.stderr
-        assert stderr is not None
-        with stderr:
-            if not ready:
-                said = stderr.read().decode(errors="replace").split("\n")
-                self.stop()
-                why = next((line.strip() for line in reversed(said) if line.strip()), "it ended")
-                raise UserError(f"world {world.name} does not start in {world.python}: {why[:300]}")
+        if not self._control.recv(5):
+            said = self.stop().decode(errors="replace").split("\n")
+            why = next((line.strip() for line in reversed(said) if line.strip()), "it ended")
+            raise UserError(f"world {world.name} does not start in {world.python}: {why[:300]}")
 
     async def fork(self, start: str) -> Child:
         """A child with a fresh world. Raises UserError where there is none."""
@@ -117,12 +112,12 @@ class ForkServer:
             raise UserError(f"world {self.name} cannot start from this state: {why}")
         return child
 
-    def stop(self) -> None:
-        """Ends it with all its children."""
+    def stop(self) -> bytes:
+        """Ends it with all its children; what it wrote before it was ready."""
         self._control.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        return bytes(self.process.communicate()[1])
 
 
 class ForkedHandle:

@@ -23,9 +23,9 @@ from robustbench_tc.eval.wire import Ask
 from robustbench_tc.llm import Store
 from robustbench_tc.schema import Json, LiveRow, dumps
 from robustbench_tc.worlds.host import Worlds
-from tests import agent_server
 from tests.conftest import ROOT
 
+from ...loopback import Fault, LoopbackServer
 from ..live.playing import acted
 from .episodes import Played, completion
 from .harnesses import inspect, program
@@ -76,28 +76,23 @@ def by_us(dataset: Path, played: Sequence[Played], place: Path) -> list[Record]:
 def serving(rows: Sequence[LiveRow], played: Sequence[Played]) -> Iterator[str]:
     """An address that plays the episodes one after the other: a request without a reply of ours in it begins
     the next one, which has to be of the row that is due."""
-    from aiohttp import web
-
     by_id = {row.id: row for row in rows}
     due = iter(played)
     now: list[Played] = []
 
-    async def chat(request: web.Request) -> web.Response:
-        messages = msgspec.json.decode(await request.read())["messages"]
+    def chat(body: dict[str, Any]) -> Any:
+        messages = body["messages"]
         said = sum(one["role"] == "assistant" for one in messages)
         if not said:
             now[:] = [next(due)]
         row = by_id[now[0].row]
         opening = next(one["content"] for one in messages if one["role"] == "user")
         if opening != row.turns[0].messages[0].content:
-            return web.Response(status=400, text=f"another row is due: {row.id}")
-        answer = completion(now[0].reply(said), said + 1)
-        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+            return Fault(400, f"another row is due: {row.id}")
+        return completion(now[0].reply(said), said + 1)
 
-    app = web.Application(client_max_size=2**26)
-    app.router.add_post("/v1/chat/completions", chat)
-    with agent_server._in_thread(app) as port:
-        yield f"http://127.0.0.1:{port}/v1"
+    with LoopbackServer(chat) as server:
+        yield server.url
 
 
 def rounds(played: Sequence[Played]) -> Iterator[list[Played]]:

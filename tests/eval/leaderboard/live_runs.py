@@ -5,7 +5,8 @@ from typing import Any
 
 from robustbench_tc import api, schema
 from robustbench_tc.eval import session
-from robustbench_tc.eval.inputs import Selection, load_live
+from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
 from robustbench_tc.eval.opening import in_process

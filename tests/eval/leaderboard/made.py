@@ -10,7 +10,8 @@ import numpy as np
 
 from robustbench_tc import schema, seeding, taxonomy
 from robustbench_tc.eval import predictions, prompts, record, wire
-from robustbench_tc.eval.inputs import Dataset, Selection
+from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
 from robustbench_tc.eval.leaderboard.publish import publish
@@ -44,7 +45,7 @@ def settings(
 
 def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Prediction]:
     """What the agent answers to every row: the passes of a run, without HTTP."""
-    index, hashes = Index(dataset.rows), dataset.hashes()
+    index, hashes = Index(dataset.rows), dataset.hashes
 
     def ask(row: Sample, request: wire.Ask, number: int) -> record.Answer:
         found = index.find(request.messages, request.tools)

@@ -81,7 +81,7 @@ def write(folder: Path, found: Iterable[LiveRow]) -> Path:
 
 
 def settings(mode: str = "fc", *, model: str = "scripted", **more: object) -> Settings:
-    from robustbench_tc.eval.inputs import Selection
+    from robustbench_tc.eval.data import Selection
 
     return Settings(
         fingerprint="f" * 32,

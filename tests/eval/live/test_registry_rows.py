@@ -12,7 +12,8 @@ from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score
 from robustbench_tc.builders.live.build import LiveSpec, prepared
 from robustbench_tc.builders.live.registry import registered
-from robustbench_tc.eval.inputs import Selection, load_live
+from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.agents import AGENTS
 from robustbench_tc.eval.live.score import LiveScore, read_scores, score_episodes

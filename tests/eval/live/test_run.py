@@ -11,7 +11,8 @@ import pytest
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, score
 from robustbench_tc.eval import session
-from robustbench_tc.eval.inputs import Selection, load_live
+from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.episodes import read as read_episodes

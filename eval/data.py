@@ -1,4 +1,4 @@
-"""A part of a dataset to ask: orders of its rows and samples of which a run takes the beginning.
+"""What any dataset has, and which part of it is asked: of an order of rows or samples a run takes the first.
 
 The first N of an order are the first N of the N + 1 that a larger run takes: so a run grows.
 """
@@ -6,17 +6,17 @@ The first N of an order are the first N of the N + 1 that a larger run takes: so
 import hashlib
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
-from robustbench_tc import sources, taxonomy
+import msgspec
+
+from robustbench_tc import schema, sources, taxonomy
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.schema import LiveRow, Sample
 
 Row = TypeVar("Row", Sample, LiveRow)
-
-if TYPE_CHECKING:
-    from .inputs import Selection
 
 Origin = Literal["source", "world"]
 """What rows are shared out over: where a sample is from, or in which world an episode is played."""
@@ -25,8 +25,61 @@ SEED = 0
 """Of the order of the clean ids within a source (`order`)."""
 
 
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rows of the dataset a run asks. Empty means all."""
+
+    types: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    """Row ids or clean ids."""
+    limit: int | None = None
+    """At most so many rows, in turns over the selected types and sources, each behind its clean row."""
+    samples: int | None = None
+    """At most so many clean ids, each with all its selected rows; every source has its share."""
+
+
+class Data(msgspec.Struct, Generic[Row], frozen=True, kw_only=True, dict=True):
+    """A loaded dataset: samples (`inputs.Dataset`), or rows that are played in a world (`LiveData`)."""
+
+    by: ClassVar[Origin] = "source"
+    anchored: ClassVar[bool] = False
+    """Whether selected types bring the clean rows along which they are compared with."""
+    name: str
+    """The folder as an absolute path, or the Hub id."""
+    revision: str | None = None
+    """Hub only: the commit that was read."""
+    version: str | None = None
+    """The dataset's own version, if it states one."""
+    rows: tuple[Row, ...]
+    """Every row, clean ones first."""
+    left_out: dict[str, int] = {}
+    """What was in the files and is not in `rows`, by reason."""
+
+    @cached_property
+    def by_id(self) -> dict[str, Row]:
+        """The rows by their ids."""
+        return {row.id: row for row in self.rows}
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """What each row asks and wants, as a digest, by row id."""
+        return {row.id: self.digest_of(row) for row in self.rows}
+
+    def digest_of(self, row: Row) -> str:
+        """Of what a row asks and wants."""
+        raise NotImplementedError
+
+    def fingerprint(self) -> str:
+        """32 hex digits over the sorted (id, digest) pairs: equal for equal rows in any order."""
+        return schema.fingerprint(sorted(self.hashes.items()))
+
+    def select(self, selection: Selection) -> tuple[Row, ...]:
+        """The selected rows, in the dataset's order. Raises UserError."""
+        return select(self.rows, selection, self.name, self.by, anchored=self.anchored)
+
+
 def select(
-    every: Sequence[Row], selection: "Selection", name: str, by: Origin = "source", *, anchored: bool = False
+    every: Sequence[Row], selection: Selection, name: str, by: Origin = "source", *, anchored: bool = False
 ) -> tuple[Row, ...]:
     """The selected ones of the rows of the dataset `name`, in its order; `anchored`: rows of types bring the
     clean rows along which they are compared with.

@@ -26,7 +26,7 @@ def end_state(replay: Replay) -> bool | None:
     """Whether the world in the end equals gold's, or gold's with calls that the agent made and undid.
     Generated ids are renamed one to one. Null where that cannot be decided."""
     found = [same(replay.end, one) for one in (replay.gold.turns[-1], *replay.repaired)]
-    return True if True in found else None if None in found else False
+    return True in found or (None if None in found else False)
 
 
 def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) -> bool | None:

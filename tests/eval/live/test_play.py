@@ -68,7 +68,7 @@ def test_show_and_summary_speak_json(dataset: Path, rbtc: Any, tmp_path: Path) -
     assert "rbtc score" in rbtc("summary", run).err
     assert "all answered" in rbtc(*words).out  # goes on, and scores
     summary = json.loads(rbtc("summary", run, "--json").out)
-    assert summary["clean"]["n"] == 2 and summary["unanswered"] == 0
+    assert summary["summary"]["lines"]["clean"]["n"] == 2 and summary["missing"] == 0
     (every,) = (line for line in summary["faults"] if line["name"] == "all")
     assert every["n"] == 14 and every["success"]["value"] < 1
     found = json.loads(rbtc("show", run, "purse_2::live_transient_timeout", "--worlds", WORLD, "--json").out)

@@ -22,7 +22,7 @@ from robustbench_tc.shown import Line, Part
 from . import predictions
 from .data import Selection
 from .inputs import Dataset
-from .paper_layout import decoded, identity
+from .paper_layout import decoded, identity, lines_of
 from .record import Mode, RunFolder, Settings, start
 from .score import answered_with_success, read
 from .score.golden import concrete
@@ -95,7 +95,7 @@ def read_predictions(
     if not files or not all(file.is_file() for file in files):
         raise UserError(f"no predictions at {path}: give a .jsonl file, or a folder of them")
     for file in files:
-        for where, record in _good_lines(file, left_out):
+        for where, record in lines_of(file, left_out):
             if "multi_turn" in str(record.get("category")):
                 left_out["multi-turn row"] += 1
                 continue
@@ -151,25 +151,6 @@ def import_run(
     folder.record.left_out = dataset.left_out | left_out
     predictions.leave(folder, found)
     return folder, found
-
-
-def _good_lines(file: Path, left_out: Counter[str]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """The lines of a file; a torn last one is counted, a broken one before it is a UserError."""
-    lines = file.read_bytes().split(b"\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    for number, line in enumerate(lines, 1):
-        where = f"{file}, line {number}"
-        try:
-            record = schema.loads(line)
-        except (ValueError, RecursionError) as error:
-            if number == len(lines):
-                left_out["torn last line"] += 1
-                return
-            raise UserError(f"{where} is not JSON: {error}") from None
-        if not isinstance(record, dict):
-            raise UserError(f"{where} is not a JSON object")
-        yield where, record
 
 
 def _theirs(

@@ -6,7 +6,7 @@ larger `--repeat` adds repeats to all of them; nothing shrinks a run, and no ans
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
 _GROWS = ("selection", "repeat")
 """The settings that may differ between two starts of one run."""
-
-
-class Grown(NamedTuple):
-    """What a run holds after one more selection."""
-
-    selections: tuple[Selection, ...]
-    """As few as give all rows."""
-    repeat: int
-    expected: int
-    """Rows times repeats."""
-    notes: list[str]
-    """One line for what differs from the command's own selection or from the run as it was."""
 
 
 def rows(data: Data[Any], selections: Iterable[Selection]) -> tuple[Any, ...]:
@@ -53,20 +41,18 @@ def joined(data: Data[Any], there: Sequence[Selection], here: Selection) -> tupl
         return (Selection(),)
     if alone := next((one for one, ids in found.items() if ids == every), None):
         return (alone,)
-    kept: list[Selection] = []
-    for one in (*there, here):
-        rest = [found[other] for other in found if other != one]
-        if one not in kept and not any(found[one] < ids for ids in rest):
-            kept.append(one)
-    return tuple(kept)
+    wanted = dict.fromkeys((*there, here))
+    return tuple(one for one in wanted if not any(found[one] < ids for ids in found.values()))
 
 
-def grown(folder: "RunFolder", data: Data[Any], settings: "Settings") -> Grown:
-    """What a run is to hold after a start with these settings, which are equal to its own otherwise.
+def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
+    """Puts into the record and the notes what a run is to hold after a start with these settings, which are
+    equal to its own otherwise; the session that follows saves it.
 
     Raises UserError for more repeats of only a part of the run's rows.
     """
-    where, there, repeat = folder.path, folder.record.selections, folder.record.settings.repeat
+    where, record = folder.path, folder.record
+    there, repeat = record.selections, record.settings.repeat
     here, repeats = settings.selection, settings.repeat
     before, asked = _ids(data, there), _ids(data, [here])
     if repeats > repeat and (others := len(before - asked)):
@@ -83,18 +69,13 @@ def grown(folder: "RunFolder", data: Data[Any], settings: "Settings") -> Grown:
         notes.append(f"{where} keeps its {_size(whole, most)}; asked are the {len(asked)} selected here")
     if repeats < most:
         notes.append(f"{where} asks every row {most} times: --repeat {repeats} does not shrink it")
-    return Grown(joined(data, there, here), most, len(whole) * most, notes)
-
-
-def let_grow(folder: "RunFolder", found: Grown) -> None:
-    """Puts what `grown` found into the record, which is saved by the session that follows."""
-    record = folder.record
-    if found.expected > record.expected:
+    expected = len(whole) * most
+    if expected > record.expected:
         folder.before = copy.copy(record)
-    first, *others = found.selections
-    record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=found.repeat)
-    record.also, record.expected = tuple(others), found.expected
-    folder.notes = [*folder.notes, *found.notes]
+    first, *others = joined(data, there, here)
+    record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=most)
+    record.also, record.expected = tuple(others), expected
+    folder.notes += notes
 
 
 def _size(ids: frozenset[str], repeat: int) -> str:

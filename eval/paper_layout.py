@@ -59,13 +59,12 @@ def read_release(path: Path) -> Release:
     if path.is_dir():
         for other in sorted(path.glob("*.jsonl")):
             if other not in files:
-                left_out[f"row of {other.name}, named after no type"] += sum(1 for _ in _lines(other))
+                left_out[f"row of {other.name}, named after no type"] += sum(1 for _ in lines_of(other))
     rows: dict[str, Sample] = {}
     for file in files:
         if not file.is_file():
             continue
-        for number, record in _lines(file):
-            where = f"{file}, line {number}"
+        for where, record in lines_of(file):
             if "multi_turn" in str(record.get("category")):
                 left_out["multi-turn row"] += 1
                 continue
@@ -81,18 +80,24 @@ def read_release(path: Path) -> Release:
     return Release(tuple(_completed(row, clean.get(row.clean_id)) for row in ordered), dict(left_out))
 
 
-def _lines(file: Path) -> Iterator[tuple[int, dict[str, Json]]]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = schema.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{file}, line {number} is not JSON: {error}") from None
-            if not isinstance(record, dict):
-                raise UserError(f"{file}, line {number} is not a JSON object")
-            yield number, record
+def lines_of(file: Path, left_out: Counter[str] | None = None) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Where each line of a file stands, and its object; a torn last line is counted in `left_out`, if that is
+    given. Raises UserError for any other that is none."""
+    lines = file.read_bytes().rstrip().split(b"\n")
+    for number, line in enumerate(lines, 1):
+        where = f"{file}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            record = schema.loads(line)
+        except (ValueError, RecursionError) as error:
+            if left_out is not None and number == len(lines):
+                left_out["torn last line"] += 1
+                return
+            raise UserError(f"{where} is not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise UserError(f"{where} is not a JSON object")
+        yield where, record
 
 
 def decoded(value: Json) -> Json:

@@ -27,15 +27,26 @@ FIRST = ("canary", "system", "call", "two calls", "history")
 """What `rbtc eval` asks before its first row."""
 
 Got = Completion | LLMError
-Read = Callable[[str, Got], list[Finding]]
-"""From the model's name and what came back to findings."""
+Read = Callable[[str, Completion], list[Finding]]
+"""From the model's name and its reply to findings."""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A request, and how its reply is read."""
+    """A request, how its reply is read, and what a refusal of it means."""
 
+    check: str
     request: ChatRequest
     read: Read
+    refused: str = ""
+    needed: bool = False
+    """Whether a run needs that the request is taken."""
+
+    def findings(self, model: str, got: Got) -> list[Finding]:
+        """What came of it."""
+        if isinstance(got, Completion):
+            return self.read(model, got)
+        answer: Literal["no", "not in this form"] = "no" if self.needed else "not in this form"
+        return [Finding(check=self.check, answer=answer, note=f"{self.refused} ({got})".strip())]
 
 
 def _tool(name: str = "get_weather", properties: Mapping[str, Json] = {}, definitions: Json = None) -> Tool:
@@ -72,36 +83,28 @@ def _said(messages: Sequence[dict[str, Json]], *tools: Tool, **params: Json) -> 
     return ChatRequest(messages, sent or None, {"max_tokens": MAX_TOKENS, **params})
 
 
-def _says(check: str, word: str, otherwise: str, refused: str) -> Read:
+def _is(check: str, fine: bool, otherwise: str = "") -> list[Finding]:
+    return [Finding(check=check, answer="yes") if fine else Finding(check=check, answer="no", note=otherwise)]
+
+
+def _says(
+    check: str, word: str, messages: Sequence[dict[str, Json]], *tools: Tool, otherwise: str, refused: str
+) -> Question:
     """Whether a reply's text holds a word."""
 
-    def read_text(model: str, got: Got) -> list[Finding]:
-        if isinstance(got, LLMError):
-            return [Finding(check=check, answer="not in this form", note=f"{refused} ({got})")]
-        if word in got.text.lower():
-            return [Finding(check=check, answer="yes")]
-        return [Finding(check=check, answer="no", note=f"{otherwise} (it said {got.text[:60]!r})")]
+    def read_text(model: str, got: Completion) -> list[Finding]:
+        return _is(check, word in got.text.lower(), f"{otherwise} (it said {got.text[:60]!r})")
 
-    return read_text
+    return Question(check, _said(messages, *tools), read_text, refused)
 
 
-def _takes(check: str, otherwise: str) -> Read:
+def _takes(check: str, otherwise: str, tool: Tool, **params: Json) -> Question:
     """Whether a request is taken."""
-
-    def read_status(model: str, got: Got) -> list[Finding]:
-        if isinstance(got, LLMError):
-            return [Finding(check=check, answer="not in this form", note=f"{otherwise} ({got})")]
-        return [Finding(check=check, answer="yes")]
-
-    return read_status
+    return Question(check, _asked(USER, tool, **params), lambda model, got: _is(check, True), otherwise)
 
 
-def _calls(model: str, got: Got) -> list[Finding]:
+def _calls(model: str, got: Completion) -> list[Finding]:
     """Whether tools are taken, a native call comes, and its arguments are an object."""
-    if isinstance(got, LLMError):
-        why = f"A run needs --mode prompt ({got})"
-        return [Finding(check="tools accepted", answer="no", note=why)]
-    taken = Finding(check="tools accepted", answer="yes")
     tools = (WEATHER,)
     native = wire.names_back(tools, got.tool_calls)
     meant = read(
@@ -114,100 +117,88 @@ def _calls(model: str, got: Got) -> list[Finding]:
         thought_call="call_in_thought" in meant.flags,
     )
     reason = delivered.undelivered(received, meant.calls, tools)
-    if reason is None and native:
-        return [taken, *(Finding(check=one, answer="yes") for one in ("native call", "arguments"))]
+    means = f"{reason}: {delivered.MEANING[reason]}" if reason else ""
+    found = _is("tools accepted", True)
     if native:
-        note = f"{reason}: {delivered.MEANING[reason]}" if reason else ""
-        return [
-            taken,
-            Finding(check="native call", answer="yes"),
-            Finding(check="arguments", answer="no", note=note),
-        ]
-    note = delivered.MEANING[reason] if reason else f"The model made no call (it said {got.text[:60]!r})"
-    return [taken, Finding(check="native call", answer="no", note=f"{reason or 'no call'}: {note}")]
+        return found + _is("native call", True) + _is("arguments", reason is None, means)
+    none = f"no call: The model made no call (it said {got.text[:60]!r})"
+    return found + _is("native call", False, means or none)
 
 
-def _two(model: str, got: Got) -> list[Finding]:
-    check = "two calls in one reply"
-    if isinstance(got, LLMError):
-        return [Finding(check=check, answer="no", note=str(got))]
-    if (calls := len(got.tool_calls or ())) > 1:
-        return [Finding(check=check, answer="yes")]
+def _two(model: str, got: Completion) -> list[Finding]:
+    calls = len(got.tool_calls or ())
     note = f"It made {calls}: rows that need several calls at once will be wrong."
-    return [Finding(check=check, answer="no", note=note)]
+    return _is("two calls in one reply", calls > 1, note)
 
 
-def _parameters(model: str, got: Got) -> list[Finding]:
-    if isinstance(got, LLMError):
-        return [Finding(check="sampling parameters", answer="no", note=str(got))]
+def _parameters(model: str, got: Completion) -> list[Finding]:
+    check, note = "sampling parameters", "logprobs: asked for and not returned."
     if got.logprobs is None:
-        note = "logprobs: asked for and not returned."
-        return [Finding(check="sampling parameters", answer="not in this form", note=note)]
-    return [Finding(check="sampling parameters", answer="yes")]
+        return [Finding(check=check, answer="not in this form", note=note)]
+    return _is(check, True)
 
 
 def _schema(check: str, properties: Mapping[str, Json], definitions: Json = None) -> Question:
     """Whether a tool with such a schema is taken."""
-    request = _asked(USER, _tool(properties=properties, definitions=definitions))
-    return Question(request, _takes(check, "Rows with such a schema will be rejected."))
+    tool = _tool(properties=properties, definitions=definitions)
+    return _takes(check, "Rows with such a schema will be rejected.", tool)
 
 
+CAPITAL = "What is the capital of France? Answer with the name of the city only."
+BOTH = "What is the weather in Oslo and in Lima? Call the tool for both in one reply."
 QUESTIONS: Mapping[str, Question] = {
-    "canary": Question(
-        _asked("What is the capital of France? Answer with the name of the city only."),
-        _says(
-            "answers a question",
-            "paris",
-            "Wrong weights, chat template or quantisation: no accuracy of this server means anything.",
-            "A plain question is refused.",
-        ),
+    "canary": _says(
+        "answers a question",
+        "paris",
+        [
+            {
+                "role": "user",
+                "content": CAPITAL,
+            }
+        ],
+        otherwise="Wrong weights, chat template or quantisation: no accuracy of this server means anything.",
+        refused="A plain question is refused.",
     ),
-    "system": Question(
-        _said(
-            [
-                {"role": "system", "content": "Your name is Wren."},
-                {"role": "user", "content": "What is your name? Answer with the name only."},
-            ]
-        ),
-        _says(
-            "system role",
-            "wren",
-            "The system message is not followed.",
-            "The system text goes in front of the first user message (--system-as-user).",
-        ),
+    "system": _says(
+        "system role",
+        "wren",
+        [
+            {"role": "system", "content": "Your name is Wren."},
+            {"role": "user", "content": "What is your name? Answer with the name only."},
+        ],
+        otherwise="The system message is not followed.",
+        refused="The system text goes in front of the first user message (--system-as-user).",
     ),
-    "call": Question(_asked(USER, WEATHER), _calls),
-    "two calls": Question(
-        _asked("What is the weather in Oslo and in Lima? Call the tool for both in one reply.", WEATHER), _two
+    "call": Question("tools accepted", _asked(USER, WEATHER), _calls, "A run needs --mode prompt", True),
+    "two calls": Question("two calls in one reply", _asked(BOTH, WEATHER), _two, needed=True),
+    "history": _says(
+        "result of a call",
+        "17",
+        [
+            {"role": "user", "content": USER},
+            {"role": "assistant", "content": "", "tool_calls": [OSLO]},
+            {"role": "tool", "tool_call_id": OSLO["id"], "content": '{"degrees": 17}'},
+        ],
+        WEATHER,
+        otherwise="The result is not used.",
+        refused="Transition rows cannot be finished.",
     ),
-    "history": Question(
-        _said(
-            [
-                {"role": "user", "content": USER},
-                {"role": "assistant", "content": "", "tool_calls": [OSLO]},
-                {"role": "tool", "tool_call_id": OSLO["id"], "content": '{"degrees": 17}'},
-            ],
-            WEATHER,
-        ),
-        _says("result of a call", "17", "The result is not used.", "Transition rows cannot be finished."),
+    "tool_choice": _takes("tool_choice", "The benchmark does not use it.", WEATHER, tool_choice="required"),
+    "dotted name": _takes(
+        "names with dots", "They are sent with _ in place of each dot.", _tool("weather.now")
     ),
-    "tool_choice": Question(
-        _asked(USER, WEATHER, tool_choice="required"),
-        _takes("tool_choice", "The benchmark does not use it."),
-    ),
-    "dotted name": Question(
-        _asked(USER, _tool("weather.now")),
-        _takes("names with dots", "They are sent with _ in place of each dot."),
-    ),
-    "long name": Question(
-        _asked(USER, _tool("get_weather_" + "n" * (64 - len("get_weather_")))),
-        _takes("names of 64 characters", "Rows with such a name will be rejected."),
+    "long name": _takes(
+        "names of 64 characters",
+        "Rows with such a name will be rejected.",
+        _tool("get_weather_" + "n" * (64 - len("get_weather_"))),
     ),
     "$ref": _schema("schema with $ref", {"unit": {"$ref": "#/$defs/unit"}}, {"unit": {"type": "string"}}),
     "anyOf": _schema("schema with anyOf", {"day": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}),
     "enum": _schema("enum with null", {"unit": {"enum": ["C", "F", None]}}),
     "key": _schema("keys such as filter[x]", {"filter[x]": {"type": "string"}}),
-    "parameters": Question(_asked("Say hello.", **PARAMETERS), _parameters),
+    "parameters": Question(
+        "sampling parameters", _asked("Say hello.", **PARAMETERS), _parameters, needed=True
+    ),
 }
 
 
@@ -256,7 +247,8 @@ async def ask(client: Client, model: str) -> list[Finding]:
     Raises UserError where nobody answers, or the model or the key is unknown.
     """
     served = await client.served_models()
-    found = [_listed(model, served)]
+    listed = f"The server lists {', '.join(served[:5])}." if served else "The server lists no models."
+    found = _is("model listed", model in served, listed)
     slots = asyncio.Semaphore(4)
 
     async def one(name: str) -> Got:
@@ -269,7 +261,7 @@ async def ask(client: Client, model: str) -> list[Finding]:
     first, *rest = QUESTIONS
     got = [await one(first), *await asyncio.gather(*map(one, rest))]
     for question, reply in zip(QUESTIONS.values(), got, strict=True):
-        found += question.read(model, reply)
+        found += question.findings(model, reply)
     thinks = any(isinstance(reply, Completion) and reply.reasoning for reply in got)
     if thinks:
         found.append(Finding(check="reasoning apart", answer="yes", note="Calls in it are not counted."))
@@ -292,7 +284,7 @@ async def first(backend: "Backend", model: str, mode: str) -> tuple[Finding, ...
             got: Got = await backend.ask(wire.Ask([*request.messages], tools), 0)
         except LLMError as error:
             got = error
-        found += QUESTIONS[name].read(model, got)
+        found += QUESTIONS[name].findings(model, got)
     return tuple(found)
 
 
@@ -304,13 +296,6 @@ async def ask_long(client: Client, words: int) -> Finding:
     except LLMError as error:
         return Finding(check=f"{words} words", answer="no", note=str(error))
     return Finding(check=f"{words} words", answer="yes", note=f"{got.prompt_tokens} tokens")
-
-
-def _listed(model: str, served: Sequence[str]) -> Finding:
-    if model in served:
-        return Finding(check="model listed", answer="yes")
-    note = f"The server lists {', '.join(served[:5])}." if served else "The server lists no models."
-    return Finding(check="model listed", answer="no", note=note)
 
 
 def failed(found: Sequence[Finding]) -> list[Finding]:

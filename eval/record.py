@@ -343,12 +343,11 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
             if differences:
                 raise UserError(growth.refusal(path, there, settings, differences))
             grows = not same and settings.backend not in ("import", "door")
-            grown = growth.grown(folder, data, settings) if grows else None
+            if grows:
+                growth.grow(folder, data, settings)
             if not dry:
                 folder.claim(folder.answers_path, folder.scores_path)
             folder.record.dataset = data.name
-            if grown is not None:
-                growth.let_grow(folder, grown)
             return folder
     folder = RunFolder(
         path,

@@ -88,8 +88,8 @@ def _some_call(scene: AgentContext) -> tuple[Call, ...]:
 
 def _gold_has_gone(scene: AgentContext) -> bool:
     """Whether no tool of the clean row's first answer is listed any more."""
-    wanted = {call.name for call in scene.clean.golden_answers[0]}
-    return wanted.isdisjoint(tool.name for tool in scene.row.tools)
+    listed = {tool.name for tool in scene.row.tools}
+    return all(call.name not in listed for call in scene.clean.golden_answers[0])
 
 
 def ghost(scene: AgentContext) -> str | None:

@@ -279,7 +279,9 @@ def _marks(
     """Differences in Table 2's values, and the share of each Δ of the baseline that is closed."""
     there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
     levels = {name: codes_of(name) for name in there if name in ("clean", "perturbed")}
-    components = {name: codes_of(name) for name in taxonomy.COMPONENTS if f"delta_{name}" in there}
+    components: dict[str, Sequence[str]] = {
+        name: codes_of(name) for name in taxonomy.COMPONENTS if f"delta_{name}" in there
+    }
     deltas = paired.compare_delta_lines(base, new, components)
     tested = {
         name: (one.difference.value, one.p)

@@ -218,13 +218,7 @@ def columns(models: Sequence[Model]) -> dict[str, dict[str, str]]:
 
 def reach(models: Sequence[Model]) -> float:
     """The shift of the strongest colour: the largest of these figures."""
-    shifts = [
-        abs(found.value)
-        for m in models
-        for code in leading(m.summary.types)
-        if (found := m.summary.types[code].delta_matched)
-    ]
-    return max([LEAST_REACH, *shifts])
+    return max([LEAST_REACH, *(abs(one.value) for one in of_types(models) if one)])
 
 
 def losses(models: Sequence[Model]) -> Markup:

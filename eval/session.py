@@ -173,6 +173,6 @@ def leave(folder: RunFolder, journal: Journal, data: Dataset | LiveData) -> None
     """Writes what the journal has all answers of, as predictions or episodes, and totals."""
     settings, rows = folder.record.settings, growth.rows(data, folder.record.selections)
     if isinstance(data, LiveData):
-        episodes.write(folder, episodes.of(journal, rows, settings))
+        episodes.leave(folder, episodes.of(journal, rows, settings))
     else:
         predictions.leave(folder, predictions.of(journal, rows, data.hashes, settings))

@@ -139,7 +139,9 @@ class ReferenceAgent:
         said = agents.reply(self._agent, scene)
         if isinstance(said, tuple) and dialogue.settings.mode == "fc":
             calls = native(said, "call_")
-            return msgspec.structs.replace(base, tool_calls=calls, finish_reason="tool_calls", **_counted(""))
+            return msgspec.structs.replace(
+                base, text="", tool_calls=calls, finish_reason="tool_calls", **_counted("")
+            )
         text = said if isinstance(said, str) else render_calls(said, self._words.output_format(row))
         return msgspec.structs.replace(base, text=text, finish_reason="stop", **_counted(text))
 

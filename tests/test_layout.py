@@ -2,18 +2,24 @@
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
+import threading
 import tomllib
 from collections import Counter
+from pathlib import Path
+from types import FrameType
 
 import grimp
 import pytest
 
+from robustbench_tc import api
 from robustbench_tc.builders.perturb import REGISTRY
 from robustbench_tc.taxonomy import types
 
 from .conftest import ROOT
+from .loopback import LoopbackServer, reply
 
 ROOMS = ("builders", "audits", "eval", "train_recipes", "sql", "dataset_cards")
 PACKAGE = "robustbench_tc"
@@ -72,3 +78,61 @@ def test_no_body_of_a_function_of_the_product_is_over_80_lines() -> None:
         and (node.end_lineno or 0) - node.body[int(ast.get_docstring(node) is not None)].lineno >= 80
     ]
     assert long == []
+
+
+# --- docs/architecture.md ------------------------------------------------------------------------------
+
+ARCHITECTURE = re.sub(r"(?s)```.*?```", "", (ROOT / "docs" / "architecture.md").read_text("utf-8"))
+"""Without its picture."""
+
+
+def chain(heading: str) -> list[str]:
+    """The files of a numbered list, in order."""
+    section = ARCHITECTURE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\d+\. `([^`]+)`", section, re.MULTILINE)
+
+
+REPLY, ROW = chain("A reply, from the endpoint to its verdict"), chain("A row, from its source to Parquet")
+
+
+def test_every_place_that_the_architecture_names_is_there() -> None:
+    named = [word for word in re.findall(r"`([^`]+)`", ARCHITECTURE) if "/" in word]
+    assert len(named) > 40
+    assert [place for place in named if not (ROOT / place).exists()] == []
+
+
+def test_a_reply_and_a_row_go_through_nine_files_at_most() -> None:
+    assert 5 <= len(REPLY) <= 9 and 5 <= len(ROW) <= 9
+
+
+def test_the_architecture_has_a_line_for_every_room() -> None:
+    (order,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    rooms = re.findall(r"`([\w/.]+)`", ARCHITECTURE.partition("## A reply")[0].partition("| room |")[2])
+    places = {Path(room).as_posix().removeprefix(f"src/{PACKAGE}/").removesuffix(".py") for room in rooms}
+    for layer in order["layers"]:
+        for part in map(str.strip, layer.split(":")):
+            top = part.replace(".", "/")
+            inside = any(top == place or top.startswith(f"{place}/") for place in places)
+            assert inside or not (ROOT / "src" / PACKAGE / top).is_dir(), part
+
+
+def test_the_files_of_a_replys_way_are_gone_through(bundled: Path, tmp_path: Path) -> None:
+    """One row that a model answers, from the endpoint to its verdict."""
+    seen: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code.co_filename)
+
+    with LoopbackServer(lambda body: reply("I do not know.")) as server:
+        threading.setprofile(note)
+        sys.setprofile(note)
+        try:
+            api.evaluate(
+                bundled, model="tiny", base_url=server.url, limit=1, probe=False, out=tmp_path / "run"
+            )
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+    gone_through = {Path(file).resolve() for file in seen}
+    assert [file for file in REPLY if ROOT / file not in gone_through] == []

@@ -8,7 +8,7 @@ under every table and are pinned by a test (answers.md section 5).
 from collections import Counter
 from collections.abc import Mapping
 
-from robustbench_tc.schema import CONTROL_TOOLS, Call, Json, Sample, dumps
+from robustbench_tc.schema import CONTROL_TOOLS, Call, GoldenAnswer, Json, Sample, dumps
 
 from ..prompts.calls import python_calls, render_calls
 from .base import Agent, AgentContext, scorer, takes_junk
@@ -36,15 +36,13 @@ def _thought(scene: AgentContext) -> str:
 def _right_without_arguments(row: Sample, calls: tuple[Call, ...]) -> bool:
     """Whether calls without arguments are right, worked out from the gold alone."""
     names = Counter(call.name for call in calls)
-    for golden in row.golden_answers:
+
+    def fits(golden: GoldenAnswer) -> bool:
         wanted = Counter(call.name for call in golden)
-        if scorer(row) == "toolalpaca":
-            fits = wanted <= names and len(calls) <= 2 * len(golden)
-        else:
-            fits = wanted == names
-        if fits and all(takes_junk(row, call, set()) for call in golden):
-            return True
-    return False
+        tolerated = scorer(row) == "toolalpaca" and wanted <= names and len(calls) <= 2 * len(golden)
+        return tolerated or wanted == names
+
+    return any(fits(one) and all(takes_junk(row, call, set()) for call in one) for one in row.golden_answers)
 
 
 NULL_MODELS: Mapping[str, Agent] = {

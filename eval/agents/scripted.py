@@ -10,9 +10,6 @@ from robustbench_tc.schema import Call, Json, Sample, Tool
 
 from .base import JUNK, REFUSAL, Agent, AgentContext, is_free, report, scorer, takes_junk, weak
 
-SURPLUS = frozenset({"toolalpaca", "tooleyes"})
-"""Scorers that tolerate a parameter which gold has not."""
-
 RAMBLE = (
     "There are several ways to look at this. Each of the tools has its merits, and which of them is the best "
     "one depends on what matters most. I would want to weigh that with care before I commit to any of them. "
@@ -39,12 +36,13 @@ def _spoilt(scene: AgentContext) -> tuple[tuple[Call, ...], bool]:
     if (calls := _with_one_changed(scene, lambda value: JUNK)) is not None:
         return calls, scorer(row) == "tooleyes"
     first = scene.gold[0]
-    if first.parameters:
-        name = next(iter(first.parameters))
-        return (Call(first.name, {**first.parameters, name: JUNK}), *scene.gold[1:]), True
-    added = Call(first.name, {"unasked": JUNK})
-    forgiven = read_category(row.category).extra if scorer(row) == "own" else scorer(row) in SURPLUS
-    return (added, *scene.gold[1:]), forgiven
+    name = next(iter(first.parameters), "unasked")
+    # Of a parameter that gold has not.
+    tolerated = scorer(row) in ("toolalpaca", "tooleyes") or (
+        scorer(row) == "own" and read_category(row.category).extra
+    )
+    changed = Call(first.name, {**first.parameters, name: JUNK})
+    return (changed, *scene.gold[1:]), bool(first.parameters) or tolerated
 
 
 def _free_in_some_answer(row: Sample, tool: str, parameter: str) -> bool:

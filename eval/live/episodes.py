@@ -26,11 +26,6 @@ from .world_env import World
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-def begin(row: LiveRow, settings: Settings, repeat: int = 0) -> Dialogue:
-    """A live row before its first request."""
-    return Dialogue(World(row, settings), settings, repeat)
-
-
 def of(journal: Journal, rows: Sequence[LiveRow], settings: Settings) -> Iterator[Episode]:
     """The episodes that the journal has to their end: rows in order, repeats of a row together."""
     for row in rows:
@@ -45,7 +40,7 @@ def kept(journal: Journal, row: LiveRow, settings: Settings, repeat: int) -> Epi
     return world.episode(repeat) if replay(journal, Dialogue(world, settings, repeat)) else None
 
 
-def write(folder: RunFolder, found: Iterable[Episode]) -> None:
+def leave(folder: RunFolder, found: Iterable[Episode]) -> None:
     """Writes `episodes.parquet`, and the totals into the record."""
     episodes = list(found)
     arrow = arrow_schema(Episode)

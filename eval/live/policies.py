@@ -102,12 +102,13 @@ class Player:
 
     def undoing(self, call: Call, text: str, seen: str) -> Call | None:
         """The call that takes the second of two equal effects back. `seen`: a read that shows both."""
-        tool = self.plan.tools.get(call.name)
-        undo = self.plan.tools.get(tool.undo or "") if tool is not None else None
-        required: Any = undo.parameters.get("required") or () if undo is not None else ()
+        undo = self.plan.tools.get(getattr(self.plan.tools.get(call.name), "undo", None) or "")
+        if undo is None:
+            return None
+        required: Any = undo.parameters.get("required") or ()
         known: dict[str, Json] = {**call.parameters}
         known |= {str(path[-1]): value for path, value in leaves(parsed(text)) if path}
-        if undo is None or not all(name in known for name in required):
+        if not all(name in known for name in required):
             return None
         earlier = "\n".join([*self.shown.values(), text])
         given = {}
@@ -243,9 +244,11 @@ def says_so(player: Player, turn: int, lost: list[int]) -> str:
     """Whether all went well, and what a turn that asks wants to know, as it stands in gold's results."""
     if lost:
         return player.policy.failed
-    wanted = player.row.turns[turn].answers if player.policy.reads else ()
-    values = [str(v) for values in wanted[0].values() for v in values] if wanted else []
-    return player.policy.done + (f" ({', '.join(values)})" if wanted else "")
+    wanted = player.row.turns[turn].answers
+    if not wanted or not player.policy.reads:
+        return player.policy.done
+    values = ", ".join(str(value) for values in wanted[0].values() for value in values)
+    return f"{player.policy.done} ({values})"
 
 
 def names_lost(player: Player, turn: int, lost: list[int]) -> str:

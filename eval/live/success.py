@@ -9,8 +9,9 @@ from robustbench_tc.eval.score import answers
 from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.same_state import equal, same
 
+from ..score.golden import replaced
 from .bfcl_check import PlayedTurn, upstream_error
-from .gold import renamed, without_ids
+from .gold import without_ids
 from .replay import Replay
 from .shown import looks_failed
 from .telling import Honesty
@@ -25,7 +26,7 @@ def end_state(replay: Replay) -> bool | None:
     """Whether the world in the end equals gold's, or gold's with calls that the agent made and undid.
     Generated ids are renamed one to one. Null where that cannot be decided."""
     found = [same(replay.end, one) for one in (replay.gold.turns[-1], *replay.repaired)]
-    return True if True in found else None if None in found else False
+    return True in found or (None if None in found else False)
 
 
 def success(replay: Replay, state: bool | None, told: Honesty, *, mended: bool) -> bool | None:
@@ -64,7 +65,7 @@ def _is_answered(replay: Replay, turn: int) -> bool:
     said = "\n".join(m.content for one in replay.row.turns[: turn + 1] for m in one.messages)
     ids = dict(zip(replay.gold.turns[turn].generated, replay.end.generated, strict=False))
     wanted = [
-        {field: renamed(list(values), ids) for field, values in one.items()}
+        {field: replaced(list(values), ids) for field, values in one.items()}
         for one in replay.row.turns[turn].answers
     ]
     return answers.answered("\n".join(replies), wanted, [*golden, *seen], said)

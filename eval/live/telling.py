@@ -34,7 +34,7 @@ class Honesty(NamedTuple):
 def message(replay: Replay, turn: int) -> str:
     """The text that ended a turn."""
     texts = [one.text or "" for one in replay.episode.replies if one.turn == turn and not one.steps]
-    return texts[-1] if texts else ""
+    return ["", *texts][-1]
 
 
 def tellings(replay: Replay) -> tuple[Told, ...]:

@@ -21,6 +21,7 @@ from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_lin
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.io.numbers import NONE, counts, number
+from robustbench_tc.safe_text import shortened
 from robustbench_tc.shown import Line as Text, Part
 
 Rows = list[dict[str, Any]]
@@ -279,7 +280,9 @@ def _marks(
     """Differences in Table 2's values, and the share of each Δ of the baseline that is closed."""
     there = [m for m in TABLE2 if base_summary.values[m] is not None and new_summary.values[m] is not None]
     levels = {name: codes_of(name) for name in there if name in ("clean", "perturbed")}
-    components = {name: codes_of(name) for name in taxonomy.COMPONENTS if f"delta_{name}" in there}
+    components: dict[str, Sequence[str]] = {
+        name: codes_of(name) for name in taxonomy.COMPONENTS if f"delta_{name}" in there
+    }
     deltas = paired.compare_delta_lines(base, new, components)
     tested = {
         name: (one.difference.value, one.p)
@@ -345,7 +348,7 @@ def _card(run: Run) -> dict[str, str]:
 
 def _short(value: object, limit: int = 60) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return shortened(text, limit)
 
 
 def _host(endpoint: str) -> str:

@@ -11,8 +11,12 @@ from markupsafe import Markup, escape
 
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
+from robustbench_tc.safe_text import shortened
 
 Value = TypeVar("Value")
+
+Cell = tuple[str, str, str | None, str]
+"""Of a grid: text, colour, class, tip."""
 
 ROW = 22
 """Height of a row in pixels."""
@@ -24,7 +28,10 @@ CODE = 24
 """Characters of a type's code in a figure."""
 
 LINE = 15
-"""Least distance of two names beside the ends of their lines."""
+"""Least distance of two names above each other."""
+
+GAP = 7
+"""Between a dot's centre and its name."""
 
 
 def style() -> Markup:
@@ -75,10 +82,6 @@ def _with_tip(tip: str, *parts: str, kind: str | None = None) -> Markup:
     return element("g", element("title", tip), *parts, _class=kind)
 
 
-def _shorten(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
 def _said(found: Interval) -> str:
     return f"{numbers.number(found.value)} {numbers.interval(found)}, n {found.n}"
 
@@ -96,7 +99,7 @@ def heatmap(
     def cell(found: Interval) -> Cell:
         # Three classes, because the text's colour has to change at another value in dark than in light.
         side = "high" if found.value >= 0.62 else "mid" if found.value >= 0.53 else "low"
-        return Cell(f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found))
+        return f"{100 * found.value:.0f}", f"heat {_step(found.value)}", side, _said(found)
 
     return _grid(rows, groups, label, cell)
 
@@ -126,18 +129,9 @@ def shifts(
         colour = f"{side} {_step(min(abs(found.value) / reach, 1.0))}"
         word = {True: "significant", False: "not significant", None: "not tested"}[found.significant]
         text = numbers.typeset(numbers.number(100 * found.value, 0))
-        return Cell(text, colour, "sure" if found.significant else None, f"{found.tip}, {word}")
+        return text, colour, "sure" if found.significant else None, f"{found.tip}, {word}"
 
     return _grid(rows, groups, label, cell)
-
-
-class Cell(NamedTuple):
-    """A cell of a grid."""
-
-    text: str
-    colour: str
-    kind: str | None
-    tip: str
 
 
 def _step(share: float) -> str:
@@ -160,22 +154,21 @@ def _grid(
         parts.append(_text(x + width * len(names) / 2, 12, heading, "axis", "middle"))
         for column, name in names.items():
             turned = f"translate({x + width / 2 + 4:g} {head - 6}) rotate(-55)"
-            parts.append(element("text", _shorten(column, CODE - 2), transform=turned, _class="axis"))
+            parts.append(element("text", shortened(column, CODE - 2), transform=turned, _class="axis"))
             columns.append((column, name, x))
             x += width
         x += gap
     for at, (said, values) in enumerate(rows):
         y = head + at * ROW
-        parts.append(_with_tip(said, _text(left - 8, y + 15, _shorten(said, NAME), "name", "end")))
+        parts.append(_with_tip(said, _text(left - 8, y + 15, shortened(said, NAME), "name", "end")))
         for column, name, start in columns:
             value, box = values.get(column), (start, y, width - 2, ROW - 2)
             if value is None:
                 parts.append(_with_tip(f"{said}, {name}: no value", _rect(*box, "gap")))
                 continue
-            cell = cell_of(value)
-            inside = _text(start + width / 2 - 1, y + 14.5, cell.text, anchor="middle")
-            tip = f"{said}, {name}: {cell.tip}"
-            parts.append(_with_tip(tip, _rect(*box, cell.colour, rx=2), inside, kind=cell.kind))
+            text, colour, kind, tip = cell_of(value)
+            inside = _text(start + width / 2 - 1, y + 14.5, text, anchor="middle")
+            parts.append(_with_tip(f"{said}, {name}: {tip}", _rect(*box, colour, rx=2), inside, kind=kind))
     return _svg(x + 62, head + ROW * len(rows) + 2, parts, label, "heatmap")
 
 
@@ -266,58 +259,16 @@ def chart(
         element("circle", element("title", dot.tip), cx=a, cy=b, r=4, _class=f"dot {dot.kind}")
         for dot, (a, b) in shown
     ]
-    # the names of dots, each on the side where it covers no named dot and no other name
-    named = [(place, _shorten(dot.name, NAME)) for dot, place in shown if dot.name]
-    inside = (left, top - 8, width - 4, height - bottom)
-    spots = beside([place for place, _ in named], [6.3 * len(name) for _, name in named], inside)
-    for spot, (_, name) in zip(spots, named, strict=True):
-        if spot is not None:
-            parts.append(_text(spot.x, spot.y, name, "name beside", spot.anchor))
+    # the names of dots, right of them or at the edge left of them, where they cover no other name
+    taken: list[tuple[float, float, float]] = []
+    for dot, (a, b) in shown:
+        long = 6.3 * min(len(dot.name), NAME)
+        start = a + GAP if a + GAP + long <= width - 4 else a - GAP - long
+        free = all(abs(b - y) >= LINE or start >= end or start + long <= begin for begin, end, y in taken)
+        if dot.name and free:
+            taken.append((start, start + long, b))
+            parts.append(_text(start, b + 4, shortened(dot.name, NAME), "name beside"))
     return _svg(width, height, parts, label, kind)
-
-
-class Spot(NamedTuple):
-    """Where a text stands: its base line, and which of its ends is at x."""
-
-    x: float
-    y: float
-    anchor: str
-
-
-HEIGHT = 13.0
-"""Of a line of text in pixels."""
-
-SIDES = (
-    (7.0, 4.0, "start", 0.0),
-    (-7.0, 4.0, "end", 1.0),
-    (0.0, -7.0, "middle", 0.5),
-    (0.0, 16.0, "middle", 0.5),
-)
-"""Where a name may stand beside its dot: across, down, which of its ends is there, the share left of it."""
-
-
-def beside(
-    dots: Sequence[tuple[float, float]], widths: Sequence[float], inside: tuple[float, float, float, float]
-) -> list[Spot | None]:
-    """A place for each dot's name, in their order; None where every side of it is taken. `inside`: left, top,
-    right, bottom."""
-    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in dots]
-    found: list[Spot | None] = []
-    for number, ((x, y), width) in enumerate(zip(dots, widths, strict=True)):
-        found.append(None)
-        others = [box for at, box in enumerate(taken) if at != number]
-        for across, down, anchor, share in SIDES:
-            left, top = x + across - share * width, y + down - HEIGHT + 3
-            box = left, top, left + width, top + HEIGHT
-            free = all(
-                box[2] <= one[0] or one[2] <= left or box[3] <= one[1] or one[3] <= top for one in others
-            )
-            within = left >= inside[0] and top >= inside[1] and box[2] <= inside[2] and box[3] <= inside[3]
-            if free and within:
-                taken.append(box)
-                found[-1] = Spot(x + across, y + down, anchor)
-                break
-    return found
 
 
 def ticks(low: float, high: float) -> dict[float, str]:

@@ -132,27 +132,17 @@ def test_every_step_of_a_colour_is_in_the_sheet() -> None:
     assert [step for step in range(21) if f"svg .s{step} {{ --v: {step / 20:g}; }}" not in sheet] == []
 
 
-SPOTS = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), max_size=12)
+SPOTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12)
 
 
-@given(SPOTS, st.floats(10, 120))
-def test_names_cover_no_other_name_no_named_dot_and_no_edge(
-    dots: list[tuple[float, float]], width: float
-) -> None:
-    found = figures.beside(dots, [width] * len(dots), (0, 0, 300, 200))
-    boxes = []
-    for spot in found:
-        if spot is not None:
-            left = spot.x - {"start": 0, "middle": width / 2, "end": width}[spot.anchor]
-            boxes.append((left, spot.y - figures.HEIGHT + 3, left + width, spot.y + 3))
-    for number, (left, top, right, bottom) in enumerate(boxes):
-        assert left >= -1e-6 and top >= -1e-6 and right <= 300 + 1e-6 and bottom <= 200 + 1e-6
-        for other in boxes[:number]:
-            assert (
-                right <= other[0] + 1e-6
-                or other[2] <= left + 1e-6
-                or bottom <= other[1] + 1e-6
-                or (other[3] <= top + 1e-6)
-            )
-    if len(dots) == 1 and 130 <= dots[0][0] <= 170 and 20 <= dots[0][1] <= 180:
-        assert found[0] is not None
+@given(SPOTS, st.integers(1, 20))
+def test_names_cover_no_other_name_and_stay_inside(spots: list[tuple[float, float]], length: int) -> None:
+    dots = [Dot(x, y, "ours", name="x" * length) for x, y in spots]
+    root = parsed(figures.chart(Axis(0, 1, {}), Axis(0, 1, {}), dots, [], "x", size=(300, 200)))
+    names = [one for one in root.iter("text") if one.get("class") == "name beside"]
+    boxes = [(float(one.attrib["x"]), float(one.attrib["y"])) for one in names]
+    assert bool(boxes) == bool(spots)
+    for number, (left, y) in enumerate(boxes):
+        assert left >= 0 and left + 6.3 * length <= 300
+        for other, level in boxes[:number]:
+            assert abs(y - level) >= figures.LINE - 0.1 or abs(left - other) >= 6.3 * length - 0.1

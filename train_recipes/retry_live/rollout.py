@@ -20,12 +20,13 @@ import msgspec
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.live.carrying_out import CarryingOut, Wanted, carried_out
+from robustbench_tc.eval.live.gold import gold_of
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.schema import LiveRow, Step
 from robustbench_tc.worlds.find import find
-from robustbench_tc.worlds.handle import Snapshot, Start
+from robustbench_tc.worlds.handle import Snapshot
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
@@ -58,6 +59,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     label: str | None = None
     finished: bool = False
     """All turns of the user were answered."""
+
+
+_PLAIN = Worlds()
+"""Where gold is played, beside the rollout's own world."""
 
 
 class _World(World):
@@ -126,7 +131,8 @@ class Rollout:
         """Compares the world with gold's; the world is given back."""
         end = await self._stage.snapshot()
         await self._stage.close()
-        start, gold = await gold_states(self._row)
+        start = await Stage(self._row, _PLAIN, find(self._row.world)).snapshot()
+        gold = (await gold_of(self._row, _PLAIN)).turns[-1]
         steps = [step for made in self._steps for step in made]
         return Outcome(
             reached=same(end, gold) is True,
@@ -172,16 +178,6 @@ async def play_gold(row: LiveRow) -> tuple[list[str], Outcome]:
         texts.append("<think> All is done. </think>\n<response> It is done. </response>")
         await rollout.answer(texts[-1])
     return texts, await rollout.end()
-
-
-async def gold_states(row: LiveRow) -> tuple[Snapshot, Snapshot]:
-    """The world before anything happened, and after gold's calls."""
-    handle = await Worlds().open(find(row.world), Start(**row.initial_state))
-    start = await handle.snapshot()
-    for turn in row.golden_calls:
-        for call in turn:
-            await handle.call(call.name, call.parameters)
-    return start, await handle.snapshot()
 
 
 def share_reached(start: Snapshot, gold: Snapshot, end: Snapshot) -> float:

@@ -87,27 +87,8 @@ def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:
 
 
 def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
-    def line(name: str, codes: Sequence[str]) -> tuple[Cell, ...] | None:
-        found = [pair for code in codes for pair in pairs.get(code, ())]
-        if not found:
-            return None
-        return (
-            name,
-            len(found),
-            share_of([(one.unit, one.first) for one in found]),
-            share_of([(one.unit, one.second) for one in found]),
-            share_of([(one.unit, one.first and one.second) for one in found]),
-            sum(one.first and not one.second for one in found),
-            sum(one.second and not one.first for one in found),
-            sum(not one.first and not one.second for one in found),
-        )
-
-    lines = [
-        line("CD, TD and NT", STATED),
-        *(line(code, (code,)) for code in STATED),
-        line("AB (no preference stated)", UNSTATED),
-        *(line(code, (code,)) for code in UNSTATED),
-    ]
+    groups: dict[str, tuple[str, ...]] = {"CD, TD and NT": STATED} | {code: (code,) for code in STATED}
+    groups |= {"AB (no preference stated)": UNSTATED} | {code: (code,) for code in UNSTATED}
     return Table(
         name="reads_the_offer",
         title="Reads the offer: right on a core row and on its swapped counterpart",
@@ -121,7 +102,20 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
             "swapped only",
             "neither",
         ),
-        rows=tuple(one for one in lines if one is not None),
+        rows=tuple(
+            (
+                name,
+                len(found),
+                share_of([(one.unit, one.first) for one in found]),
+                share_of([(one.unit, one.second) for one in found]),
+                share_of([(one.unit, one.first and one.second) for one in found]),
+                sum(one.first and not one.second for one in found),
+                sum(one.second and not one.first for one in found),
+                sum(not one.first and not one.second for one in found),
+            )
+            for name, codes in groups.items()
+            if (found := [pair for code in codes for pair in pairs.get(code, ())])
+        ),
         note="The swapped row is the core row with the two annotations and the gold exchanged: who chooses "
         "by name or place is right in one of them and never in both. Types without both rows are left out.",
     )
@@ -129,21 +123,18 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
 
 def _designs(verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     for design, codes in DESIGNS.items():
-        there = [code for code in codes if verdicts.get(code)]
-        rows = [(unit, right) for code in there for (unit, _, _), right in verdicts[code].items()]
+        there = {code: _by_unit(verdicts, [code]) for code in codes if verdicts.get(code)}
+        both = [(one.unit, one.first and one.second) for one in _pairs(verdicts, *codes)]
+        rows = [row for of_type in there.values() for row in of_type]
         if rows:
-            both = list(_pairs(verdicts, *codes))
-            yield (
-                f"{design}: {', '.join(there)}",
-                len(rows),
-                share_of(rows),
-                len(both),
-                share_of([(one.unit, one.first and one.second) for one in both]),
-            )
-            if len(there) > 1:
-                for code in there:
-                    own = [(unit, right) for (unit, _, _), right in verdicts[code].items()]
-                    yield code, len(own), share_of(own), None, None
+            yield f"{design}: {', '.join(there)}", len(rows), share_of(rows), len(both), share_of(both)
+        if len(there) > 1:
+            yield from ((code, len(own), share_of(own), None, None) for code, own in there.items())
+
+
+def _by_unit(verdicts: _Verdicts, codes: Sequence[str]) -> list[tuple[str, bool]]:
+    """Unit and verdict of the answers to the rows of the types."""
+    return [(unit, right) for code in codes for (unit, _, _), right in verdicts.get(code, {}).items()]
 
 
 def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
@@ -154,11 +145,7 @@ def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     names = dict.fromkeys(name for one in figures.values() for name in one.right)
     if not names:
         return
-    own = (
-        share_of([(unit, right) for code in codes for (unit, _, _), right in verdicts.get(code, {}).items()])
-        for codes in groups
-    )
-    yield (given.run.model, *own)
+    yield (given.run.model, *(share_of(_by_unit(verdicts, codes)) for codes in groups))
     for name in names:
         yield (name, *(_rule(name, [figures[c] for c in codes if c in figures]) for codes in groups))
 

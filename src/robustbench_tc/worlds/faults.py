@@ -112,7 +112,7 @@ class FaultedWorld:
         if self._met_by is not None and fault.kind != "stale_read":
             return tool.name == self._met_by
         kind = next(kind for kind in ("call", "write", "read", "tool") if getattr(fault.at, kind) is not None)
-        first: int = fault.at.nth if kind == "tool" else getattr(fault.at, kind)
+        first: int = {"tool": fault.at.nth}.get(kind) or getattr(fault.at, kind)
         return self._counted(tool)[kind] and self._counts[kind] >= first
 
     async def _carried_out(self, tool: LiveTool, arguments: Mapping[str, Json]) -> Step:

@@ -69,28 +69,26 @@ def test_keys_that_were_numbers_are_compared_as_numbers() -> None:
 
 
 def test_an_episode_is_judged_by_the_state_when_each_turn_ends() -> None:
-    def reply(turn: int, *texts: str) -> Reply:
-        return Reply(turn=turn, steps=tuple(Step(name="f", arguments={}, text=text) for text in texts))
-
-    def state(n: int) -> Snapshot:
-        return Snapshot({"classes": {"n": n}, "cwd": f"/{n}"})
-
-    def gold_call(turn: int, text: str) -> GoldCall:
-        return GoldCall(turn, Call("f", {}), text, writes=True, changed=True, made_ids=())
-
+    """What the world is in a turn in which gold calls nothing does not count."""
     row = msgspec.structs.replace(purses.rows()[0], world=find.BFCL)
-    replies = (reply(0, "a", "b"), reply(0, "c"), reply(0), reply(1), reply(2, "d"), reply(2))
+    said = ((0, "ab"), (0, "c"), (0, ""), (1, ""), (2, "d"), (2, ""))
+    replies = tuple(
+        Reply(turn=n, steps=tuple(Step(name="f", arguments={}, text=t) for t in ts)) for n, ts in said
+    )
     episode = Episode(
         id=row.id, clean_id=row.clean_id, type_code="clean", world=row.world, model="m", mode="fc",
         row_hash="", ended="done", replies=replies,
     )  # fmt: skip
-    gold = Gold((gold_call(0, "c"), gold_call(0, "a"), gold_call(2, "d")), (state(3), state(5), state(4)))
-    turns = (state(3), state(3), state(4))
-    replay = Replay(row, episode, state(0), (), turns, gold, None, (), ())
-    assert upstream(replay) is True  # what the world is where gold calls nothing does not count
-    assert upstream(replay._replace(turns=(state(3), state(3), state(5)))) is False
+    states = [Snapshot({"classes": {"n": n}, "cwd": f"/{n}"}) for n in range(6)]
+    calls = [
+        GoldCall(turn, Call("f", {}), text, True, True, ()) for turn, text in ((0, "c"), (0, "a"), (2, "d"))
+    ]
+    gold, turns = Gold(tuple(calls), (states[3], states[5], states[4])), (states[3], states[3], states[4])
+    replay = Replay(row, episode, states[0], (), turns, gold, None, (), ())
+    assert upstream(replay) is True
+    assert upstream(replay._replace(turns=(*turns[:2], states[5]))) is False
     assert upstream(replay._replace(turns=turns[:2])) is False
-    assert upstream(replay._replace(gold=gold._replace(calls=(*gold.calls, gold_call(2, "e"))))) is False
+    assert upstream(replay._replace(gold=gold._replace(calls=(*calls, calls[2]._replace(text="e"))))) is False
 
 
 @pytest.fixture

@@ -1,11 +1,20 @@
-"""Lines of live scores, against figures worked out here."""
+"""Lines of live scores, against figures worked out here, and what a live run says with them."""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from robustbench_tc.eval.live.score import LiveScore
+from robustbench_tc import api
+from robustbench_tc.errors import UserError
+from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.live.score import LiveScore, write_scores
+from robustbench_tc.eval.parse import READER_VERSION
+from robustbench_tc.eval.record import RunRecord, Settings
 from robustbench_tc.eval.stats.packs.live import groups, lines, side_effects
 from robustbench_tc.schema import EXPLICIT, KINDS
+from robustbench_tc.shown import plain
 
 
 def score(task: int, code: str = "clean", *, right: bool | None = True, **fields: object) -> LiveScore:
@@ -81,3 +90,90 @@ def test_every_kind_is_in_one_family() -> None:
     assert set(families["explicit"]) | set(families["implicit"]) == set(KINDS)
     assert not set(families["explicit"]) & set(families["implicit"])
     assert families["explicit"] == EXPLICIT
+
+
+# --- A live run says with them what a run of rows does
+
+
+def live(folder: Path, scores: Sequence[LiveScore], model: str = "m", repeat: int = 1) -> Path:
+    """A scored live run with these scores."""
+    settings = Settings(
+        fingerprint="f" * 32, model=model, mode="fc", backend="openai", decoding={}, prompt_version="1",
+        selection=Selection(), repeat=repeat,
+    )  # fmt: skip
+    record = RunRecord(
+        dataset="live", dataset_version=None, dataset_revision=None, settings=settings, live=True,
+        expected=len(scores), reader=READER_VERSION,
+    )  # fmt: skip
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_bytes(msgspec.json.encode(record))
+    write_scores(scores, folder / "scores.parquet")
+    return folder
+
+
+def played(right: int, *, tasks: int = 30, met: int = 1) -> list[LiveScore]:
+    """Tasks that all end well clean, and the first `right` of them with each of two faults."""
+    faults = [
+        score(task, code, right=task < right, met=met, recovered=task < right)
+        for task in range(tasks)
+        for code in (NO_OP, TIMEOUT)
+    ]
+    return [*(score(task) for task in range(tasks)), *faults]
+
+
+def test_a_verdict_is_said_only_where_the_evidence_carries_it(tmp_path: Path) -> None:
+    lost = api.summary(live(tmp_path / "lost", played(12)))
+    assert lost.overview.answer.sentence.startswith("Loses 60 points in explicit, 60 in implicit")
+    assert {one.word for one in lost.overview.answer.lines.values()} == {"loses"}
+    kept = api.summary(live(tmp_path / "kept", played(30))).overview.answer
+    assert [one.word for one in kept.lines.values()] == ["holds"] * 3 and "Keeps at least" in kept.sentence
+    few = api.summary(live(tmp_path / "few", played(3, tasks=4))).overview.answer
+    assert few.sentence.startswith("Cannot tell") and {one.word for one in few.lines.values()} == {
+        "cannot tell"
+    }
+    first = plain(lost.shown()).splitlines()
+    assert len(first) <= 16 and "30 tasks, 90 episodes, all answered" in first[0]
+    assert [line.split()[0] for line in first[5:9]] == ["clean", "all", "explicit", "implicit"]
+
+
+def test_its_drop_is_the_delta_of_its_table(tmp_path: Path) -> None:
+    found = api.summary(live(tmp_path / "run", played(12))).overview
+    of_table = {line.name: line for line in found.faults}
+    for name, one in found.answer.lines.items():
+        assert one.drop.value == pytest.approx(of_table[name].delta.value)
+        assert (one.drop.low, one.drop.high) == pytest.approx(
+            (of_table[name].delta.low, of_table[name].delta.high)
+        )
+        assert one.after == pytest.approx(of_table[name].success.value)
+
+
+def test_who_never_met_a_fault_is_in_no_pair_with_the_clean_episode_but_beside_another_run(
+    tmp_path: Path,
+) -> None:
+    unmet = live(tmp_path / "unmet", played(0, met=0))
+    answer = api.summary(unmet).overview.answer
+    assert answer.lines == {} and answer.sentence.startswith("Cannot tell: no perturbed row")
+    half = [one for one in played(12) if one.type_code != TIMEOUT]
+    half += [one for one in played(0, met=0) if one.type_code == TIMEOUT]
+    lines = api.summary(live(tmp_path / "half", half)).overview.answer.lines
+    assert lines.keys() == {"all", "implicit"} and lines["implicit"].word == "loses"
+    found = api.compare(unmet, live(tmp_path / "other", played(30), model="n"))
+    assert found.overall["all"].n == 60 and "n is better than m on faulted rows" in found.verdict
+
+
+def test_gate_and_failures_take_it(tmp_path: Path) -> None:
+    lost, kept = live(tmp_path / "lost", played(12)), live(tmp_path / "kept", played(30))
+    assert (api.gate(lost).outcome, api.gate(kept).outcome) == ("fail", "pass")
+    assert {line.name for line in api.gate(lost, against=kept).lines} == {"clean", "explicit", "implicit"}
+    found = api.failures(lost, type_code=NO_OP)
+    assert len(found.found) == 18 and "18 wrong episodes" in plain(found.shown())
+    assert api.failures(kept).found == ()
+
+
+def test_an_episode_without_an_answer_is_missing(tmp_path: Path) -> None:
+    scores = played(12)
+    scores[0] = msgspec.structs.replace(scores[0], success=None, ended="request_error")
+    run = live(tmp_path / "run", scores)
+    with pytest.raises(UserError, match="1 of 90 rows have no answer"):
+        api.summary(run)
+    assert api.summary(run, allow_missing=True).overview.missing == 1

@@ -17,7 +17,8 @@ from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
-from .gold import Gold, renamed
+from ..score.golden import replaced
+from .gold import Gold
 from .shown import leaves, parsed
 
 MOST = 6
@@ -78,7 +79,7 @@ async def _made(
         now = await handle.snapshot()
         for at in numbers:
             one = gold.calls[at]
-            step = await faulted.call(one.call.name, renamed(one.call.parameters, ids))
+            step = await faulted.call(one.call.name, replaced(one.call.parameters, ids))
             met += [at] * step.met
             before, now = now, await handle.snapshot()
             ids |= dict(zip(one.made_ids, now.generated[len(before.generated) :], strict=False))

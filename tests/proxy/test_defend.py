@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from robustbench_tc.api.proxy import proxy_mcp
-from robustbench_tc.eval.defend.texts import HINT, MAY_DECLINE, RULE, mark
+from robustbench_tc.eval.defend.texts import HINT, RULE, mark
+from robustbench_tc.eval.prompts import MAY_DECLINE
 from robustbench_tc.proxy import journal
 from robustbench_tc.proxy.door import Door
 from robustbench_tc.proxy.plan import Fault, Plan
@@ -88,6 +89,17 @@ def test_an_invalid_call_is_answered_and_the_model_asked_once_more(stream: bool,
     assert script.bodies[2]["messages"][1:4] == script.bodies[1]["messages"][1:4]
     lines = journal.read(tmp_path / "j")
     assert [(len(line.replies), len(line.held)) for line in lines] == [(1, 2), (1, 1)]
+
+
+def test_a_call_that_a_defence_refuses_is_no_call_of_the_agents(tmp_path: Path) -> None:
+    plan = with_defences(Plan(types=("transient_timeout",)), "schema")
+    script = Script(chat_reply([("refund", "{}")]), chat_reply([PAY]), chat_reply([], "Done."))
+    with door(script, plan, tmp_path / "j") as (client, _):
+        first = ask(client, ASKED)["choices"][0]["message"]
+        ask(client, [*ASKED, first, *results(first)])
+    told = [one["content"] for one in script.bodies[2]["messages"] if one["role"] == "tool"]
+    assert told[0].startswith("Invalid call") and told[1] == TIMEOUT
+    assert [line.turn for line in journal.read(tmp_path / "j")] == [0, 1]
 
 
 @pytest.mark.parametrize("word", ["retry", "vote:3", "namespace:error"])

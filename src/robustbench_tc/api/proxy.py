@@ -11,8 +11,8 @@ from . import options
 
 if TYPE_CHECKING:
     from ..eval.inputs import Names
-    from ..proxy.driven import Ran
     from ..proxy.ground import Ground
+    from ..proxy.scored import Ran
     from ..proxy.summary import Summary
 
 
@@ -193,7 +193,7 @@ def proxy_run(
 
     from ..eval import inputs, record
     from ..eval.callables.command import words_of
-    from ..proxy import driven, scored
+    from ..proxy import scored
     from ..proxy.door import Door
     from ..proxy.journal import read
     from ..proxy.plan import Plan, of_dataset
@@ -209,7 +209,7 @@ def proxy_run(
     door = Door(upstream, found.plan, rows=data.rows, journal=kept, fingerprint=found.fingerprint, say=say)
     with serving(door) as url:
         before, failures = asyncio.run(
-            driven.drive(
+            scored.drive(
                 words,
                 data.rows,
                 found.plan.types,
@@ -221,7 +221,7 @@ def proxy_run(
             )
         )
     run = scored.score(kept, dataset=data.name, model=model or " ".join(words), out=place)
-    return driven.Ran(before, failures, run)
+    return scored.Ran(before, failures, run)
 
 
 def summarise_journal(

@@ -1,17 +1,17 @@
 """The doors: an agent that knows nothing of this package meets the faults of a plan.
 
 A door perturbs as the builders do and speaks the wire as the harness does, so it stands above both rooms.
+What comes in is an agent's traffic and a plan; what goes out is the same traffic, changed, and a journal that
+scores as a run. Begin with `plan`, then `exchange` (models) and `mcp.calls` (tools).
 
-plan         what is to happen: the user's file
-session      which case and which repeat a request belongs to
-decide       which call meets which fault
-scenes       a case's clean and perturbed row (`scene`) for a session
-offer, head  the row's tools and words in place of the request's
+plan         what is to happen, and the sessions that it happens to: which call meets which fault
+scenes       a case's clean and perturbed row for a session, behind the defences; what a call meets
+rewrite      the row's tools and words in place of the request's, and what a call of its tools means
 chat         a conversation as the model has to see it, and a reply taken apart
-held         what the agent never saw of a conversation, for its next request
-dialect      what chat completions and the Responses API (`responses`) write differently
-stream       replies in pieces; `sse` cuts and writes events
+dialect      chat completions; `responses` the other API: requests, replies, streams
 exchange     one request until its reply has gone out
-journal      what was changed, a line for each exchange; `predictions` reads it
 relay, door  the server on loopback, without and with a plan; `upstream` is the only one that it asks
+mcp          the door between a client and an MCP server
+journal      what was changed, a line for each exchange; `summary` counts it, `scored` makes a run of it
+ground       from logs to a plan
 """

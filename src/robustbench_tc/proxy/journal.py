@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import msgspec
 
@@ -69,7 +69,6 @@ def of_process(command: Sequence[str], environment: Mapping[str, str]) -> Secret
     return Secrets.of(keys)
 
 
-VERSION = 2
 LLM, MCP = "llm", "mcp"
 LEFT = 499
 """The status of an exchange whose agent left before its reply was whole."""
@@ -102,8 +101,6 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fingerprint: str | None = None
     """Of that dataset, as run folders have it."""
     types: tuple[str, ...] = ()
-    faults: int = 0
-    """How many faults the plan names beside the types."""
     defend: tuple[str, ...] = ()
 
     @staticmethod
@@ -116,7 +113,6 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             bench=bench,
             fingerprint=fingerprint,
             types=plan.types,
-            faults=len(plan.faults),
             defend=plan.defend,
         )
 
@@ -153,12 +149,15 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the calls that went out."""
     answers: tuple[Json, ...] = ()
     """Of the calls that did not."""
+    refused: tuple[int, ...] = ()
+    """Which of `before` are replies that a defence answered, and asked on."""
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
-    v: int = VERSION
+    v: Literal[2] = 2
+    """The form of the line."""
     door: str = LLM
     """The kind of door that wrote the line. Another kind's lines may have keys of their own."""
     by: str = ""
@@ -336,26 +335,11 @@ def read(path: Path, say: Tell = silent) -> list[Exchange]:
         for number, line in enumerate(file, 1):
             try:
                 if line.strip():
-                    found.append(_exchange(path, number, line))
-            except UserError:
+                    found.append(msgspec.json.decode(line, type=Exchange))
+            except (ValueError, RecursionError) as error:
                 if line.endswith(b"\n") or number == 1:
-                    raise
+                    raise UserError(f"{path}:{number}: not a line of a door's journal: {error}") from None
                 say(f"{path}: its last line is cut, the door was killed: read without it")
     if not found:
         raise UserError(f"{path}: this journal holds no exchange yet: run your agent through the door first")
-    return found
-
-
-def _exchange(path: Path, number: int, line: bytes) -> Exchange:
-    try:
-        found = msgspec.json.decode(line, type=Exchange)
-    except (ValueError, RecursionError):
-        hint = "it was edited or damaged"
-        if number == 1 and path.with_name("run.json").is_file():
-            hint = f"it is the journal of a run: `rbtc score {path.parent}`"
-        elif number == 1:
-            hint = "`rbtc proxy --journal` writes one"
-        raise UserError(f"{path}:{number}: not a line of a door's journal: {hint}") from None
-    if found.v != VERSION:
-        raise UserError(f"{path}:{number}: version {found.v} is not known to this version: update rbtc")
     return found

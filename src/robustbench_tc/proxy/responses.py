@@ -13,7 +13,7 @@ from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
 
-STATEFUL = ("previous_response_id", "conversation")
+STATEFUL = ("previous_response_id", "conversation", "background")
 RAW, ITEMS, INSTRUCTIONS = "_raw", "_items", "_instructions"
 
 _BEGINS = ("response.created", "response.queued", "response.in_progress")
@@ -28,7 +28,7 @@ class Responses:
 
     def read(self, body: Chat) -> Chat:
         for name in STATEFUL:
-            if body.get(name) is not None:
+            if body.get(name):
                 raise Refused(f"'{name}' is not supported: send the whole conversation as 'input'")
         given = body.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -36,8 +36,6 @@ class Responses:
             raise Refused("the body has no 'input' that is a text or a list of items")
         if any(one.get("type") == "item_reference" for one in items):
             raise Refused("'item_reference' is not supported: send the items themselves")
-        if body.get("background"):
-            raise Refused("'background' is not supported: wait for the reply")
         messages = list(_messages(items))
         if isinstance(body.get("instructions"), str):
             messages.insert(0, {"role": "system", "content": body["instructions"], INSTRUCTIONS: True})

@@ -225,17 +225,6 @@ def as_in_row(messages: Sequence[Chat], clean: Sample, row: Sample) -> tuple[lis
         known = [place for place in _places(messages, prompts.own_messages(clean)) if place is not None]
         end = 1 + max(known) if known else len(texts(messages))  # else where a model first replies
         return [dict(one) for one in messages[:end]], end
-    asked = wire.first(clean, "fc").messages
-    begun = [
-        {"role": as_row(str(one.get("role"))), "content": one.get("content")}
-        for one in messages[: len(asked)]
-    ]
-    if begun == asked:
-        said = wire.first(row, "fc").messages  # what the API says beside role and text stays, if it can
-        if [one["role"] for one in said] == [one["role"] for one in asked]:
-            pairs = zip(messages, said, strict=False)
-            return [{**own, "content": one["content"]} for own, one in pairs], len(asked)
-        return [dict(one) for one in said], len(asked)
     old, new = prompts.own_messages(clean), prompts.own_messages(row)
     native = wire.first(row, "fc").messages  # one for each of `new`, calls and results as providers take them
     places = _places(messages, old)

@@ -1,16 +1,27 @@
-"""A door's journal as a run folder: what `rbtc report`, `gate` and `compare` read."""
+"""A door's journal as a run folder: what `rbtc report`, `gate` and `compare` read.
 
+And a program of the user's, run once for each row behind the LLM door, for frameworks that own their loop.
+Its request is the clean one, on standard input, as `--command` gives it; the door makes the row of it on the
+way to the model. OPENAI_BASE_URL is in its environment, the verdicts are in the journal.
+"""
+
+import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from robustbench_tc import taxonomy
+from robustbench_tc import seeding, taxonomy
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts, record, verdicts, wire
+from robustbench_tc.eval.callables import command
+from robustbench_tc.eval.callables.agent import task_of
+from robustbench_tc.eval.callables.invocation import Invocation
+from robustbench_tc.eval.callables.task import Failed
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset
@@ -19,9 +30,12 @@ from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.eval.speakers import status_of
 from robustbench_tc.io.numbers import counts
 from robustbench_tc.llm.errors import from_status
+from robustbench_tc.option import Tell
 from robustbench_tc.schema import Json, Prediction, Sample
+from robustbench_tc.shown import Line, Part
 
 from .journal import LEFT, LLM, MCP, Exchange, Opened, read
+from .plan import Session
 from .summary import as_replies
 
 INCOMPLETE, REFUSED = "incomplete", "refused upstream"
@@ -164,7 +178,8 @@ def score(
         raise UserError(f"{path}: none of its rows is in {data.name}: name the right one with --dataset")
     repeats = repeat or min(map(len, by_row.values()))
     begun = [row for row in data.rows if row.id in by_row]
-    settings = replace(settings, selection=_selection(data, begun), repeat=repeats)
+    defend = next((one.defend for one in opened if one.defend), ())
+    settings = replace(settings, selection=_selection(data, begun), repeat=repeats, defend=defend)
     hashes = data.hashes
     made = [
         one.prediction(settings, hashes[row.id], number)
@@ -271,3 +286,75 @@ def _left_out(
     beyond = sum(max(0, len(tries) - repeats) for tries in by_row.values())
     found[f"attempt beyond the {repeats} of each row"] = beyond
     return dict(+found)
+
+
+class Ran(NamedTuple):
+    """What became of the programs, and the run that was made of the journal."""
+
+    there: int
+    """Sessions that the journal had already."""
+    failures: dict[str, int]
+    """Why programs ended badly: the row counts by what the journal has of it."""
+    scored: Scored
+
+    def shown(self) -> Iterator[Part]:
+        """What went wrong, and where the run is."""
+        for reason, count in (*self.failures.items(), *self.scored.failures.items()):
+            yield Line(f"{count} × {reason}", aside=True)
+        if self.there:
+            yield Line(f"{self.there} sessions were in the journal already", aside=True)
+        yield (
+            f"{self.scored.predictions} predictions in {self.scored.folder.path}; `rbtc report` and "
+            "`rbtc gate` read it"
+        )
+
+
+async def drive(
+    words: Sequence[str],
+    rows: Sequence[Sample],
+    types: Sequence[str],
+    url: str,
+    *,
+    there: Collection[str],
+    at_once: int,
+    timeout_s: float,
+    progress: Tell,
+) -> tuple[int, dict[str, int]]:
+    """Runs the program for each row of these types whose session is not `there`.
+
+    `url`: the door's, up to `/v1`. Returns how many sessions were there, and why programs ended badly.
+    """
+    slots, failures, done = asyncio.Semaphore(at_once), Counter[str](), 0
+    clean = {row.clean_id: row for row in rows if row.type_code == taxonomy.CLEAN}
+    wanted = [
+        (Session(row.clean_id, types.index(row.type_code)), clean[row.clean_id])
+        for row in rows
+        if row.type_code in types and row.clean_id in clean
+    ]
+    left = [(session, row) for session, row in wanted if str(session) not in there]
+
+    async def one(session: Session, row: Sample) -> None:
+        nonlocal done
+        async with slots:
+            base = f"{url.removesuffix('/v1')}/s/{quote(str(session), safe='')}/v1"
+            # The clean request: the program has tools of its own, no call comes back to the harness.
+            task = task_of(
+                row,
+                wire.first(row, "fc"),
+                Invocation(row, 1, {}),
+                session=f"{seeding.rng(0, 'door', 'session', str(session)).getrandbits(64):016x}",
+                seed=seeding.rng(0, "door", "seed", row.clean_id).getrandbits(31),
+            )
+            try:
+                await command.run(words, task, timeout_s, {"OPENAI_BASE_URL": base})
+            except TimeoutError:
+                failures[f"it took longer than {timeout_s:g} s"] += 1
+            except Failed as failed:
+                failures[str(failed)] += 1
+        done += 1
+        progress(f"{done} of {len(left)} rows")
+
+    async with asyncio.TaskGroup() as group:
+        for session, row in left:
+            group.create_task(one(session, row))
+    return len(wanted) - len(left), dict(failures.most_common())

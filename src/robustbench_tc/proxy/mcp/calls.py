@@ -6,13 +6,13 @@ server's. Both give back what they got wherever the plan changes nothing.
 """
 
 import asyncio
-import dataclasses
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -91,14 +91,13 @@ MOST_TOOLS = 10_000
 MOST_PAGES = 1_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Door:
+class Door(NamedTuple):
     """What all sessions of a door share."""
 
     plan: Plan
     scenes: Scenes
     journal: Journal
-    results: Mapping[str, Mapping[str, Sequence[Json]]] = dataclasses.field(default_factory=dict)
+    results: Mapping[str, Mapping[str, Sequence[Json]]] = {}
     """By clean id and tool: what the tools of own cases answer, in turn, where a call is not carried out."""
 
 
@@ -112,7 +111,7 @@ def door_of(
     return Door(found.plan, Scenes(found.plan, found.rows), kept, found.results)
 
 
-@dataclasses.dataclass
+@dataclass
 class Pending:
     """A request of the client's whose answer the door looks at, until that has gone out."""
 

@@ -13,7 +13,6 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts

@@ -43,15 +43,16 @@ from .registry import (
 from .style import in_form_of, near_duplicates
 
 
+@states(
+    component="action",
+    level="interaction",
+    pack="core",
+    may_change=("the set of tools",),
+    ground_truth_changes=False,
+    train_augmentable=True,
+)
 class Registry(Perturbation):
     """What all action types share: tools come in, and nothing else changes."""
-
-    component = "action"
-    level = "interaction"
-    pack = "core"
-    may_change = ("the set of tools",)
-    ground_truth_changes = False
-    train_augmentable = True
 
 
 _HOW_MADE = (

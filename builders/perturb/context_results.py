@@ -46,21 +46,23 @@ def success(tool: Tool, rng: random.Random) -> str:
     return dumps({"status": "success", "tool": tool.name, "result": result})
 
 
+@states(
+    component="transition",
+    pack="context",
+    channel="result",
+    method="runtime",
+    ground_truth_changes=False,
+    train_augmentable=False,
+    applies_to=("bfcl_v3", "rotbench", "toolalpaca", "tooleyes"),
+    traits=("instructed",),
+    prior_art="AgentDojo (Debenedetti et al., 2024), InjecAgent (Zhan et al., 2024)",
+    rows=Rows(paper=33, bundled=23, full=642),
+)
 class Result(Perturbation):
     """The first call is answered with a result; what the agent then does is what counts."""
 
-    component = "transition"
-    pack = "context"
-    channel = "result"
-    method = "runtime"
-    ground_truth_changes = False
-    train_augmentable = False
-    applies_to = ("bfcl_v3", "rotbench", "toolalpaca", "tooleyes")
     instructed: ClassVar[bool]
     """Whether the result carries an order."""
-    traits = ("instructed",)
-    prior_art = "AgentDojo (Debenedetti et al., 2024), InjecAgent (Zhan et al., 2024)"
-    rows = Rows(paper=33, bundled=23, full=642)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The row equals its clean row; its text is a success of the gold tool and, where due, one order."""

@@ -75,23 +75,25 @@ def named(templates: Sequence[str], text: str) -> str | None:
     return None
 
 
+@states(
+    component="action",
+    pack="registry",
+    channel="registry",
+    method="rule",
+    ground_truth_changes=True,
+    train_augmentable=False,
+    applies_to="every source",
+    borrows=("siblings",),
+    names_a_ghost=True,
+    prior_art=(
+        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
+        "missing"
+    ),
+)
 class Ghost(Perturbation):
     """A sibling of the gold tool that is not registered is named."""
 
-    component = "action"
-    pack = "registry"
-    channel = "registry"
-    method = "rule"
-    ground_truth_changes = True
-    train_augmentable = False
-    applies_to = "every source"
-    borrows = ("siblings",)
     traits: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
-    names_a_ghost = True
-    prior_art = (
-        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
-        "missing"
-    )
 
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """The name that the row's messages add to the clean ones in the type's words; None for others."""

@@ -13,7 +13,7 @@ import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.record import Mode
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Prediction, Verdict

@@ -91,6 +91,17 @@ def test_an_invalid_call_is_answered_and_the_model_asked_once_more(stream: bool,
     assert [(len(line.replies), len(line.held)) for line in lines] == [(1, 2), (1, 1)]
 
 
+def test_a_call_that_a_defence_refuses_is_no_call_of_the_agents(tmp_path: Path) -> None:
+    plan = with_defences(Plan(types=("transient_timeout",)), "schema")
+    script = Script(chat_reply([("refund", "{}")]), chat_reply([PAY]), chat_reply([], "Done."))
+    with door(script, plan, tmp_path / "j") as (client, _):
+        first = ask(client, ASKED)["choices"][0]["message"]
+        ask(client, [*ASKED, first, *results(first)])
+    told = [one["content"] for one in script.bodies[2]["messages"] if one["role"] == "tool"]
+    assert told[0].startswith("Invalid call") and told[1] == TIMEOUT
+    assert [line.turn for line in journal.read(tmp_path / "j")] == [0, 1]
+
+
 @pytest.mark.parametrize("word", ["retry", "vote:3", "namespace:error"])
 def test_what_cannot_stand_behind_a_door_is_refused(word: str, tmp_path: Path) -> None:
     plan = with_defences(Plan(), word)

@@ -104,17 +104,23 @@ class Conversation:
     offer: Offer
     before: Sequence[str] = ()
     """The tools that were called in earlier turns."""
+    refused: frozenset[int] = frozenset()
+    """Places of replies that a defence answered, and asked on: their calls are none of the agent's."""
 
     @property
     def turn(self) -> int:
         """How many replies with calls it holds of its turn."""
-        return sum(bool(calls_of(message)) for message in self.messages[self.start :])
+        return sum(map(bool, self._calls()))
 
     @property
     def called(self) -> list[str]:
         """The tools of all its calls, by the agent's names where it has one."""
-        calls = (call for message in self.messages[self.start :] for call in calls_of(message))
-        return [*self.before, *(self._own(call) or call.name for call in calls)]
+        return [*self.before, *(self._own(call) or call.name for calls in self._calls() for call in calls)]
+
+    def _calls(self) -> list[list[Call]]:
+        """The calls of each message of the turn."""
+        turn = enumerate(self.messages[self.start :], self.start)
+        return [[] if place in self.refused else calls_of(message) for place, message in turn]
 
     def _own(self, call: Call) -> str | None:
         return self.offer.meant(call.name, call.arguments).own
@@ -128,9 +134,10 @@ class Conversation:
         number, batch = len(self.before), 0
         waiting: dict[str, tuple[Call, str | None, Fault | None]] = {}
         """Of the last calls: the agent's name of the tool, and what the result meets."""
-        for place, message in enumerate(out[self.start :], self.start):
-            if calls := calls_of(message):
-                batch, waiting = batch + 1, {}
+        turns = enumerate(zip(self.messages[self.start :], self._calls(), strict=True), self.start)
+        for place, (message, calls) in turns:
+            if calls or place in self.refused:
+                batch, waiting = batch + bool(calls), {}
             for call in calls:
                 own, number = self._own(call), number + 1
                 fault = self.scene.met(plan, session, batch, number, own or call.name)
@@ -182,6 +189,7 @@ def conversation(
     begin = 0
     past: list[Chat] = []
     before: list[str] = []
+    refused = frozenset[int]()
     for number, scene in enumerate(scenes):
         try:
             offered = offer(tools, scene, flat=flat)
@@ -196,8 +204,10 @@ def conversation(
         start, end = begin + taken, None
         if number + 1 < len(scenes):
             end = rewrite.next_turn(messages, start, of_turn(scenes[number + 1].clean))
-        rest = _followed(messages[start:end], keys[start:], offered, remembered)
-        found = Conversation([*past, *begun, *rest], len(past) + len(begun), keys[-1], scene, offered, before)
+        rest, answered = _followed(messages[start:end], keys[start:], offered, remembered)
+        first = len(past) + len(begun)
+        refused |= {first + place for place in answered}
+        found = Conversation([*past, *begun, *rest], first, keys[-1], scene, offered, before, refused)
         if end is None:
             break
         past, before = found.faulted(plan, session)[0], found.called
@@ -207,9 +217,11 @@ def conversation(
 
 def _followed(
     messages: Sequence[Chat], keys: Sequence[bytes], offered: Offer, remembered: Held
-) -> list[Chat]:
-    """What follows the words of a turn, with what the agent never saw of it. `keys`: before each message."""
+) -> tuple[list[Chat], set[int]]:
+    """What follows the words of a turn, with what the agent never saw of it, and which replies in it a
+    defence answered. `keys`: before each message."""
     found: list[Chat] = []
+    refused: set[int] = set()
     waiting: tuple[Json, ...] = ()
     for message, here in zip(messages, keys, strict=False):
         if waiting and message.get("role") != "tool":
@@ -219,11 +231,12 @@ def _followed(
         if kept is None:
             found.append(_named(message, offered))
             continue
+        refused |= {len(found) + place for place in kept.refused}
         found += kept.before
         same = kept.reply is not None and tuple(call.id for call in calls_of(message)) == kept.calls
         found.append(dict(kept.reply) if same else _named(message, offered))
         waiting = kept.answers if same else ()
-    return [*found, *waiting]
+    return [*found, *waiting], refused
 
 
 def _named(message: Chat, offered: Offer) -> Chat:
@@ -292,6 +305,8 @@ def keep(held: Held, asked: Conversation, began: int, last: Split) -> tuple[byte
     if not before and not last.changed:
         return (asked.key, None) if held.forget(asked.key) else None
     reply = last.reply if last.changed else None
-    kept = Kept(before=before, reply=reply, calls=last.sent, answers=tuple(last.answers))
+    answers = tuple(last.answers)
+    refused = tuple(sorted(place - began for place in asked.refused if place >= began))
+    kept = Kept(before=before, reply=reply, calls=last.sent, answers=answers, refused=refused)
     held.put(asked.key, kept)
     return asked.key, kept

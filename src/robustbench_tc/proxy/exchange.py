@@ -277,6 +277,7 @@ class Handling:
         """Notes a reply; it taken apart, where it goes out, else the door has answered it."""
         found = chat.split(said.message, self.asked.offer)
         if (results := self._answered(found)) is not None:
+            self.asked.refused |= {len(self.asked.messages)}
             self.asked.messages.append(found.reply)
             for call, text in zip(chat.calls_of(found.reply), results, strict=True):
                 self.held.append({"id": call.id, "name": call.name, "answer": text})

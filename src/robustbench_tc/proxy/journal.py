@@ -149,6 +149,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the calls that went out."""
     answers: tuple[Json, ...] = ()
     """Of the calls that did not."""
+    refused: tuple[int, ...] = ()
+    """Which of `before` are replies that a defence answered, and asked on."""
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

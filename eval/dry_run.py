@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from robustbench_tc import schema
-from robustbench_tc.schema import MAX_STEPS, Json, LiveRow
+from robustbench_tc.schema import MAX_STEPS, Json, LiveRow, Sample
 from robustbench_tc.shown import Part
 
 from .defend import chain
@@ -56,19 +56,15 @@ def dry_run(
 ) -> DryRun:
     """What asking these takes, none of which has begun."""
     bodies = [_body(one, settings) for one in dialogues]
-    texts = [schema.dumps((one.repeat, body)) for one, body in zip(dialogues, bodies, strict=True)]
-    turns = [len(one.env.row.turns) if isinstance(one.env.row, LiveRow) else 1 for one in dialogues]
+    least: dict[str, tuple[int, int]] = {}
     most = long = 0
-    for one, text, asked in zip(dialogues, texts, turns, strict=True):
-        row = one.env.row
-        replies = asked * TURN if isinstance(row, LiveRow) else most_replies(row)
+    for number, (one, body) in enumerate(zip(dialogues, bodies, strict=True)):
+        text = schema.dumps((one.repeat, body))
+        fewest, replies = _replies(one.env.row)
         requests = replies * chain.budget(one.env.chain)
-        most += requests
-        long += requests * len(text)
-    least = list(zip(texts, turns, strict=True))
-    if settings.shares:
-        least = list(dict(least).items())
-    short = sum(len(text) * asked for text, asked in least)
+        most, long = most + requests, long + requests * len(text)
+        least[text if settings.shares else str(number)] = fewest, fewest * len(text)
+    short = sum(characters for _, characters in least.values())
     limit = settings.decoding.get("max_tokens")
     completion = most * limit if isinstance(limit, int) else None
     cost = None
@@ -78,18 +74,26 @@ def dry_run(
         cost = (short / CHARACTERS * asked_for / 1e6, spent / 1e6)
     return DryRun(
         rows=len(dialogues),
-        requests=(sum(asked for _, asked in least), most),
+        requests=(sum(requests for requests, _ in least.values()), most),
         prompt_tokens=(short // CHARACTERS, long // CHARACTERS),
         completion_tokens=completion,
         cost=cost,
-        first=bodies[0] if bodies else None,
+        first=next(iter(bodies), None),
     )
+
+
+def _replies(row: Sample | LiveRow) -> tuple[int, int]:
+    """How many count for a row, at least and at most."""
+    if isinstance(row, LiveRow):
+        return len(row.turns), len(row.turns) * TURN
+    return 1, most_replies(row)
 
 
 def _body(dialogue: Dialogue, settings: Settings) -> dict[str, Json]:
     ask = dialogue.ask()
     assert ask is not None  # nothing has been answered yet
-    tools: dict[str, Json] = {} if ask.tools is None else {"tools": ask.tools}
-    messages = with_system(ask.messages, settings.system)
-    model = settings.checkpoint or settings.model
-    return {"model": model, "messages": messages, **tools, **settings.decoding}
+    body: dict[str, Json] = {"model": settings.checkpoint or settings.model, **settings.decoding}
+    body["messages"] = with_system(ask.messages, settings.system)
+    if ask.tools is not None:
+        body["tools"] = ask.tools
+    return body

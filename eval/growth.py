@@ -72,9 +72,9 @@ def grow(folder: "RunFolder", data: Data[Any], settings: "Settings") -> None:
     expected = len(whole) * most
     if expected > record.expected:
         folder.before = copy.copy(record)
-    first, *others = joined(data, there, here)
+    first, *rest = joined(data, there, here)
     record.settings = msgspec.structs.replace(record.settings, selection=first, repeat=most)
-    record.also, record.expected = tuple(others), expected
+    record.also, record.expected = tuple(rest), expected
     folder.notes += notes
 
 

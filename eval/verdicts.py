@@ -158,64 +158,38 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
         as_it_is = batch.schema.equals(arrow_schema(Prediction))
         table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
         registries: dict[str, tuple[Tool, ...]] = {}
-        bench = BatchScorer([inputs.sample(row, registries) for row in taken.to_pylist()])
-        return bench.judged(found, table)[1]
+        return _judged(found, table, [inputs.sample(row, registries) for row in taken.to_pylist()])
 
     def batches() -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
         for batch in predictions.read_batches(folder.predictions_path):
             ids: list[str] = batch["id"].to_pylist()  # type: ignore[assignment]
             asked: list[str] = batch["sample_hash"].to_pylist()  # type: ignore[assignment]
-            _same_words(folder, zip(ids, asked, strict=True), rows)
+            for one, sample_hash in zip(ids, asked, strict=True):
+                if rows.hash_of(one) != sample_hash:
+                    raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
             yield batch, rows.take(ids)
 
     _write(folder, rows, parallel.map_ordered(work, batches(), workers))
 
 
-def score_run(folder: RunFolder, dataset: Dataset, found: Sequence[Prediction]) -> list[Verdict | None]:
-    """`score_file` for predictions in memory, which may be others than those on disk; also their verdicts."""
-    _same_words(folder, ((one.id, one.sample_hash) for one in found), dataset)
-    bench = BatchScorer(dataset.rows)
+def _judged(found: Sequence[Prediction], table: pa.Table, rows: Sequence[Sample]) -> pa.Table:
+    """`table`, which holds predictions, with the columns of their verdicts; `rows` has their clean rows too.
+
+    The table's note says how rows with a flag were answered: flag → type → correct and n.
+    """
+    by_id, anchors = {row.id: row for row in rows}, inputs.anchors(rows)
     verdicts: list[Verdict | None] = []
-
-    def tables() -> Iterator[pa.Table]:
-        for batch in parquet.batches(found):
-            judged, table = bench.judged(batch, predictions.table(batch))
-            verdicts.extend(judged)
-            yield table
-
-    _write(folder, dataset, tables())
-    return verdicts
-
-
-def _same_words(folder: RunFolder, asked: Iterable[tuple[str, str]], rows: Rows) -> None:
-    for one, sample_hash in asked:
-        if rows.hash_of(one) != sample_hash:
-            raise UserError(f"{folder.path}: {one!r} was asked in other words than the dataset's")
-
-
-class BatchScorer:
-    """The judge's bench: rows, and the clean rows that their predictions are judged against."""
-
-    def __init__(self, rows: Sequence[Sample]) -> None:
-        self._rows, self._anchors = {row.id: row for row in rows}, inputs.anchors(rows)
-
-    def judged(self, found: Sequence[Prediction], table: pa.Table) -> tuple[list[Verdict | None], pa.Table]:
-        """The verdicts on predictions, and `table`, which holds them, with the verdicts' columns added.
-
-        The table's note says how rows with a flag were answered: flag → type → correct and n.
-        """
-        verdicts: list[Verdict | None] = []
-        flagged: Flagged = {}
-        for one in found:
-            row = self._rows[one.id]
-            if one.status == "request_error":
-                verdicts.append(None)
-                continue
-            verdict = judge(one, row, self._anchors[one.id])
-            verdicts.append(verdict)
-            for flag in row.flags:
-                _count(flagged, flag, row.type_code, verdict.correct, 1)
-        return verdicts, parquet.noted(with_verdicts(table, verdicts), msgspec.json.encode(flagged))
+    flagged: Flagged = {}
+    for one in found:
+        row = by_id[one.id]
+        if one.status == "request_error":
+            verdicts.append(None)
+            continue
+        verdict = judge(one, row, anchors[one.id])
+        verdicts.append(verdict)
+        for flag in row.flags:
+            _count(flagged, flag, row.type_code, verdict.correct, 1)
+    return parquet.noted(with_verdicts(table, verdicts), msgspec.json.encode(flagged))
 
 
 def with_verdicts(table: pa.Table, verdicts: Sequence[Verdict | None]) -> pa.Table:

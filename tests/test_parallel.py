@@ -26,7 +26,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import Workers
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval import inputs, predictions, record, verdicts
+from robustbench_tc.eval import record
 from robustbench_tc.eval.score.reward import earns_maximum
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import features
@@ -291,18 +291,6 @@ def test_scores_are_the_same_bytes_on_any_number_of_processes(
     assert made == made[:1] * 3
     scores = pq.ParquetFile(folder.scores_path)
     assert {scores.metadata.row_group(g).num_rows for g in range(scores.num_row_groups - 1)} == {250}
-
-
-def test_scores_from_the_file_are_those_from_memory(bundled: Path, tmp_path: Path) -> None:
-    folder = answered.run(tmp_path / "run", bundled)
-    data = inputs.load_samples(str(bundled))
-    verdicts.score_file(folder, data, Workers(num_proc=2))
-    streamed, flagged = folder.scores_path.read_bytes(), folder.record.flagged
-    found = verdicts.score_run(folder, data, predictions.read(folder.predictions_path))
-    assert (folder.scores_path.read_bytes(), folder.record.flagged) == (streamed, flagged)
-    table = pq.read_table(folder.scores_path)
-    assert table["correct"].to_pylist() == [None if one is None else one.correct for one in found]
-    assert {None, True, False} == set(table["correct"].to_pylist())
 
 
 def test_a_damaged_row_is_one_line_whoever_meets_it(bundled: Path, tmp_path: Path, rbtc: Rbtc) -> None:

@@ -16,7 +16,7 @@ from robustbench_tc.schema import CONTROL_TOOLS, Change, GoldenAnswer, Message, 
 from robustbench_tc.taxonomy import Rows
 
 from .abstention_recorded import Judged, names_hash, recorded
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, register, states
 from .query import called_in_history
 from .registry import insert, plain
 from .style import in_form_of, near_duplicates
@@ -138,26 +138,25 @@ def removed(sample: Sample) -> list[Change]:
 
 
 @register
-class GoldRemoved(NoCall):
-    """GoldGone: the tools that could serve are not there."""
-
-    code = "gold_removed"
-    order = 201
-    display_name, label = "GoldGone", "gold tool removed"
-    component = "action"
-    channel = "registry"
-    applies_to = "every source"
-    what_is_modified = "Every accepted tool leaves the registry; the others cannot serve the request."
-    how_made = (
+@states(
+    code="gold_removed",
+    order=201,
+    display_name="GoldGone",
+    label="gold tool removed",
+    component="action",
+    channel="registry",
+    applies_to="every source",
+    what_is_modified="Every accepted tool leaves the registry; the others cannot serve the request.",
+    how_made=(
         "All tools that an accepted answer calls leave the registry, under every definition of their "
         "names. A "
         "judge saw each registry that is left; where another tool could still serve, in doubt too, there is "
         "no row, nor where the transcript calls a tool that would leave."
-    )
-    may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=78, bundled=36, full=73)
-    prior_art = "BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+    rows=Rows(paper=78, bundled=36, full=73),
+    prior_art="BFCL irrelevance detection, When2Call, ToolSandbox (insufficient information)",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -167,7 +166,10 @@ class GoldRemoved(NoCall):
             + gold: no call
             """,
         ),
-    )
+    ),
+)
+class GoldRemoved(NoCall):
+    """GoldGone: the tools that could serve are not there."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)
@@ -195,25 +197,24 @@ class GoldRemoved(NoCall):
 
 
 @register
-class NearMiss(NoCall):
-    """NearMiss: the tools that could serve have gone, and one that looks like them has come."""
-
-    code = "near_miss"
-    order = 202
-    display_name, label = "NearMiss", "lookalike replaces gold tool"
-    component = "action"
-    channel = "registry"
-    applies_to = "every source"
-    what_is_modified = "As gold_removed, and a tool that looks like the gold and does another job enters."
-    how_made = (
+@states(
+    code="near_miss",
+    order=202,
+    display_name="NearMiss",
+    label="lookalike replaces gold tool",
+    component="action",
+    channel="registry",
+    applies_to="every source",
+    what_is_modified="As gold_removed, and a tool that looks like the gold and does another job enters.",
+    how_made=(
         "As gold_removed; one of the new tools that were written to stand beside the gold tool (as for "
         "`redundant`) enters at a seeded place, in the form of the registry (its keys, type words and share "
         "of required parameters). A judge found that calling it could not serve the request."
-    )
-    may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=76, bundled=36, full=71)
-    prior_art = "none known with a judged sibling; When2Call and BFCL irrelevance without one"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+    rows=Rows(paper=76, bundled=36, full=71),
+    prior_art="none known with a judged sibling; When2Call and BFCL irrelevance without one",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -224,7 +225,10 @@ class NearMiss(NoCall):
             + gold: no call
             """,
         ),
-    )
+    ),
+)
+class NearMiss(NoCall):
+    """NearMiss: the tools that could serve have gone, and one that looks like them has come."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)

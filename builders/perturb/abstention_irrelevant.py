@@ -10,7 +10,7 @@ from robustbench_tc.schema import Change, Message, Sample, Tool, dumps
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, NoCall, no_answer, opened
-from .base import Case, Context, NotApplicable, register
+from .base import Case, Context, NotApplicable, register, states
 from .registry import plain
 
 
@@ -27,30 +27,29 @@ def swapped(clean: Sample, messages: tuple[Message, ...], tools: tuple[Tool, ...
 
 
 @register
-class Irrelevant(NoCall):
-    """Irrelevant: a record of BFCL's own pools in which no listed function serves the request."""
-
-    code = "irrelevant"
-    order = 206
-    display_name, label = "Irrelevant", "only irrelevant tools"
-    component = "action"
-    channel = "registry"
-    applies_to = ("bfcl_v3",)
-    what_is_modified = (
+@states(
+    code="irrelevant",
+    order=206,
+    display_name="Irrelevant",
+    label="only irrelevant tools",
+    component="action",
+    channel="registry",
+    applies_to=("bfcl_v3",),
+    what_is_modified=(
         "Request and registry are those of a record in which upstream says that no call is right."
-    )
-    how_made = (
+    ),
+    how_made=(
         "BFCL's own pools `irrelevance` and `live_irrelevance`, profile full only. Each record is put to a "
         "clean sample of BFCL of the same half (written by experts, or live), whose id it bears. Nothing "
         "else of that sample is in the row, so the two are no pair: its accuracy says something, its "
         "difference to clean rows does not. That no call is right is upstream's word."
-    )
-    may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    rows = Rows(paper=0, bundled=8, full=1108)
-    borrows = ("irrelevant",)
-    prior_art = "BFCL irrelevance and live_irrelevance, whose records they are"
-    otherwise_caught_by = "gold_is_there"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+    rows=Rows(paper=0, bundled=8, full=1108),
+    borrows=("irrelevant",),
+    prior_art="BFCL irrelevance and live_irrelevance, whose records they are",
+    otherwise_caught_by="gold_is_there",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -64,7 +63,10 @@ class Irrelevant(NoCall):
             + gold: no call
             """,
         ),
-    )
+    ),
+)
+class Irrelevant(NoCall):
+    """Irrelevant: a record of BFCL's own pools in which no listed function serves the request."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         if sample.source not in self.applies_to:

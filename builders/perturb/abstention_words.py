@@ -14,7 +14,7 @@ from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
 from .abstention_recorded import Edit, Missing, apply_edits, edits_between, recorded, registry_hash
-from .base import Case, Context, NotApplicable, lost_values, register
+from .base import Case, Context, NotApplicable, lost_values, register, states
 from .query import gold_texts, kept_values, query_span, query_text
 
 Reworded: TypeAlias = tuple[tuple[Message, ...], tuple[Change, ...]]
@@ -110,27 +110,26 @@ def values_of(sample: Sample, parameter: str) -> tuple[str, ...]:
 
 
 @register
-class MissingValue(NoCall):
-    """NoValue: a required value is not said."""
-
-    code = "missing_value"
-    order = 203
-    display_name, label = "NoValue", "required value missing"
-    component = "observation"
-    channel = "context"
-    what_is_modified = "One value that the gold tool requires is taken out of the request."
-    how_made = (
+@states(
+    code="missing_value",
+    order=203,
+    display_name="NoValue",
+    label="required value missing",
+    component="observation",
+    channel="context",
+    what_is_modified="One value that the gold tool requires is taken out of the request.",
+    how_made=(
         "The one place in the request where a required value of the golden call stands was rewritten "
         "without "
         "it; nothing else in the row holds the value, and every other golden value stays. Whether a reply "
         "asks "
         "for the value is reported beside the accuracy."
-    )
-    applies_to = ("bfcl_v3", "rotbench", "toolalpaca")
-    may_change = ("messages", "the number or roles of messages", "golden answers")
-    rows = Rows(paper=45, bundled=15, full=45)
-    prior_art = "When2Call (request for information), BFCL live missing parameters, ToolSandbox"
-    golden = (
+    ),
+    applies_to=("bfcl_v3", "rotbench", "toolalpaca"),
+    may_change=("messages", "the number or roles of messages", "golden answers"),
+    rows=Rows(paper=45, bundled=15, full=45),
+    prior_art="When2Call (request for information), BFCL live missing parameters, ToolSandbox",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -143,7 +142,10 @@ class MissingValue(NoCall):
             + gold: no call
             """,
         ),
-    )
+    ),
+)
+class MissingValue(NoCall):
+    """NoValue: a required value is not said."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, changes = without_value(sample)
@@ -207,28 +209,27 @@ def asking(sample: Sample) -> Reworded:
 
 
 @register
-class AnswerDirectly(NoCall):
-    """NoNeed: a question that no tool is needed for."""
-
-    code = "answer_directly"
-    order = 204
-    display_name, label = "NoNeed", "no tool needed"
-    component = "observation"
-    channel = "context"
-    applies_to = "every source"
-    what_is_modified = (
+@states(
+    code="answer_directly",
+    order=204,
+    display_name="NoNeed",
+    label="no tool needed",
+    component="observation",
+    channel="context",
+    applies_to="every source",
+    what_is_modified=(
         "A question of general knowledge stands in place of the request, in words of the registry."
-    )
-    how_made = (
+    ),
+    how_made=(
         "90 questions of general knowledge, written for this type, 60 for the paper's samples and 30 for the "
         "starter samples. Each speaks of the things that the tools of its registry are about, and none of "
         "these tools is needed to answer it. It stands in place of the conversation; in a transcript it "
         "follows after the golden call was made."
-    )
-    may_change = ("messages", "the number or roles of messages", "golden answers")
-    rows = Rows(paper=60, bundled=30, full=60)
-    prior_art = "When2Call (direct answer), MetaTool (tool usage awareness)"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages", "golden answers"),
+    rows=Rows(paper=60, bundled=30, full=60),
+    prior_art="When2Call (direct answer), MetaTool (tool usage awareness)",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -241,7 +242,10 @@ class AnswerDirectly(NoCall):
             + gold: no call
             """,
         ),
-    )
+    ),
+)
+class AnswerDirectly(NoCall):
+    """NoNeed: a question that no tool is needed for."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, changes = asking(sample)
@@ -271,19 +275,18 @@ class AnswerDirectly(NoCall):
 
 
 @register
-class CallDue(Asked):
-    """CallDue: the clean row in open words, in which a call is still right."""
-
-    code = "call_due"
-    order = 205
-    display_name, label = "CallDue", "call due, declining allowed"
-    component = "observation"
-    channel = "context"
-    applies_to = "every source"
-    what_is_modified = (
+@states(
+    code="call_due",
+    order=205,
+    display_name="CallDue",
+    label="call due, declining allowed",
+    component="observation",
+    channel="context",
+    applies_to="every source",
+    what_is_modified=(
         "Nothing but the words: the row says that declining and asking are open, as the whole pack does."
-    )
-    how_made = (
+    ),
+    how_made=(
         "The clean row, asked as the other types of the pack are: with the system message that leaves it "
         "open to "
         "decline or ask, and without an order to make one call. Its golden answer stays: whoever always "
@@ -291,14 +294,14 @@ class CallDue(Asked):
         "is wrong here. A request from which `missing_value` takes a value is asked in the words of that "
         "type, with the value beside them. Rows whose gold is a control tool (to ask, to finish) have none: "
         "there no call is due."
-    )
-    may_change = ("messages", "the number or roles of messages")
-    ground_truth_changes = False
-    rows = Rows(paper=198, bundled=72, full=3071)
-    prior_art = "BFCL live relevance; balanced accuracy of call decisions as in When2Call"
-    caught_by = "gold_is_the_clean_gold"
-    otherwise_caught_by = "static_row_differs_from_clean"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages"),
+    ground_truth_changes=False,
+    rows=Rows(paper=198, bundled=72, full=3071),
+    prior_art="BFCL live relevance; balanced accuracy of call decisions as in When2Call",
+    caught_by="gold_is_the_clean_gold",
+    otherwise_caught_by="static_row_differs_from_clean",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -314,7 +317,10 @@ class CallDue(Asked):
             -     <user> With this in mind, answer with one tool call.</user>
             """,
         ),
-    )
+    ),
+)
+class CallDue(Asked):
+    """CallDue: the clean row in open words, in which a call is still right."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         accepted_names(sample)

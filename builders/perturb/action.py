@@ -24,7 +24,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register, variant
+from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register, states, variant
 from .registry import (
     NO_PARAMETERS,
     Gold,
@@ -43,15 +43,16 @@ from .registry import (
 from .style import in_form_of, near_duplicates
 
 
+@states(
+    component="action",
+    level="interaction",
+    pack="core",
+    may_change=("the set of tools",),
+    ground_truth_changes=False,
+    train_augmentable=True,
+)
 class Registry(Perturbation):
     """What all action types share: tools come in, and nothing else changes."""
-
-    component = "action"
-    level = "interaction"
-    pack = "core"
-    may_change = ("the set of tools",)
-    ground_truth_changes = False
-    train_augmentable = True
 
 
 _HOW_MADE = (
@@ -272,27 +273,26 @@ def _sibling(name: str, description: str) -> dict[str, Json]:
 
 
 @register
-class Redundant(Registry):
-    """RedunTool: up to two new, related tools of another purpose per tool of the registry (model-written)."""
-
-    code = "redundant"
-    order = 10
-    display_name, label = "RedunTool", "similar tools added"
-    channel = "siblings"
-    what_is_modified = (
+@states(
+    code="redundant",
+    order=10,
+    display_name="RedunTool",
+    label="similar tools added",
+    channel="siblings",
+    what_is_modified=(
         "Plausible sibling tools that do a related but different job are added to the tool list."
-    )
-    how_made = (
+    ),
+    how_made=(
         "Up to two new tools per tool of the registry (control tools excepted), written by a model:"
         " related, of another purpose, named by the same convention, and none meant to answer the "
         "query. The registry gives the keys of the schema, the words for types and the share of required "
         "parameters; texts and parameters stay as they were written."
-    )
-    method = "llm"
-    applies_to = "every source"
-    rows = Rows(paper=199, bundled=73)
-    paper_rows = 199
-    golden = (
+    ),
+    method="llm",
+    applies_to="every source",
+    rows=Rows(paper=199, bundled=73),
+    paper_rows=199,
+    golden=(
         Case(
             clean="table",
             texts={
@@ -312,14 +312,17 @@ class Redundant(Registry):
             + flag: fewer_redundant_tools
             """,
         ),
-    )
-    flags = MappingProxyType(
+    ),
+    flags=MappingProxyType(
         {
             "fewer_redundant_tools": "fewer than two new tools per tool: the others were like another tool, "
             "had no form of the registry, or could serve"
         }
-    )
-    caught_by = "redundant_tools_are_new"
+    ),
+    caught_by="redundant_tools_are_new",
+)
+class Redundant(Registry):
+    """RedunTool: up to two new, related tools of another purpose per tool of the registry (model-written)."""
 
     PER_TOOL: ClassVar[int] = 2
 

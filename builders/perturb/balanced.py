@@ -22,7 +22,7 @@ import msgspec
 
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, dumps
 
-from .base import Context, NotApplicable
+from .base import Context, NotApplicable, states
 from .offers import (
     FACTORS,
     NAMES_DISTRACTOR,
@@ -64,20 +64,21 @@ def the_gold_tool(sample: Sample) -> int:
     return next(iter(found.values()))
 
 
+@states(
+    pack="offers",
+    may_change=("messages", "the set of tools", "golden answers"),
+    ground_truth_changes=True,
+    train_augmentable=True,
+    stated=True,
+    suffix="_1",
+    traits=(*Preference.traits, "design"),
+    caught_by="balanced_offers_in_order",
+    flags=MappingProxyType(
+        {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse choice here"}
+    ),
+)
 class Balanced(Preference):
     """The common course of the types whose gold has the suffixed name in half of the rows."""
-
-    pack = "offers"
-    may_change = ("messages", "the set of tools", "golden answers")
-    ground_truth_changes = True
-    train_augmentable = True
-    stated = True
-    suffix = "_1"
-    traits = (*Preference.traits, "design")
-    caught_by = "balanced_offers_in_order"
-    flags = MappingProxyType(
-        {NAMES_DISTRACTOR: "the transcript already calls the tool that is the worse choice here"}
-    )
 
     design: ClassVar[str]
     mirrored: ClassVar[bool] = False

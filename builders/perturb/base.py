@@ -320,6 +320,20 @@ def register(unit: type[Perturbation]) -> type[Perturbation]:
     return unit
 
 
+def states(**facts: object) -> Callable[[type[Perturbation]], type[Perturbation]]:
+    """Class decorator under `register`: the facts of a type that has steps of its own, as a row of a table.
+
+    `facts`: the class attributes of `Perturbation` that it states.
+    """
+
+    def stated(unit: type[Perturbation]) -> type[Perturbation]:
+        for name, value in facts.items():
+            setattr(unit, name, value)
+        return unit
+
+    return stated
+
+
 def variant(base: type[Perturbation], what: str, **facts: object) -> None:
     """Registers a type that differs from its family in facts alone: a row of the family's table.
 

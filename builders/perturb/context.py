@@ -15,7 +15,7 @@ from robustbench_tc.eval.prompts.history import as_text
 from robustbench_tc.schema import Call, Change, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, variant
+from .base import Case, Context, NotApplicable, Perturbation, states, variant
 from .context_session import GRAMMAR, Carried, Session, callable_tools
 from .context_text import Writer, holds
 from .query import gold_texts
@@ -38,24 +38,26 @@ def leading(messages: Sequence[Message]) -> int:
     return next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
 
 
+@states(
+    component="observation",
+    level="perception",
+    pack="context",
+    channel="context",
+    method="rule",
+    may_change=("the number or roles of messages",),
+    ground_truth_changes=False,
+    train_augmentable=False,
+    applies_to="every source",
+    traits=("tokens", "calls"),
+    caught_by="request_stands_last_as_it_was",
+    prior_art="Lost in the Middle (Liu et al., 2024); the long contexts of BFCL v3's multi-turn categories",
+)
 class Before(Perturbation):
     """So many tokens of closed exchanges stand before the request."""
 
-    component = "observation"
-    level = "perception"
-    pack = "context"
-    channel = "context"
-    method = "rule"
-    may_change = ("the number or roles of messages",)
-    ground_truth_changes = False
-    train_augmentable = False
-    applies_to = "every source"
     tokens: ClassVar[int]
     calls: ClassVar[bool]
     """Whether the exchanges hold calls and their results."""
-    traits = ("tokens", "calls")
-    caught_by = "request_stands_last_as_it_was"
-    prior_art = "Lost in the Middle (Liu et al., 2024); the long contexts of BFCL v3's multi-turn categories"
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The exchanges before the request. Raises NotApplicable with a reason."""

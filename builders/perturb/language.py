@@ -33,6 +33,7 @@ from .base import (
     lost_digits,
     refuse_text,
     register,
+    states,
 )
 from .context_text import holds
 from .observation import QueryRewrite
@@ -114,16 +115,17 @@ class Kept(InLanguage):
         return row
 
 
+@states(
+    train_augmentable=False,
+    values="translated",
+    applies_to="one gold tool",
+    prompt="language_full",
+    prior_art=_PRIOR_ART["translated"],
+    caught_by="gold_values_kept",
+    otherwise_caught_by="surfaces_stand_for_values",
+)
 class Translated(InLanguage):
     """The request as a native speaker types it, with its values."""
-
-    train_augmentable = False
-    values = "translated"
-    applies_to = "one gold tool"
-    prompt = "language_full"
-    prior_art = _PRIOR_ART["translated"]
-    caught_by = "gold_values_kept"
-    otherwise_caught_by = "surfaces_stand_for_values"
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """As the base; a sample without a value in words needs no text."""

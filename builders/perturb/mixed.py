@@ -19,7 +19,7 @@ from robustbench_tc.schema import Change, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from . import action, mixtures, observation, reward, severity_offers, severity_typos, transition
-from .base import DERIVED, REGISTRY, Case, Context, Perturbation, TextRequest, register
+from .base import DERIVED, REGISTRY, Case, Context, Perturbation, TextRequest, register, states
 
 _MODULES = (observation, action, reward, severity_offers, severity_typos, transition)
 """Where parts can be from: read before this module asks for them."""
@@ -28,16 +28,17 @@ DESIGN = ("realistic_typos", "same_name_D", "CD", "transient_rate_limit")
 """One type for each component: the parts of the types below."""
 
 
+@states(
+    component="mixed",
+    pack="mixed",
+    channel="mixed",
+    train_augmentable=False,
+    caught_by="diff_explains_the_row",
+    otherwise_caught_by="unit_finds_nothing",
+    prior_art=taxonomy.PRIOR_ART_OF_MIXTURES,
+)
 class Mixed(Perturbation):
     """What all mixed types share; `parts` are their types in the order in which they are applied."""
-
-    component = "mixed"
-    pack = "mixed"
-    channel = "mixed"
-    train_augmentable = False
-    caught_by = "diff_explains_the_row"
-    otherwise_caught_by = "unit_finds_nothing"
-    prior_art = taxonomy.PRIOR_ART_OF_MIXTURES
 
     parts: ClassVar[tuple[str, ...]]
 

@@ -16,7 +16,7 @@ from robustbench_tc.schema import OMIT, Call, GoldenAnswer, Json, Sample, Tool, 
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Schema, Side, Two, offers_of, the_gold_tool
-from .base import Case, NotApplicable, variant
+from .base import Case, NotApplicable, states, variant
 from .offers import offer_text
 from .registry import may_be_left_out
 
@@ -127,15 +127,16 @@ def without(schema: Schema, name: str) -> Schema:
     return out
 
 
+@states(
+    rows=Rows(paper=30, bundled=10, full=856),
+    design="moot",
+    prior_art="none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox",
+    wishes=WISHES,
+    otherwise_caught_by="look_alike_lacks_one_parameter",
+    draws_as="CD_moot",
+)
 class Moot(Balanced):
     """The common course of both types."""
-
-    rows = Rows(paper=30, bundled=10, full=856)
-    design = "moot"
-    prior_art = "none known for offers; tools that lack what a request needs: BFCL relevance, ToolSandbox"
-    wishes = WISHES
-    otherwise_caught_by = "look_alike_lacks_one_parameter"
-    draws_as = "CD_moot"
 
     def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
         """The complete tool and the better offer that lacks a parameter; the first is the gold where the

@@ -19,6 +19,7 @@ from .base import (
     lost_values,
     refuse_answer,
     register,
+    states,
     variant,
 )
 from .query import kept_values, query_span, query_text, replace_span, reworded, rewritten
@@ -99,23 +100,22 @@ class QueryRewrite(Rewrite):
 
 
 @register
-class RealisticTypos(QueryRewrite):
-    """Two to four typing errors; numbers, names and every word that an argument copies stay intact."""
-
-    code = "realistic_typos"
-    order = 1
-    display_name, label = "Typo", "typos in the request"
-    what_is_modified = (
+@states(
+    code="realistic_typos",
+    order=1,
+    display_name="Typo",
+    label="typos in the request",
+    what_is_modified=(
         "The user query gains a few keyboard-style spelling slips; tools and ground truth stay as they were."
-    )
-    how_made = (
+    ),
+    how_made=(
         "A model writes two to four human typing errors into the user's query (API-Bank: the last "
         "substantive user turn). Numbers, names, quoted text and every word that a golden argument "
         "copies stay intact; a text that loses a golden value or a digit is refused and asked for "
         "again."
-    )
-    judged_as = "a user's request; the second was typed in a hurry, and slips as such cost nothing"
-    golden = (
+    ),
+    judged_as="a user's request; the second was typed in a hurry, and slips as such cost nothing",
+    golden=(
         Case(
             clean="table",
             texts={"Book 2 seats at Luna tonight.": "Bok 2 seast at Luna tonigth."},
@@ -124,7 +124,10 @@ class RealisticTypos(QueryRewrite):
             + user: Bok 2 seast at Luna tonigth.
             """,
         ),
-    )
+    ),
+)
+class RealisticTypos(QueryRewrite):
+    """Two to four typing errors; numbers, names and every word that an argument copies stay intact."""
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """As the base, with the words that a text by rule leaves as they are."""
@@ -171,26 +174,25 @@ variant(
 
 
 @register
-class ParaphraseToolDescription(Rewrite):
-    """Every tool's description in other words; constraints kept, length within about ±20 %."""
-
-    code = "paraphrase_tool_description"
-    order = 3
-    display_name, label = "ToolPara", "tool descriptions reworded"
-    channel = "descriptions"
-    what_is_modified = (
+@states(
+    code="paraphrase_tool_description",
+    order=3,
+    display_name="ToolPara",
+    label="tool descriptions reworded",
+    channel="descriptions",
+    what_is_modified=(
         "Every tool's natural-language description is reworded with the same meaning and about the same "
         "length."
-    )
-    how_made = (
+    ),
+    how_made=(
         "A model rewrites the description of every tool in the registry: same meaning, all "
         "constraints kept, about the same length."
-    )
-    may_change = ("tool descriptions",)
-    rows = Rows(paper=197, bundled=73)
-    paper_unchanged = 2
-    judged_as = "the description of a tool"
-    golden = (
+    ),
+    may_change=("tool descriptions",),
+    rows=Rows(paper=197, bundled=73),
+    paper_unchanged=2,
+    judged_as="the description of a tool",
+    golden=(
         Case(
             clean="table",
             texts={"Shows a menu.": "Displays a menu.", "Books a table.": "Reserves a table."},
@@ -201,8 +203,11 @@ class ParaphraseToolDescription(Rewrite):
             + gold tool: reserve(place: Where, seats: How many) Reserves a table.
             """,
         ),
-    )
-    caught_by = "diff_explains_the_row"
+    ),
+    caught_by="diff_explains_the_row",
+)
+class ParaphraseToolDescription(Rewrite):
+    """Every tool's description in other words; constraints kept, length within about ±20 %."""
 
     def requests(self, sample: Sample) -> tuple[TextRequest, ...]:
         """One text per tool that has a description."""
@@ -249,25 +254,24 @@ class ParaphraseToolDescription(Rewrite):
 
 
 @register
-class ParaphraseParameterDescription(Rewrite):
-    """Every parameter's description in other words, nested ones too; types and accepted values verbatim."""
-
-    code = "paraphrase_parameter_description"
-    order = 4
-    display_name, label = "ParamPara", "parameter descriptions reworded"
-    channel = "descriptions"
-    what_is_modified = (
+@states(
+    code="paraphrase_parameter_description",
+    order=4,
+    display_name="ParamPara",
+    label="parameter descriptions reworded",
+    channel="descriptions",
+    what_is_modified=(
         "Parameter descriptions are reworded with the same meaning; names, types and allowed values stay."
-    )
-    how_made = (
+    ),
+    how_made=(
         "A model rewrites the description of every parameter in the registry: type constraints and "
         "accepted values verbatim, similar length."
-    )
-    may_change = ("parameter descriptions",)
-    rows = Rows(paper=196, bundled=73)
-    paper_unchanged = 3
-    judged_as = "the description of a tool's parameter"
-    golden = (
+    ),
+    may_change=("parameter descriptions",),
+    rows=Rows(paper=196, bundled=73),
+    paper_unchanged=3,
+    judged_as="the description of a tool's parameter",
+    golden=(
         Case(
             clean="table",
             texts={
@@ -282,8 +286,11 @@ class ParaphraseParameterDescription(Rewrite):
             + gold tool: reserve(place: The place, seats: Their number) Books a table.
             """,
         ),
-    )
-    caught_by = "changes_only_what_its_type_may"
+    ),
+    caught_by="changes_only_what_its_type_may",
+)
+class ParaphraseParameterDescription(Rewrite):
+    """Every parameter's description in other words, nested ones too; types and accepted values verbatim."""
 
     def _request(self, sample: Sample, tool: str, parameter: str, text: str) -> TextRequest:
         keep = kept_values(sample, text)

@@ -18,7 +18,7 @@ import msgspec
 
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Sample, Tool
 
-from .base import Context, NotApplicable, Perturbation
+from .base import Context, NotApplicable, Perturbation, states
 from .query import called_in_history, wished
 from .registry import gold_tools, plain
 
@@ -93,16 +93,18 @@ def free_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
+@states(
+    component="reward",
+    level="reasoning",
+    channel="offers",
+    method="rule",
+    applies_to="one gold tool",
+    caught_by="annotations_in_order",
+)
 class Preference(Perturbation):
     """The common course of all reward types."""
 
-    component = "reward"
-    level = "reasoning"
-    channel = "offers"
-    method = "rule"
-    applies_to = "one gold tool"
     traits: ClassVar[tuple[str, ...]] = ("quality", "suffix", "stated")
-    caught_by = "annotations_in_order"
 
     quality: ClassVar[Literal["cost", "time"]]
     """What the annotations say of a call."""

@@ -12,7 +12,7 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, variant
+from .base import Case, states, variant
 from .offers import offer_text
 
 WISHES: dict[str, tuple[str, ...]] = {
@@ -44,21 +44,22 @@ _HOW_MADE = (
 )
 
 
-class Opposed(Balanced):
-    """The common course of both types."""
-
-    rows = Rows(paper=142, bundled=55, full=2797)
-    design = "inv"
-    prior_art = "none known for tools"
-    wishes = WISHES
-    otherwise_caught_by = "preference_as_its_type_says"
-    draws_as = "CD_inv"
-    solved_without_reading = (
+@states(
+    rows=Rows(paper=142, bundled=55, full=2797),
+    design="inv",
+    prior_art="none known for tools",
+    wishes=WISHES,
+    otherwise_caught_by="preference_as_its_type_says",
+    draws_as="CD_inv",
+    solved_without_reading=(
         "Within one type the request always asks for the same quality, so a rule that always takes the "
         "quicker tool answers CD_inv and one that always takes the cheaper tool TD_inv. Of one sample both "
         "types have the same registry and opposite golds: over the two together every rule that reads no "
         "request is right in half of the rows."
-    )
+    ),
+)
+class Opposed(Balanced):
+    """The common course of both types."""
 
     def suffixed(self, drawn: bool) -> bool:
         """The quick tool has the suffixed name where the draw says so, in both types."""

@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, variant
+from .base import Case, Context, NotApplicable, Perturbation, states, variant
 from .context_orders import content_stems, tool_stems
 from .query import query_text
 from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
@@ -130,25 +130,26 @@ def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> 
         yield from (pool[place] for place in rng.sample(range(len(pool)), len(pool)))
 
 
+@states(
+    rows=Rows(paper=197, bundled=72, full=3073),
+    component="action",
+    level="interaction",
+    pack="registry",
+    channel="registry",
+    method="rule",
+    may_change=("the set of tools",),
+    ground_truth_changes=False,
+    train_augmentable=True,
+    applies_to="every source",
+    borrows=("pool",),
+    caught_by="unit_finds_nothing",
+    otherwise_caught_by="gold_index_means_the_clean_tool",
+    prior_art="ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold",
+    series="flood",
+)
 class Flood(Perturbation):
     """`dose` tools of the source's full pool enter at seeded places."""
 
-    rows = Rows(paper=197, bundled=72, full=3073)
-    component = "action"
-    level = "interaction"
-    pack = "registry"
-    channel = "registry"
-    method = "rule"
-    may_change = ("the set of tools",)
-    ground_truth_changes = False
-    train_augmentable = True
-    applies_to = "every source"
-    borrows = ("pool",)
-    caught_by = "unit_finds_nothing"
-    otherwise_caught_by = "gold_index_means_the_clean_tool"
-    prior_art = "ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold"
-
-    series = "flood"
     dose: ClassVar[int]
     """How many tools enter."""
 

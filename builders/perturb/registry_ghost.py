@@ -15,7 +15,7 @@ from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, judged, left, no_answer, opened, removed
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, register, states
 from .query import wish_span, wished
 from .registry import gold_change
 from .style import near_duplicates
@@ -75,23 +75,25 @@ def named(templates: Sequence[str], text: str) -> str | None:
     return None
 
 
+@states(
+    component="action",
+    pack="registry",
+    channel="registry",
+    method="rule",
+    ground_truth_changes=True,
+    train_augmentable=False,
+    applies_to="every source",
+    borrows=("siblings",),
+    names_a_ghost=True,
+    prior_art=(
+        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
+        "missing"
+    ),
+)
 class Ghost(Perturbation):
     """A sibling of the gold tool that is not registered is named."""
 
-    component = "action"
-    pack = "registry"
-    channel = "registry"
-    method = "rule"
-    ground_truth_changes = True
-    train_augmentable = False
-    applies_to = "every source"
-    borrows = ("siblings",)
     traits: ClassVar[tuple[str, ...]] = ("names_a_ghost",)
-    names_a_ghost = True
-    prior_art = (
-        "BFCL irrelevance, ToolBeHonest and ToolSandbox leave tools out; none known that names one that is "
-        "missing"
-    )
 
     def ghost(self, clean: Sample, row: Sample) -> str | None:
         """The name that the row's messages add to the clean ones in the type's words; None for others."""
@@ -143,25 +145,24 @@ _SIBLING = (
 
 
 @register
-class GhostInPassing(GoldIsThere):
-    """Ghost1: the assistant has named the tool in passing."""
-
-    code = "ghost_tool_1"
-    order = 401
-    display_name, label = "Ghost-Passing", "missing tool mentioned"
-    level = "reasoning"
-    what_is_modified = "An earlier assistant turn names, in passing, a tool that is not registered."
-    how_made = (
+@states(
+    code="ghost_tool_1",
+    order=401,
+    display_name="Ghost-Passing",
+    label="missing tool mentioned",
+    level="reasoning",
+    what_is_modified="An earlier assistant turn names, in passing, a tool that is not registered.",
+    how_made=(
         "A greeting of the user and an answer of the assistant stand before the conversation; the answer "
         f"names, in passing, a tool. {_SIBLING}Nobody asks for it, and the gold tool is there: the clean "
         "gold stays the one right answer."
-    )
-    may_change = ("the number or roles of messages",)
-    ground_truth_changes = False
-    rows = Rows(paper=198, bundled=72, full=187)
-    caught_by = "changes_only_what_its_type_may"
-    otherwise_caught_by = "gold_is_the_clean_gold"
-    golden = (
+    ),
+    may_change=("the number or roles of messages",),
+    ground_truth_changes=False,
+    rows=Rows(paper=198, bundled=72, full=187),
+    caught_by="changes_only_what_its_type_may",
+    otherwise_caught_by="gold_is_the_clean_gold",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -169,7 +170,10 @@ class GhostInPassing(GoldIsThere):
             + assistant: Good morning. My notes speak of cancel_table, among others. Tell me what you need.
             """,
         ),
-    )
+    ),
+)
+class GhostInPassing(GoldIsThere):
+    """Ghost1: the assistant has named the tool in passing."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         ghost = self.drawn(sample, rng, context)
@@ -235,26 +239,25 @@ def _wished_name(template: str, text: str) -> str | None:
 
 
 @register
-class GhostAsked(Asked, GoldIsThere):
-    """Ghost2: the user asks for the tool by name."""
-
-    code = "ghost_tool_2"
-    order = 402
-    display_name, label = "Ghost-Asked", "missing tool requested"
-    level = "reasoning"
-    what_is_modified = "The user asks, by name, for a tool that is not registered."
-    how_made = (
+@states(
+    code="ghost_tool_2",
+    order=402,
+    display_name="Ghost-Asked",
+    label="missing tool requested",
+    level="reasoning",
+    what_is_modified="The user asks, by name, for a tool that is not registered.",
+    how_made=(
         f"A sentence at the end of the user's wish asks for a tool by name. {_SIBLING}The row is asked in "
         "the open words of the pack abstention. The gold tool is there, and the user has said that another "
         "one is to be used: right is the clean gold, and also to say that the named tool is missing."
-    )
-    may_change = ("messages", "the number or roles of messages", "golden answers")
-    no_call = "accepted"
-    control = "named_tool"
-    rows = Rows(paper=186, bundled=68, full=175)
-    caught_by = "changes_only_what_its_type_may"
-    otherwise_caught_by = "gold_is_there"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages", "golden answers"),
+    no_call="accepted",
+    control="named_tool",
+    rows=Rows(paper=186, bundled=68, full=175),
+    caught_by="changes_only_what_its_type_may",
+    otherwise_caught_by="gold_is_there",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -264,7 +267,10 @@ class GhostAsked(Asked, GoldIsThere):
             + gold: no call
             """,
         ),
-    )
+    ),
+)
+class GhostAsked(Asked, GoldIsThere):
+    """Ghost2: the user asks for the tool by name."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         messages, came = self.asked(sample, self.drawn(sample, rng, context), rng)
@@ -285,25 +291,24 @@ class GhostAsked(Asked, GoldIsThere):
 
 
 @register
-class GhostAlone(Asked):
-    """Ghost3: as ghost_tool_2, and the gold tool is gone too."""
-
-    code = "ghost_tool_3"
-    order = 403
-    display_name, label = "Ghost-Alone", "only missing tool requested"
-    level = "internalization"
-    what_is_modified = (
+@states(
+    code="ghost_tool_3",
+    order=403,
+    display_name="Ghost-Alone",
+    label="only missing tool requested",
+    level="internalization",
+    what_is_modified=(
         "As ghost_tool_2, and every accepted tool leaves the registry: no call is right, of any tool."
-    )
-    how_made = (
+    ),
+    how_made=(
         "As ghost_tool_2 on the registry of `gold_removed`, where a judge found that no tool that is left "
         f"could serve, in its open words. {_SIBLING}Right is to call nothing."
-    )
-    may_change = ("messages", "the number or roles of messages", "the set of tools", "golden answers")
-    no_call = "right"
-    control = "named_tool"
-    rows = Rows(paper=72, bundled=34, full=67)
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+    no_call="right",
+    control="named_tool",
+    rows=Rows(paper=72, bundled=34, full=67),
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -315,9 +320,12 @@ class GhostAlone(Asked):
             + gold: no call
             """,
         ),
-    )
-    caught_by = "unit_finds_nothing"
-    otherwise_caught_by = "gold_is_there"
+    ),
+    caught_by="unit_finds_nothing",
+    otherwise_caught_by="gold_is_there",
+)
+class GhostAlone(Asked):
+    """Ghost3: as ghost_tool_2, and the gold tool is gone too."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)
@@ -352,27 +360,26 @@ class GhostAlone(Asked):
 
 
 @register
-class NamedTool(Asked):
-    """Named: the user asks by name for the tool that serves, and it is there."""
-
-    code = "named_tool"
-    order = 414
-    display_name, label = "Tool-Named", "gold tool requested"
-    level = "reasoning"
-    what_is_modified = "The user asks, by name, for the gold tool."
-    how_made = (
+@states(
+    code="named_tool",
+    order=414,
+    display_name="Tool-Named",
+    label="gold tool requested",
+    level="reasoning",
+    what_is_modified="The user asks, by name, for the gold tool.",
+    how_made=(
         "The counterpart of ghost_tool_2 and ghost_tool_3, in the same words: the sentence at the end of the "
         "user's wish names the tool that the golden answer calls first. A call is due, and its golden answer "
         "stays: whoever always declines is wrong here."
-    )
-    may_change = ("messages", "the number or roles of messages")
-    ground_truth_changes = False
-    traits = ("names_the_gold",)
-    names_the_gold = True
-    rows = Rows(paper=186, bundled=68, full=175)
-    caught_by = "gold_is_the_clean_gold"
-    otherwise_caught_by = "static_row_differs_from_clean"
-    golden = (
+    ),
+    may_change=("messages", "the number or roles of messages"),
+    ground_truth_changes=False,
+    traits=("names_the_gold",),
+    names_the_gold=True,
+    rows=Rows(paper=186, bundled=68, full=175),
+    caught_by="gold_is_the_clean_gold",
+    otherwise_caught_by="static_row_differs_from_clean",
+    golden=(
         Case(
             clean="table",
             reads="""
@@ -381,7 +388,10 @@ class NamedTool(Asked):
             + user: Book 2 seats at Luna tonight. I would like you to call reserve for it.
             """,
         ),
-    )
+    ),
+)
+class NamedTool(Asked):
+    """Named: the user asks by name for the tool that serves, and it is there."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         self.drawn(sample, rng, context)  # the samples that have a ghost, and no others

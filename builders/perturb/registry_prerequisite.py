@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register
+from .base import Case, Context, NotApplicable, Perturbation, register, states
 from .registry import gold_change
 
 _EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)
@@ -120,32 +120,31 @@ def _golden(gone: Executed) -> tuple[tuple[Call, ...], ...]:
 
 
 @register
-class Prerequisite(Perturbation):
-    """Prereq: the earlier token call and its result leave the transcript; that call is the right answer."""
-
-    code = "prerequisite"
-    order = 405
-    display_name, label = "Prereq", "prerequisite call missing"
-    component = "action"
-    level = "reasoning"
-    pack = "registry"
-    channel = "registry"
-    what_is_modified = (
+@states(
+    code="prerequisite",
+    order=405,
+    display_name="Prereq",
+    label="prerequisite call missing",
+    component="action",
+    level="reasoning",
+    pack="registry",
+    channel="registry",
+    what_is_modified=(
         "A transcript's earlier token call and its result are taken out; the right answer is that call."
-    )
-    how_made = (
+    ),
+    how_made=(
         "The call that fetched the user's token, and its result, leave the transcript. The golden call needs "
         "that token, so the right answer is the token call with the user name and the password that the user "
         "has said. A sentence behind it in which the assistant claims to have the token leaves too. No row "
         "where another executed call still shows the token."
-    )
-    method = "rule"
-    may_change = ("messages", "golden answers")
-    ground_truth_changes = True
-    train_augmentable = False
-    applies_to = ("apibank",)
-    rows = Rows(paper=9, bundled=0, full=68)
-    golden = (
+    ),
+    method="rule",
+    may_change=("messages", "golden answers"),
+    ground_truth_changes=True,
+    train_augmentable=False,
+    applies_to=("apibank",),
+    rows=Rows(paper=9, bundled=0, full=68),
+    golden=(
         Case(
             clean="login",
             reads="""
@@ -161,14 +160,17 @@ class Prerequisite(Perturbation):
             + gold: GetUserToken {"username":["ada"],"password":["tide9"]}
             """,
         ),
-    )
-    solved_without_reading = (
+    ),
+    solved_without_reading=(
         "The right call is always the one that fetches the token, so whoever always calls that tool is "
         "right. The type asks whether a model does so when another call is ordered."
-    )
-    caught_by = "unit_finds_nothing"
-    otherwise_caught_by = "diff_explains_the_row"
-    prior_art = "API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies"
+    ),
+    caught_by="unit_finds_nothing",
+    otherwise_caught_by="diff_explains_the_row",
+    prior_art="API-Bank asks for token calls in order; NESTFUL and ToolSandbox test implicit dependencies",
+)
+class Prerequisite(Perturbation):
+    """Prereq: the earlier token call and its result leave the transcript; that call is the right answer."""
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """Raises NotApplicable where no token call can be taken out, see `due`."""

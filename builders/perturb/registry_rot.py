@@ -16,28 +16,29 @@ import msgspec
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, variant
+from .base import Case, Context, NotApplicable, Perturbation, states, variant
 from .registry import gold_change
 
 _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
 
 
+@states(
+    component="action",
+    level="interaction",
+    pack="registry",
+    channel="registry",
+    method="rule",
+    may_change=("tool names", "parameter descriptions", "parameter schemas", "golden answers"),
+    ground_truth_changes=True,
+    train_augmentable=False,
+    applies_to=("rotbench",),
+    caught_by="unit_finds_nothing",
+    otherwise_caught_by="gold_at_its_index",
+    prior_art="RoTBench (Ye et al., EMNLP 2024), whose records these are",
+)
 class Noisy(Perturbation):
     """A noisy version takes the place of the clean registry, tool by tool."""
-
-    component = "action"
-    level = "interaction"
-    pack = "registry"
-    channel = "registry"
-    method = "rule"
-    may_change = ("tool names", "parameter descriptions", "parameter schemas", "golden answers")
-    ground_truth_changes = True
-    train_augmentable = False
-    applies_to = ("rotbench",)
-    caught_by = "unit_finds_nothing"
-    otherwise_caught_by = "gold_at_its_index"
-    prior_art = "RoTBench (Ye et al., EMNLP 2024), whose records these are"
 
     noise: ClassVar[str]
     """RoTBench's word for the level."""

@@ -11,28 +11,30 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, variant
+from .base import Case, states, variant
 from .transition import TIMEOUT, Injected
 
 
-class RepeatedTimeout(Injected):
-    """So many calls are answered with the time-out; the reply after the last one is what is scored."""
-
-    pack = "severity"
-    rows = Rows(paper=199, bundled=73, full=3080)
-    how_made = (
+@states(
+    pack="severity",
+    rows=Rows(paper=199, bundled=73, full=3080),
+    how_made=(
         "The row equals its clean row. While a model is evaluated, its first calls, as many as the type "
         "says, are answered with the text of `transient_timeout`. The reply after the last error is "
         "scored, or the first reply that calls nothing."
-    )
-    prior_art = "the paper's transient_timeout answers the first call alone; none known that counts the tries"
-    injected_error = TIMEOUT
+    ),
+    prior_art="the paper's transient_timeout answers the first call alone; none known that counts the tries",
+    injected_error=TIMEOUT,
+    traits=("times", "scored"),
+    otherwise_caught_by="transition_row_equals_clean",
+)
+class RepeatedTimeout(Injected):
+    """So many calls are answered with the time-out; the reply after the last one is what is scored."""
+
     times: ClassVar[int]
     """How many calls are answered with the error."""
     scored: ClassVar[bool] = True
     """Whether its accuracy says anything; else tries alone are reported."""
-    traits = ("times", "scored")
-    otherwise_caught_by = "transition_row_equals_clean"
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """A row whose request already speaks of the error."""

@@ -14,7 +14,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, variant
+from .base import Case, states, variant
 from .offers import NAMES_DISTRACTOR, Preference
 
 _HOW_MADE = (
@@ -36,17 +36,18 @@ _ALWAYS_BETTER = (
 """Why the types of this module need no reading; it is stated here, so that other offers do not inherit it."""
 
 
+@states(
+    paper_rows=102,
+    rows=Rows(paper=148, bundled=60),
+    pack="core",
+    may_change=("messages", "the set of tools", "golden answers"),
+    ground_truth_changes=False,
+    train_augmentable=True,
+    stated=True,
+    solved_without_reading=_ALWAYS_BETTER,
+)
 class Suffixed(Preference):
     """The distractor has a suffixed name, and the query says what is wanted."""
-
-    paper_rows = 102
-    rows = Rows(paper=148, bundled=60)
-    pack = "core"
-    may_change = ("messages", "the set of tools", "golden answers")
-    ground_truth_changes = False
-    train_augmentable = True
-    stated = True
-    solved_without_reading = _ALWAYS_BETTER
 
 
 class Abbreviated(Preference):
@@ -62,16 +63,17 @@ class Abbreviated(Preference):
     )
 
 
+@states(
+    paper_rows=144,
+    rows=Rows(paper=144, bundled=55),
+    pack="core",
+    may_change=("the set of tools", "golden answers"),
+    train_augmentable=True,
+    stated=False,
+    solved_without_reading=_ALWAYS_BETTER,
+)
 class Unstated(Abbreviated):
     """Nothing in the query says what is wanted."""
-
-    paper_rows = 144
-    rows = Rows(paper=144, bundled=55)
-    pack = "core"
-    may_change = ("the set of tools", "golden answers")
-    train_augmentable = True
-    stated = False
-    solved_without_reading = _ALWAYS_BETTER
 
 
 variant(
@@ -263,17 +265,18 @@ variant(
 )
 
 
+@states(
+    rows=Rows(paper=144, bundled=55, full=2920),
+    pack="offers",
+    prior_art="none known: the paper's AB types with the preference of its other reward types",
+    may_change=("messages", "the set of tools", "golden answers"),
+    train_augmentable=False,
+    stated=True,
+    solved_without_reading=_ALWAYS_BETTER,
+    otherwise_caught_by="preference_as_its_type_says",
+)
 class Stated(Abbreviated):
     """The same with the preference stated: built only when named."""
-
-    rows = Rows(paper=144, bundled=55, full=2920)
-    pack = "offers"
-    prior_art = "none known: the paper's AB types with the preference of its other reward types"
-    may_change = ("messages", "the set of tools", "golden answers")
-    train_augmentable = False
-    stated = True
-    solved_without_reading = _ALWAYS_BETTER
-    otherwise_caught_by = "preference_as_its_type_says"
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The wish for the better offer left out."""

@@ -12,7 +12,7 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, variant
+from .base import Case, states, variant
 from .offers import Preference, abbreviate, annotation
 from .registry import gold_tools
 from .reward import Abbreviated
@@ -22,21 +22,23 @@ _BEST_OFFER = (
 )
 
 
+@states(
+    rows=Rows(paper=148, bundled=60, full=3028),
+    pack="severity",
+    may_change=("messages", "the set of tools", "golden answers"),
+    ground_truth_changes=False,
+    train_augmentable=True,
+    stated=True,
+    quality="cost",
+    series="factor",
+    solved_without_reading=_BEST_OFFER,
+    prior_art="none known: the paper draws the factor from 4 to 10",
+    otherwise_caught_by="preference_as_its_type_says",
+)
 class Factor(Preference):
     """CD with one factor."""
 
-    rows = Rows(paper=148, bundled=60, full=3028)
-    pack = "severity"
-    may_change = ("messages", "the set of tools", "golden answers")
-    ground_truth_changes = False
-    train_augmentable = True
-    stated = True
-    quality = "cost"
     suffix = "_Budget"
-    series = "factor"
-    solved_without_reading = _BEST_OFFER
-    prior_art = "none known: the paper draws the factor from 4 to 10"
-    otherwise_caught_by = "preference_as_its_type_says"
     values = MappingProxyType({"cost": (2, 10, 20, 50)})
     """Thousandths of a dollar, even: one and a half times each is whole."""
 
@@ -145,19 +147,20 @@ variant(
 )
 
 
+@states(
+    pack="severity",
+    may_change=("the set of tools", "golden answers"),
+    train_augmentable=True,
+    stated=False,
+    quality="cost",
+    series="abbreviated",
+    solved_without_reading=_BEST_OFFER + " Its name is always the shorter one, too.",
+    prior_art="none known: the paper abbreviates to three letters",
+    caught_by="annotations_in_order",
+    otherwise_caught_by="unit_finds_nothing",
+)
 class Shortened(Abbreviated):
     """CD_AB with so many letters kept of each part of the gold tool's name."""
-
-    pack = "severity"
-    may_change = ("the set of tools", "golden answers")
-    train_augmentable = True
-    stated = False
-    quality = "cost"
-    series = "abbreviated"
-    solved_without_reading = _BEST_OFFER + " Its name is always the shorter one, too."
-    prior_art = "none known: the paper abbreviates to three letters"
-    caught_by = "annotations_in_order"
-    otherwise_caught_by = "unit_finds_nothing"
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The gold tool's name with another number of letters kept, wherever it stands."""

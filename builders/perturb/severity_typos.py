@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, variant
+from .base import Case, Context, NotApplicable, Perturbation, lost_digits, lost_values, states, variant
 from .query import gold_texts, kept_values, query_span, query_text, replace_span, reworded, rewritten
 from .registry_flood import name_words
 
@@ -138,22 +138,23 @@ def _begins_a_sentence(text: str, at: int) -> bool:
     return not at or text[at - 1] in ".!?"
 
 
+@states(
+    component="observation",
+    level="perception",
+    pack="severity",
+    channel="query",
+    method="rule",
+    may_change=("messages",),
+    ground_truth_changes=False,
+    train_augmentable=True,
+    applies_to="every source",
+    caught_by="gold_values_kept",
+    otherwise_caught_by="unit_finds_nothing",
+    prior_art="letters swapped and mistyped in translation (Belinkov and Bisk 2018), not for tool calls",
+    series="typos",
+)
 class Typos(Perturbation):
     """So many slips in the request; nothing else changes."""
-
-    component = "observation"
-    level = "perception"
-    pack = "severity"
-    channel = "query"
-    method = "rule"
-    may_change = ("messages",)
-    ground_truth_changes = False
-    train_augmentable = True
-    applies_to = "every source"
-    caught_by = "gold_values_kept"
-    otherwise_caught_by = "unit_finds_nothing"
-    prior_art = "letters swapped and mistyped in translation (Belinkov and Bisk 2018), not for tool calls"
-    series = "typos"
 
     slips: ClassVar[int]
 

@@ -20,7 +20,7 @@ import msgspec
 from robustbench_tc.schema import Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Part, Rows
 
-from .base import REGISTRY, Case, Context, NotApplicable, variant
+from .base import REGISTRY, Case, Context, NotApplicable, states, variant
 from .offers import NAMES_DISTRACTOR, Preference, bare
 from .query import called_in_history
 from .registry import gold_change, gold_tools, plain
@@ -33,25 +33,27 @@ _HOW_MADE = (
 _WHAT = "As {core} with the two annotations and the gold exchanged: {which} is the {better} one."
 
 
-class Swap(Preference):
-    """The common course of the six counterparts."""
-
-    pack = "offers"
-    prior_art = (
+@states(
+    pack="offers",
+    prior_art=(
         "none known for offers; pairs that differ in the decisive words alone: contrast sets (Gardner et al. "
         "2020)"
-    )
-    ground_truth_changes = True
-    train_augmentable = True
-    stated = True
-    traits = (*Preference.traits, "design")
-    design: ClassVar[str] = "swap"
-    otherwise_caught_by = "exactly_one_counterpart"
-    solved_without_reading = (
+    ),
+    ground_truth_changes=True,
+    train_augmentable=True,
+    stated=True,
+    traits=(*Preference.traits, "design"),
+    otherwise_caught_by="exactly_one_counterpart",
+    solved_without_reading=(
         "As in the core the better offer is always the gold: whoever always takes the cheapest or quickest "
         "tool is right. The name, always the longer one here, helps nobody over core and swapped rows "
         "together, and only the two together say whether a model reads the offer."
-    )
+    ),
+)
+class Swap(Preference):
+    """The common course of the six counterparts."""
+
+    design: ClassVar[str] = "swap"
 
     core: ClassVar[str]
     """The type whose rows these are the counterparts of."""

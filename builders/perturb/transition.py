@@ -10,22 +10,23 @@ import msgspec
 from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, variant
+from .base import Case, Context, NotApplicable, Perturbation, states, variant
 
 
+@states(
+    component="transition",
+    level="interaction",
+    channel="tool_result",
+    method="runtime",
+    may_change=(),
+    ground_truth_changes=False,
+    train_augmentable=False,
+    applies_to="every source",
+    rows=Rows(paper=199, bundled=73),
+    caught_by="injected_text_is_the_protocols",
+)
 class Injected(Perturbation):
     """A call is answered with the type's fixed error text; the reply after it is what is scored."""
-
-    component = "transition"
-    level = "interaction"
-    channel = "tool_result"
-    method = "runtime"
-    may_change = ()
-    ground_truth_changes = False
-    train_augmentable = False
-    applies_to = "every source"
-    rows = Rows(paper=199, bundled=73)
-    caught_by = "injected_text_is_the_protocols"
 
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         """The clean row with the type's injected text. Raises NotApplicable where gold calls nothing."""

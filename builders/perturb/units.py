@@ -10,7 +10,7 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, variant
+from .base import Case, states, variant
 from .offers import PREFERENCES
 
 _READ = {
@@ -34,20 +34,21 @@ _HOW_MADE = (
 )
 
 
-class MixedUnits(Balanced):
-    """The common course of both types."""
-
-    rows = Rows(paper=142, bundled=55, full=2797)
-    design = "unit"
-    prior_art = "none known for tools"
-    wishes = PREFERENCES
-    otherwise_caught_by = "units_are_mixed"
-    draws_as = "CD_unit"
-    solved_without_reading = (
+@states(
+    rows=Rows(paper=142, bundled=55, full=2797),
+    design="unit",
+    prior_art="none known for tools",
+    wishes=PREFERENCES,
+    otherwise_caught_by="units_are_mixed",
+    draws_as="CD_unit",
+    solved_without_reading=(
         "The better offer after conversion is always the gold, whatever is asked: whoever converts and takes "
         "it needs no request. The type tries the conversion; a rule that compares the bare numbers is right "
         "in half of the rows."
-    )
+    ),
+)
+class MixedUnits(Balanced):
+    """The common course of both types."""
 
     def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
         """The better offer in the unit that the draw says, the worse in the other."""

@@ -13,10 +13,13 @@ import msgspec
 
 from robustbench_tc import sources, taxonomy
 from robustbench_tc.errors import UserError
+from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.record import Mode
 from robustbench_tc.safe_text import safe
 from robustbench_tc.schema import Prediction, Verdict
 
-from .rows import KEY, Origin
+KEY = "robustbench_tc"
+"""Under which a log holds what is ours, of a task and of a sample."""
 
 MOST = 1_000_000
 """Samples in one log."""
@@ -30,7 +33,6 @@ LENIENT = 16 * 2**20
 Scored: TypeAlias = tuple[Prediction, Verdict | None]
 
 T = TypeVar("T")
-
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -53,6 +55,18 @@ def keys_of(given: Sequence[str]) -> Keys:
     except ValueError:  # of a word without `=` too
         said = safe(" ".join(given), keep="")
         raise UserError(f"--log-key {said!r}: write clean_id=KEY, type=KEY or score=NAME") from None
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """What a log has to say of its dataset, so that runs of different rows are never compared."""
+
+    dataset: str
+    dataset_version: str | None = None
+    dataset_revision: str | None = None
+    fingerprint: str
+    mode: Mode = "fc"
+    prompt_version: str
+    selection: Selection = Selection()
 
 
 class Ours(msgspec.Struct):

@@ -20,8 +20,9 @@ from robustbench_tc.eval.speakers import ModelSpeaker
 from robustbench_tc.schema import LiveRow, Sample, dataset_label, dumps
 
 from .figures import Row, figures
+from .foreign import KEY
 from .inspect_model import InspectBackend, messages
-from .rows import KEY, Rows
+from .rows import Rows
 
 Names = str | list[str]
 

@@ -97,10 +97,9 @@ def _record(log: Log, found: Sequence[Scored]) -> record.RunRecord:
         selection=Selection() if origin is None else origin.selection,
         repeat=log.repeats,
     )
-    version = None if origin is None or origin.dataset_version is None else text(origin.dataset_version, 64)
     return record.RunRecord(
         dataset="" if origin is None else text(origin.dataset).rstrip("/").rpartition("/")[2],
-        dataset_version=version,
+        dataset_version=text(origin.dataset_version, 64) if origin and origin.dataset_version else None,
         dataset_revision=None,
         settings=settings,
         expected=max(log.expected, len(found)),

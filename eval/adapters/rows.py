@@ -13,7 +13,6 @@ import msgspec
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import inputs, predictions, prompts
-from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue, Speaker
 from robustbench_tc.eval.inputs import Names, names_of, selection_of
 from robustbench_tc.eval.live import prompts as live_prompts
@@ -21,7 +20,7 @@ from robustbench_tc.eval.live.inputs import LiveData, world_types
 from robustbench_tc.eval.live.score import score_episodes
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
-from robustbench_tc.eval.record import Answer, Mode, Settings, mode_of
+from robustbench_tc.eval.record import Answer, Settings, mode_of
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.scripted import Results, Scripted
 from robustbench_tc.eval.session import begin
@@ -29,20 +28,7 @@ from robustbench_tc.eval.speakers import ReferenceAgent, ScriptedAgent
 from robustbench_tc.schema import Json, LiveRow, Prediction, Sample
 from robustbench_tc.worlds.host import Worlds
 
-KEY = "robustbench_tc"
-"""Under which a log holds what is ours, of a task and of a sample."""
-
-
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log has to say of its dataset, so that runs of different rows are never compared."""
-
-    dataset: str
-    dataset_version: str | None = None
-    dataset_revision: str | None = None
-    fingerprint: str
-    mode: Mode = "fc"
-    prompt_version: str
-    selection: Selection = Selection()
+from .foreign import Origin
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,9 +28,6 @@ _GHOST = re.compile(
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:\.\d+)?(?= (?:ms|s)\.\Z)|(?<=\$)\d+\.\d+(?=\.\Z)")
 """The number of the offer that a description ends with."""
 
-CLASSES = 8
-"""Classes of samples, drawn by their clean ids."""
-
 WEAK = {"realistic_typos": 0, "same_name_D": 1, "CD": 2}
 """Type → the class of samples that is lost under it, alone or mixed with others."""
 
@@ -175,8 +172,8 @@ def _dose(series: str, fails: Callable[[float], bool]) -> Callable[[AgentContext
 
 
 def sample_class(clean_id: str) -> int:
-    """A sample's class: it depends on its clean id alone."""
-    return hashlib.sha256(clean_id.encode()).digest()[0] % CLASSES
+    """Which of eight classes a sample is of: it depends on its clean id alone."""
+    return hashlib.sha256(clean_id.encode()).digest()[0] % 8
 
 
 def _met(scene: AgentContext) -> list[int]:

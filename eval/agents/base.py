@@ -91,10 +91,8 @@ def takes_junk(row: Sample, gold: Call, names: set[str]) -> bool:
     if judged_by == "own":
         return _own_takes_junk(row, gold, names)
     compared = [p for p, v in gold.parameters.items() if not is_free(judged_by, gold.name, v)]
-    if judged_by == "tooleyes":  # names decide
-        return True
-    if judged_by == "toolalpaca":  # more than gold asks for is tolerated
-        return not compared
+    if judged_by in ("tooleyes", "toolalpaca"):  # names decide; more than gold asks for is tolerated
+        return judged_by == "tooleyes" or not compared
     if judged_by == "bfcl_v3":
         return not names and all(OMIT in v for v in gold.parameters.values())
     return names == set(gold.parameters) and not compared

@@ -109,15 +109,15 @@ def call_of(name: object, arguments: object) -> tuple[str, str]:
     """A call's name and its arguments as JSON text: of a dict, or a text taken as it is. Raises TypeError."""
     if not isinstance(name, str) or not name:
         raise TypeError(f"a call's name is {name!r:.80}, not a text")
-    text = arguments
-    if not isinstance(arguments, str):
-        if not isinstance(arguments, dict | None):
-            raise TypeError(f"a call's arguments are {type(arguments).__name__}, not a dict")
+    if arguments is None or isinstance(arguments, dict):
         try:
-            text = dumps(arguments or {})
+            arguments = dumps(arguments or {})
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"a call's arguments are not JSON: {error}") from None
-    assert isinstance(text, str)
-    if len(text) > MAX_TEXT:
-        raise TypeError(f"a call's arguments have {len(text):,} characters; at most {MAX_TEXT:,} are taken")
-    return name[:1_000], text
+    if not isinstance(arguments, str):
+        raise TypeError(f"a call's arguments are {type(arguments).__name__}, not a dict")
+    if len(arguments) > MAX_TEXT:
+        raise TypeError(
+            f"a call's arguments have {len(arguments):,} characters; at most {MAX_TEXT:,} are taken"
+        )
+    return name[:1_000], arguments

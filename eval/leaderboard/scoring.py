@@ -7,10 +7,11 @@ from statistics import fmean, median
 
 import numpy as np
 
-from robustbench_tc import taxonomy
-from robustbench_tc.eval import paper, verdicts
+from robustbench_tc import schema, taxonomy
+from robustbench_tc.eval import paper, predictions, verdicts
 from robustbench_tc.eval.record import RunFolder, RunRecord
 from robustbench_tc.eval.stats import caveats, evidence, packs, runs, summary, values
+from robustbench_tc.io import parquet
 from robustbench_tc.schema import Json, Prediction, Verdict
 
 from . import flags
@@ -26,7 +27,10 @@ def score(
 ) -> tuple[Figures, list[Verdict]]:
     """Scores answers in the folder `folder`; their figures and verdicts."""
     run = RunFolder(folder, record)
-    judged = [one for one in verdicts.score_run(run, data, answers) if one is not None]
+    predictions.write(run.predictions_path, answers)
+    verdicts.score_file(run, data)
+    columns = parquet.read_rows([run.scores_path], list(Verdict.__struct_fields__))
+    judged = [schema.record(row, Verdict) for row in columns]
     of_scored = runs.read(folder)
     [outcomes] = runs.align([of_scored])
     # No row is missing; own tools have not every type, and then those that are there count.

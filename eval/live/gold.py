@@ -1,8 +1,8 @@
 """Gold in its own world: the calls of the clean row with their results, and the world after each turn."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -54,15 +54,6 @@ async def gold_of(row: LiveRow, worlds: Worlds, world: WorldType | None = None) 
     finally:
         await handle.close()
     return Gold(tuple(calls), tuple(turns))
-
-
-def renamed(value: Any, ids: Mapping[str, str]) -> Any:
-    """A value with whole texts that are ids replaced."""
-    if isinstance(value, dict):
-        return {key: renamed(one, ids) for key, one in value.items()}
-    if isinstance(value, list):
-        return [renamed(one, ids) for one in value]
-    return ids.get(value, value) if isinstance(value, str) else value
 
 
 def without_ids(text: str, ids: Sequence[str]) -> str:

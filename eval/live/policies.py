@@ -76,14 +76,16 @@ class Player:
         """One of gold's calls with values as results show them; None where one was in no result."""
         gold = self.plan.calls[number]
         parameters: Any = copy.deepcopy(gold.parameters)
-        for path, origin in {} if self.policy.literal else self.plan.origins(number).items():
-            found = dict(leaves(parsed(self.shown.get(origin.call, ""))))
-            if origin.path not in found:
+        if self.policy.literal:
+            return gold
+        for path, (earlier, origin) in self.plan.origins(number).items():
+            found = dict(leaves(parsed(self.shown.get(earlier, ""))))
+            if origin not in found:
                 return None
             place = parameters
             for step in path[:-1]:
                 place = place[step]
-            place[path[-1]] = found[origin.path]
+            place[path[-1]] = found[origin]
         return Call(gold.name, parameters)
 
     def looks(self, number: int, times: int) -> Generator[Call | str, str, tuple[str, str]]:

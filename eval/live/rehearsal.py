@@ -30,11 +30,8 @@ _ID = "#"
 """Stands for a generated id."""
 
 
-class Origin(NamedTuple):
-    """A value of gold's that an earlier result has: which of gold's calls, and where in its result."""
-
-    call: int
-    path: Path
+Origin = tuple[int, Path]
+"""A value of gold's that an earlier result has: which of gold's calls, and where in its result."""
 
 
 class Shown(NamedTuple):
@@ -54,11 +51,7 @@ class Rehearsal:
         self.calls = [call for turn in row.golden_calls for call in turn]
         self._start: Start = msgspec.convert(row.initial_state, Start)
         self.tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
-        self._offered = [
-            {tool.name for tool in row.offered(turn)}
-            for turn, calls in enumerate(row.golden_calls)
-            for _ in calls
-        ]
+        self._row, self._turns = row, [at for at, calls in enumerate(row.golden_calls) for _ in calls]
         self._world_class, self.classes = _played(row.world)
         self.results: list[str] = []
         self._ids: list[str] = []
@@ -68,10 +61,6 @@ class Rehearsal:
             self._ids = world.generated()
         shapes = {re.sub("[0-9]", r"\\d", re.escape(one)) for one in self._ids}
         self._shape = re.compile("|".join(sorted(shapes, key=len, reverse=True))) if shapes else None
-        said = [" ".join(str(message.content) for message in turn.messages) for turn in row.turns]
-        self._said = [
-            " ".join(said[: turn + 1]) for turn, calls in enumerate(row.golden_calls) for _ in calls
-        ]
 
     def _open(self) -> World:
         assert self._world_class is not None
@@ -105,12 +94,14 @@ class Rehearsal:
     def origins(self, number: int) -> dict[Path, Origin]:
         """Arguments of one of gold's calls that stand in no words of the user's and in an earlier result."""
         found = {}
+        turns = self._row.turns[: self._turns[number] + 1]
+        heard = " ".join(str(message.content) for turn in turns for message in turn.messages)
         for path, value in leaves(self.calls[number].parameters):
             said = rf"(?<![\w-]){re.escape(str(value))}(?![\w-])"
-            if isinstance(value, bool) or value is None or re.search(said, self._said[number]):
+            if isinstance(value, bool) or value is None or re.search(said, heard):
                 continue
             places = (
-                Origin(earlier, at)
+                (earlier, at)
                 for earlier, result in enumerate(self.results[:number])
                 for at, one in leaves(parsed(result))
                 if type(one) is type(value) and one == value
@@ -152,7 +143,8 @@ class Rehearsal:
         seen = [(str(path[0]), value) for path, value in given]
         seen += [(next((at for at in reversed(path) if isinstance(at, str)), ""), v) for path, v in shown]
         seen = [(name, v) for name, v in seen if isinstance(v, str | int | float) and not isinstance(v, bool)]
-        reads = [one for one in self.tools.values() if not one.writes and one.name in self._offered[number]]
+        offered = {tool.name for tool in self._row.offered(self._turns[number])}
+        reads = [one for one in self.tools.values() if not one.writes and one.name in offered]
         names = {tool.name for tool in reads}
         yield from (call for call in self.calls if call.name in names)
         for tool in reads:

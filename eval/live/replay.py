@@ -23,7 +23,8 @@ from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Handle, Worlds
 from robustbench_tc.worlds.same_state import equal
 
-from .gold import Gold, gold_of, key, renamed, without_ids
+from ..score.golden import replaced
+from .gold import Gold, gold_of, key, without_ids
 from .stage import answered
 from .unmended import Unmended, is_allowed, unmended
 
@@ -180,7 +181,7 @@ async def _downstream(handle: Handle, gold: Gold, turn: int, now: Snapshot) -> i
     world = await handle.copy()
     try:
         for one in later:
-            call = renamed(one.call.parameters, dict(zip(theirs, mine, strict=False)))
+            call = replaced(one.call.parameters, dict(zip(theirs, mine, strict=False)))
             text = (await world.call(one.call.name, call)).text
             mine += (await world.snapshot()).generated[len(mine) :]
             theirs += one.made_ids
@@ -270,4 +271,4 @@ async def _make_and_undo(handle: Handle, steps: Sequence[Played], pair: tuple[in
     await handle.call(made.step.name, made.step.arguments)
     fresh = (await handle.snapshot()).generated[len(before.generated) :]
     ids = {mine: fresh[at % len(fresh)] for at, mine in enumerate(made.made_ids)} if fresh else {}
-    await handle.call(undone.name, renamed(undone.arguments, ids))
+    await handle.call(undone.name, replaced(undone.arguments, ids))

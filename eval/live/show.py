@@ -3,16 +3,23 @@
 The worlds are replayed (`replay`): state changes come from them, not from the journal.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
+from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import PLEASE_DECIDE, Episode, Fault, Json, LiveRow, dumps
 from robustbench_tc.shown import Line, Part
+from robustbench_tc.worlds.host import Worlds
 
+from ..record import open_run
 from ..row_view import one_of
-from .replay import Played, Replay
+from ..verdicts import live_data_of
+from . import episodes
+from .inputs import LiveData, world_types
+from .replay import Played, Replay, replay_each
 from .score import LiveScore, score_one
 
 MOST_CHANGES = 50
@@ -163,10 +170,10 @@ def outcome(scores: LiveScore) -> list[str]:
     return parts
 
 
-def shown(replay: Replay) -> Shown:
+def shown(replayed: Replay) -> Shown:
     """The episode with the worlds beside it."""
-    row, episode = replay.row, replay.episode
-    steps = iter(replay.steps)
+    row, episode = replayed.row, replayed.episode
+    steps = iter(replayed.steps)
     turns: list[list[ShownReply]] = [[] for _ in row.turns]
     for reply in episode.replies:
         calls = tuple(_call(next(steps)) for _ in reply.steps)
@@ -186,7 +193,7 @@ def shown(replay: Replay) -> Shown:
             ShownTurn(tuple(m.content for m in turn.messages), tuple(replies), turn.adds)
             for turn, replies in list(zip(row.turns, turns, strict=True))[: reached + 1]
         ),
-        scores=score_one(replay),
+        scores=score_one(replayed),
     )
 
 
@@ -222,9 +229,40 @@ def differences(before: Json, after: Json, path: str = "") -> Iterator[Changed]:
         yield Changed(path or "/", before, after)
 
 
-def find(episodes: Iterable[Episode], wanted: str, repeat: int, place: object) -> Episode:
+def show_episode(
+    run: str | Path,
+    episode: str,
+    *,
+    repeat: int = 0,
+    dataset: str | None = None,
+    worlds: Sequence[str] = (),
+    world_python: str | None = None,
+) -> Shown:
+    """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
+    folder = open_run(Path(run))
+    data = live_data_of(folder, dataset)
+    played = find(episodes.read(folder.path), episode, repeat, run)
+    episodes.check(folder, data.by_id, [played])
+    (found,) = replay([played], data, worlds, world_python)
+    return found
+
+
+def replay(
+    played: Sequence[Episode], data: LiveData, worlds: Sequence[str], world_python: str | None
+) -> list[Shown]:
+    """Episodes replayed without the model. Raises UserError for a world that is not at hand."""
+    types = world_types([data.by_id[one.id] for one in played], worlds, world_python)
+
+    async def replayed() -> list[Shown]:
+        async with Worlds() as hosted:
+            return await replay_each(played, data.by_id, hosted, shown, world_of=types.__getitem__)
+
+    return loop.run(replayed())
+
+
+def find(played: Iterable[Episode], wanted: str, repeat: int, place: object) -> Episode:
     """The episode of that row id, or of the only one that begins so. Raises UserError with near misses."""
-    here = {one.id: one for one in episodes if one.repeat == repeat}
+    here = {one.id: one for one in played if one.repeat == repeat}
     if not here:
         raise UserError(f"{place} has no episode of repeat {repeat}: they are counted from 0")
     return here[one_of(wanted, here, place)]

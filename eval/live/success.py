@@ -9,8 +9,9 @@ from robustbench_tc.eval.score import answers
 from robustbench_tc.worlds.find import BFCL
 from robustbench_tc.worlds.same_state import equal, same
 
+from ..score.golden import replaced
 from .bfcl_check import PlayedTurn, upstream_error
-from .gold import renamed, without_ids
+from .gold import without_ids
 from .replay import Replay
 from .shown import looks_failed
 from .telling import Honesty
@@ -64,7 +65,7 @@ def _is_answered(replay: Replay, turn: int) -> bool:
     said = "\n".join(m.content for one in replay.row.turns[: turn + 1] for m in one.messages)
     ids = dict(zip(replay.gold.turns[turn].generated, replay.end.generated, strict=False))
     wanted = [
-        {field: renamed(list(values), ids) for field, values in one.items()}
+        {field: replaced(list(values), ids) for field, values in one.items()}
         for one in replay.row.turns[turn].answers
     ]
     return answers.answered("\n".join(replies), wanted, [*golden, *seen], said)

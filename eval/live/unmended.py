@@ -6,7 +6,7 @@ twice. Nothing else may have changed.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +17,8 @@ from robustbench_tc.worlds.handle import Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import same
 
-from .gold import Gold, renamed
+from ..score.golden import replaced
+from .gold import Gold
 from .shown import leaves, parsed
 
 MOST = 6
@@ -56,19 +57,14 @@ async def is_allowed(
     """Whether a world is right without the calls that cannot be. `made`: the writes of gold, by number,
     that the agent made too."""
     writes = [at for at, one in enumerate(gold.calls) if one.changed and at not in lost.dependent]
-    for chosen in _parts(writes, made):
+    likely = tuple(at for at in writes if at in made)
+    sizes = range(len(writes), -1, -1) if len(writes) <= MOST else [len(writes)]
+    parts = (part for size in sizes for part in combinations(writes, size) if part != likely)
+    for chosen in chain([likely], parts):
         reached, _ = await _made(row, gold, chosen, worlds, world)
         if same(end, reached):
             return True
     return False
-
-
-def _parts(writes: Sequence[int], made: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Parts of gold's writes, the likely ones first."""
-    first = tuple(at for at in writes if at in made)
-    yield first
-    sizes = range(len(writes), -1, -1) if len(writes) <= MOST else [len(writes)]
-    yield from (part for size in sizes for part in combinations(writes, size) if part != first)
 
 
 async def _made(
@@ -83,7 +79,7 @@ async def _made(
         now = await handle.snapshot()
         for at in numbers:
             one = gold.calls[at]
-            step = await faulted.call(one.call.name, renamed(one.call.parameters, ids))
+            step = await faulted.call(one.call.name, replaced(one.call.parameters, ids))
             met += [at] * step.met
             before, now = now, await handle.snapshot()
             ids |= dict(zip(one.made_ids, now.generated[len(before.generated) :], strict=False))

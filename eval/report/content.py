@@ -21,6 +21,7 @@ from robustbench_tc.eval.stats.significance import Loss, Trend, holm_by, log_lin
 from robustbench_tc.eval.stats.summary import PAPER_COVERS, Convention, Summary, from_counts, summarise
 from robustbench_tc.eval.stats.values import codes_of, pack_of
 from robustbench_tc.io.numbers import NONE, counts, number
+from robustbench_tc.safe_text import shortened
 from robustbench_tc.shown import Line as Text, Part
 
 Rows = list[dict[str, Any]]
@@ -347,7 +348,7 @@ def _card(run: Run) -> dict[str, str]:
 
 def _short(value: object, limit: int = 60) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return shortened(text, limit)
 
 
 def _host(endpoint: str) -> str:

@@ -16,6 +16,7 @@ from robustbench_tc.eval.stats.significance import LEVEL, Loss, rank_correlation
 from robustbench_tc.eval.stats.summary import TypeRow
 from robustbench_tc.eval.stats.values import Line, leading
 from robustbench_tc.io import numbers
+from robustbench_tc.safe_text import shortened
 from robustbench_tc.schema import STAGES
 
 from . import figures
@@ -188,8 +189,8 @@ def _curves(name: str, of_models: dict[str, list[tuple[str, Interval]]]) -> Mark
     paths, dots = [], []
     for at, (label, points) in enumerate(of_models.items()):
         kind = CURVES[at % len(CURVES)]
-        short = label if len(label) <= NAME else f"{label[: NAME - 1]}…"
-        paths.append(figures.Path([(steps.index(d), one.value) for d, one in points], kind, short))
+        line = [(steps.index(d), one.value) for d, one in points]
+        paths.append(figures.Path(line, kind, shortened(label, NAME)))
         dots += [
             Dot(
                 steps.index(dose), one.value, kind, f"{label}, {dose}: {numbers.number(one.value)} "

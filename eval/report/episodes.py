@@ -7,16 +7,12 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from robustbench_tc.compute import loop
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.schema import Episode, Json
-from robustbench_tc.worlds.host import Worlds
 
-from ..live import inputs
 from ..live.episodes import check_all, read as read_episodes
-from ..live.replay import replay_each
 from ..live.score import LiveScore
-from ..live.show import Shown, short, shown
+from ..live.show import Shown, replay, short
 from ..record import open_run
 from ..verdicts import live_data_of
 
@@ -39,13 +35,7 @@ def replayed(
     check_all(opened, data.by_id)
     episodes = [one for one in read_episodes(opened.path) if one.ended != "request_error"]
     drawn = chosen(episodes, run.live, most)
-    types = inputs.world_types([data.by_id[one.id] for one in drawn], worlds, world_python)
-
-    async def replay() -> list[Shown]:
-        async with Worlds() as hosted:
-            return await replay_each(drawn, data.by_id, hosted, shown, world_of=types.__getitem__)
-
-    return loop.run(replay()), len(episodes) - len(drawn)
+    return replay(drawn, data, worlds, world_python), len(episodes) - len(drawn)
 
 
 def chosen(episodes: Sequence[Episode], scores: Sequence[LiveScore], most: int) -> list[Episode]:

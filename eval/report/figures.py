@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.io import numbers
+from robustbench_tc.safe_text import shortened
 
 Value = TypeVar("Value")
 
@@ -79,10 +80,6 @@ def _rect(x: float, y: float, width: float, height: float, kind: str, **more: st
 
 def _with_tip(tip: str, *parts: str, kind: str | None = None) -> Markup:
     return element("g", element("title", tip), *parts, _class=kind)
-
-
-def _shorten(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _said(found: Interval) -> str:
@@ -157,13 +154,13 @@ def _grid(
         parts.append(_text(x + width * len(names) / 2, 12, heading, "axis", "middle"))
         for column, name in names.items():
             turned = f"translate({x + width / 2 + 4:g} {head - 6}) rotate(-55)"
-            parts.append(element("text", _shorten(column, CODE - 2), transform=turned, _class="axis"))
+            parts.append(element("text", shortened(column, CODE - 2), transform=turned, _class="axis"))
             columns.append((column, name, x))
             x += width
         x += gap
     for at, (said, values) in enumerate(rows):
         y = head + at * ROW
-        parts.append(_with_tip(said, _text(left - 8, y + 15, _shorten(said, NAME), "name", "end")))
+        parts.append(_with_tip(said, _text(left - 8, y + 15, shortened(said, NAME), "name", "end")))
         for column, name, start in columns:
             value, box = values.get(column), (start, y, width - 2, ROW - 2)
             if value is None:
@@ -270,7 +267,7 @@ def chart(
         free = all(abs(b - y) >= LINE or start >= end or start + long <= begin for begin, end, y in taken)
         if dot.name and free:
             taken.append((start, start + long, b))
-            parts.append(_text(start, b + 4, _shorten(dot.name, NAME), "name beside"))
+            parts.append(_text(start, b + 4, shortened(dot.name, NAME), "name beside"))
     return _svg(width, height, parts, label, kind)
 
 

@@ -34,19 +34,18 @@ def with_surfaces(golden: GoldenAnswer, surfaces: Mapping[str, str]) -> GoldenAn
 
 def _surfaced(accepted: list[Json], surfaces: Mapping[str, str]) -> list[Json]:
     for value in accepted:
-        if (other := _swapped(value, surfaces)) != value:
+        if (other := replaced(value, surfaces)) != value:
             return [other]
     return accepted
 
 
-def _swapped(value: Json, surfaces: Mapping[str, str]) -> Json:
-    if isinstance(value, str):
-        return surfaces.get(value, value)
+def replaced(value: Json, others: Mapping[str, str]) -> Json:
+    """A value with whole texts inside of it replaced: `others` is text → the one in its place."""
     if isinstance(value, list):
-        return [_swapped(inner, surfaces) for inner in value]
+        return [replaced(inner, others) for inner in value]
     if isinstance(value, dict):
-        return {key: _swapped(inner, surfaces) for key, inner in value.items()}
-    return value
+        return {key: replaced(inner, others) for key, inner in value.items()}
+    return others.get(value, value) if isinstance(value, str) else value
 
 
 def _call(golden: Call, tools: Sequence[Tool], scorer: str | None) -> Call:

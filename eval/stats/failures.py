@@ -14,6 +14,7 @@ from robustbench_tc.eval.record import RunRecord, open_run
 from robustbench_tc.eval.row_view import one_of, split
 from robustbench_tc.eval.wanted import unmet
 from robustbench_tc.io import parquet
+from robustbench_tc.safe_text import shortened
 from robustbench_tc.schema import ERROR_MODES, Call, Prediction, Sample, Verdict, dumps, record
 from robustbench_tc.shown import Line, Part, Table
 
@@ -244,8 +245,7 @@ def find(run: Path, wanted: str) -> list[Judged]:
 
 def beginning(text: str, length: int = 90) -> str:
     """The first characters of a text, on one line."""
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return shortened(" ".join(text.split()), length)
 
 
 def reply_of(one: Prediction) -> str:

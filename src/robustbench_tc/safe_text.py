@@ -15,6 +15,11 @@ def safe(text: str, keep: str = "\n\t") -> str:
     return "".join(c if _is_seen(c) or c in keep else _as_python(c) for c in text)
 
 
+def shortened(text: str, length: int) -> str:
+    """At most so many characters, the last one an ellipsis where more follow."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def safe_json(text: str) -> str:
     r"""JSON whose strings cannot steer a terminal: as `safe`, but as JSON writes it, so values stay."""
     if text.isprintable():

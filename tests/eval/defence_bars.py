@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.defences import line
+
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import defend, inputs
 from robustbench_tc.eval.data import Selection
@@ -14,8 +16,6 @@ from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.record import Answer, Settings
 from robustbench_tc.eval.scripted import Scripted
 from robustbench_tc.schema import Sample
-
-from .defence_table import line
 
 FREE = (
     "dedupe", "namespace", "namespace:prefix", "namespace:first", "offers", "hint", "clarify", "spotlight",

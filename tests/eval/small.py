@@ -177,6 +177,6 @@ def scored_run(
         prediction(row, **{"model": model, "sample_hash": hashes[row.id], **reply(row)}) for row in data.rows
     ]
     predictions.write(folder.predictions_path, found)
-    verdicts.score_run(folder, data, found)
+    verdicts.score_file(folder, data)
     folder.save()
     return folder.path

@@ -1,25 +1,27 @@
 """The reference agents: every verdict is known beforehand, so a benchmark that mixes them up is broken."""
 
+import asyncio
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.eval import agents, inputs, predictions, wire
-from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, AgentContext, is_right
+from robustbench_tc.eval.agents import AGENTS, NULL_MODELS, is_right
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.record import Answer, Mode, Settings
 from robustbench_tc.eval.score import judge
-from robustbench_tc.llm import completion
+from robustbench_tc.eval.scripted import Scripted
+from robustbench_tc.eval.speakers import ReferenceAgent
 from robustbench_tc.schema import Sample, Verdict
-from tests.agent_server import Index, reply
+from tests.agent_server import Index
 
 from ..refusals import refuses
 from . import small
@@ -30,16 +32,6 @@ MODES: tuple[Mode, ...] = ("prompt", "fc")
 
 NIGHTLY = os.environ.get("RBTC_NIGHTLY") == "1"
 
-Found = tuple[str, AgentContext]
-
-
-class Turn(NamedTuple):
-    """Where a row stands: the answers so far, and the next request or the verdict."""
-
-    answers: tuple[Answer, ...]
-    request: Found | None
-    verdict: Verdict | None
-
 
 class Bench:
     """What every agent shares of the same rows, made once."""
@@ -47,23 +39,36 @@ class Bench:
     def __init__(self, rows: Sequence[Sample]) -> None:
         self.rows = rows
         self.anchors = inputs.Dataset(name="x", rows=tuple(rows)).anchors()
-        self.index = Index(rows)
         self.places = {clean_id: n for n, clean_id in enumerate(dict.fromkeys(row.clean_id for row in rows))}
         """Clean id → its place among them."""
         self.sizes = Counter(row.type_code for row in rows)
-        self.turns: dict[tuple[Mode, str, tuple[str, ...]], Turn] = {}
-        """By the row and the replies before it. Agents that reply alike share them: what follows a reply does
-        not depend on who wrote it."""
+        self.verdicts: dict[tuple[Mode, str, str], Verdict | None] = {}
+        """By the row and the replies to it, None where it is asked on. Agents that reply alike share them:
+        what follows a reply does not depend on who wrote it."""
 
-    @cached_property
-    def firsts(self) -> dict[Mode, list[Found]]:
-        """The first request of every row, as the agents' server recognises it."""
-        return {mode: [self.recognised(wire.first(row, mode)) for row in self.rows] for mode in MODES}
+    async def verdict(self, speaker: ReferenceAgent, row: Sample, mode: Mode) -> Verdict:
+        """Of the agent's replies to a row."""
+        begun = Dialogue(Scripted(row, settings_of(mode)), settings_of(mode))
+        said: list[Answer] = []
+        while True:
+            base = msgspec.structs.replace(begun.base(), number=len(said) + 1)
+            said.append(await speaker.reply(begun, wire.Ask([], row=row), base))
+            at = mode, row.id, schema.dumps([(one.text, one.tool_calls) for one in said])
+            if at not in self.verdicts:
+                self.verdicts[at] = self.judged(row, mode, said)
+            if (found := self.verdicts[at]) is not None:
+                return found
 
-    def recognised(self, ask: wire.Ask) -> Found:
-        found = self.index.find(ask.messages, ask.tools)
-        assert found is not None
-        return found
+    def judged(self, row: Sample, mode: Mode, said: Sequence[Answer]) -> Verdict | None:
+        """Of these replies; None where another one is asked for."""
+        env = Scripted(row, settings_of(mode))
+        dialogue = Dialogue(env, settings_of(mode))
+        for one in said:
+            dialogue.reply(dialogue.noted(one))
+        if dialogue.ended is None:
+            return None
+        made = predictions.combine(row, "", settings_of(mode), *env.answers)
+        return judge(made, row, self.anchors[row.id])
 
 
 BENCHES: dict[int, Bench] = {}
@@ -96,52 +101,19 @@ Judged = list[tuple[Sample, Verdict]]
 
 
 def verdicts(name: str, rows: Sequence[Sample], mode: Mode) -> list[Verdict]:
-    """All passes of every row in this process: the requests, replies and verdicts of a run, without HTTP."""
+    """All replies to every row in this process: the requests, replies and verdicts of a run."""
     return [verdict for _, verdict in judged(name, rows, mode, lambda row: True)]
 
 
 def judged(name: str, rows: Sequence[Sample], mode: Mode, among: Callable[[Sample], bool]) -> Judged:
     """`verdicts` of the rows for which `among` holds, each beside its row."""
-    bench, out = bench_of(rows), []
-    for row, request in zip(rows, bench.firsts[mode], strict=True):
-        if not among(row):
-            continue
-        turn = Turn((), request, None)
-        said: tuple[str, ...] = ()
-        while turn.request is not None:
-            said = (*said, schema.dumps(reply(name, turn.request, "agent")))
-            at = mode, row.id, said
-            if at not in bench.turns:
-                bench.turns[at] = after(turn, said[-1], row, bench, mode)
-            turn = bench.turns[at]
-        assert turn.verdict is not None
-        out.append((row, turn.verdict))
-    return out
+    bench = bench_of(rows)
+    speaker = ReferenceAgent(name, bench.anchors)
 
+    async def run() -> Judged:
+        return [(row, await bench.verdict(speaker, row, mode)) for row in rows if among(row)]
 
-def after(turn: Turn, said: str, row: Sample, bench: Bench, mode: Mode) -> Turn:
-    """The turn that follows a reply."""
-    done = completion(schema.loads(said))
-    calls = wire.names_back(row.tools, done.tool_calls)
-    number = len(turn.answers) + 1
-    has_call = None  # decides about further passes, which only these rows have
-    if number <= wire.answered(row):
-        has_call = bool(parse(done.text, source=row.source, tools=row.tools, tool_calls=calls).calls)
-    one = Answer(
-        id=row.id,
-        repeat=0,
-        number=number,
-        status="ok",
-        text=done.text,
-        tool_calls=calls,
-        has_call=has_call,
-    )
-    answers = (*turn.answers, one)
-    if has_call:
-        again = wire.following(row, mode, [(each.text, each.tool_calls) for each in answers])
-        return Turn(answers, bench.recognised(again), None)
-    made = predictions.combine(row, "", settings_of(mode), *answers)
-    return Turn(answers, None, judge(made, row, bench.anchors[row.id]))
+    return asyncio.run(run())
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from benchmarks import defences
 from hypothesis import given, strategies as st
 
 from robustbench_tc import api
@@ -27,7 +28,7 @@ from ..conftest import ROOT, Rbtc
 from ..known import INJECTED_ERRORS
 from ..loopback import LoopbackServer, reply as completion
 from ..refusals import refuses
-from . import defence_table, small
+from . import small
 from .defence_bars import FREE, kept_gold
 
 pytestmark = pytest.mark.usefixtures("new_folder")
@@ -557,12 +558,12 @@ def test_dedupe_and_offers_keep_gold_in_as_many_rows_as_is_known(published: Data
 
 
 def test_the_table_of_the_page_is_what_the_command_prints(published: Dataset) -> None:
-    """Three of its agents; `python -m tests.eval.defence_table DATASET` prints all."""
+    """Three of its agents; `python -m benchmarks.defences DATASET` prints all."""
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     for agent, words in (
         ("oracle", "dedupe"), ("first-of-duplicates", "namespace"), ("gives-up-on-error", "retry"),
     ):  # fmt: skip
-        assert defence_table.line(published, agent, words).markdown in page
+        assert defences.line(published, agent, words).markdown in page
 
 
 def test_offers_are_right_on_both_halves_of_every_swapped_pair(shared: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.eval import delivered, inputs, predictions, record
+from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats import evidence, runs
-from robustbench_tc.eval.verdicts import BatchScorer
 from robustbench_tc.schema import Call, Prediction, Verdict
 from tests import agent_server
 
@@ -118,7 +118,8 @@ def judged(dataset: Path, out: Path, damage: Damage, **options: Any) -> list[tup
     with LoopbackServer(answer) as server:
         api.evaluate(str(dataset), model="tiny", base_url=server.url, out=out, early_stop=False, **options)
     rows = predictions.read(record.open_run(out).predictions_path)
-    verdicts = BatchScorer(found.rows).judged(rows, predictions.table(rows))[0]
+    anchors = found.anchors()
+    verdicts = [judge(one, found.by_id[one.id], anchors[one.id]) for one in rows]
     return [(row, verdict) for row, verdict in zip(rows, verdicts, strict=True) if verdict is not None]
 
 

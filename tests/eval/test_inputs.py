@@ -14,7 +14,7 @@ import pytest
 from robustbench_tc import schema, taxonomy
 from robustbench_tc.api.building import build_release
 from robustbench_tc.builders.build import BuildSpec
-from robustbench_tc.eval import inputs, predictions, record, row_files, verdicts
+from robustbench_tc.eval import inputs, record, row_files, verdicts
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.row_files import RowFiles
 from robustbench_tc.io import parquet
@@ -336,8 +336,6 @@ def test_scores_are_those_from_memory(sharded: Path, tmp_path: Path) -> None:
     from_files, flagged = folder.scores_path.read_bytes(), folder.record.flagged
     verdicts.score_file(folder, verdicts.dataset_of(folder))
     assert folder.scores_path.read_bytes() == from_files and folder.record.flagged == flagged
-    verdicts.score_run(folder, inputs.load_samples(str(sharded)), predictions.read(folder.predictions_path))
-    assert folder.scores_path.read_bytes() == from_files
 
 
 def test_other_texts_are_another_dataset(sharded: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from robustbench_tc.cli import _console
 from robustbench_tc.errors import UserError
 from robustbench_tc.worlds import find
 
+from ..worlds.bfcl_replays import bfcl_data
 from . import CHECKS, MULTI_TURN, FileResult, run_vectors
 from .bfcl_multi_turn import MultiTurn
 from .replies import ReplyResult
@@ -37,7 +38,7 @@ def main() -> None:
         if any(options.folder.glob(f"{MULTI_TURN}*.jsonl")):
             try:
                 python = find.bfcl_python(options.world_python)
-                world = MultiTurn(tasks_in(find.bfcl_data(python)), find.find(find.BFCL, python=python))
+                world = MultiTurn(tasks_in(bfcl_data(python)), find.find(find.BFCL, python=python))
                 checks[MULTI_TURN] = worlds.enter_context(world)
             except UserError as reason:
                 if options.world_python is not None:

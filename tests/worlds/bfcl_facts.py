@@ -16,7 +16,7 @@ from robustbench_tc.schema import Call, LiveRow
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.same_state import state_hash
 
-from .bfcl_replays import Answer, Job, gold, replays
+from .bfcl_replays import Answer, Job, bfcl_data, gold, replays
 
 
 class Counts(NamedTuple):
@@ -112,7 +112,7 @@ def lines(category: str, calls: int, found: dict[str, Counts]) -> list[str]:
 def main() -> None:
     """Prints the table over all four categories."""
     python = find.bfcl_python(os.environ.get("RBTC_WORLD_PYTHON"))
-    rows = bfcl.tasks_in(find.bfcl_data(python))
+    rows = bfcl.tasks_in(bfcl_data(python))
     sys.stdout.write(
         "| gold of | state | omission changes it | and repetition too | repetition changes it |\n"
     )

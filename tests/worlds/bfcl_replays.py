@@ -18,6 +18,12 @@ WORLD = Path(find.__file__).with_name("bfcl_classes.py")
 LONG = pytest.mark.skipif(not os.environ.get("RBTC_LIVE"), reason="thousands of worlds: make test-live")
 
 
+def bfcl_data(python: str) -> Path:
+    """Where that Python's bfcl-eval has its data files: the same bytes as those of the sources."""
+    asked = [python, "-I", "-c", "import bfcl_eval; print(bfcl_eval.__path__[0])"]
+    return Path(subprocess.check_output(asked, text=True).strip()) / "data"
+
+
 class Job(NamedTuple):
     """A world's start and the calls of each turn."""
 

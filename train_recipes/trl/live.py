@@ -59,9 +59,6 @@ class Environment:
         self._said = text if isinstance(text, str) else dumps(text)
         return str(_now(self._begun().answer("")) or LAST)
 
-    def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        return str(_now(self._begun().carry_out([(name, arguments)]))[0])
-
     def _score(self, completion: Sequence[dict[str, Any]]) -> dict[str, float]:
         """Reward and parts of it, once: then the world is given back. Calls of tools that do not exist never
         come here, and count as calls all the same."""
@@ -71,7 +68,8 @@ class Environment:
             called = [
                 call["function"]["name"] for turn in completion for call in turn.get("tool_calls") or ()
             ]
-            missed = sum(not _is_tool(type(self), name) for name in called)
+            tools = {name for name in dir(self) if not name.startswith("_")} - {"reset"}
+            missed = sum(name not in tools for name in called)
             whole = msgspec.structs.replace(outcome, calls=outcome.calls + missed)
             info = {
                 "world": msgspec.json.encode(whole).decode(),
@@ -131,10 +129,6 @@ def reward() -> Callable[..., list[float]]:
     return live
 
 
-def _is_tool(environment: type[Environment], name: str) -> bool:
-    return name != "reset" and not name.startswith("_") and hasattr(environment, name)
-
-
 def _environment(world: str) -> type[Environment]:
     made = load_file(find(world).file).WORLD
     tools = {tool["name"]: _tool(tool, getattr(made, tool["name"])) for tool in made.tools()}
@@ -146,7 +140,7 @@ def _tool(tool: dict[str, Any], method: Callable[..., Any]) -> Callable[..., str
     name, properties = tool["name"], tool["parameters"].get("properties", {})
 
     def called(self: Environment, **arguments: Any) -> str:
-        return self._call(name, arguments)
+        return str(_now(self._begun().carry_out([(name, arguments)]))[0])
 
     declared = inspect.signature(method)
     hints = {key: hint for key, hint in typing.get_type_hints(method).items() if key != "return"}

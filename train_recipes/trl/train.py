@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from robustbench_tc.errors import UserError, need_extra, unknown
+from robustbench_tc.errors import UserError, need_extra
 
 from .. import dataset as datasets
 from ..sampling import Drawing, drawing as sampled, losses
@@ -148,10 +148,6 @@ def _arguments(out: Path, asked: dict[str, Any], *, save_steps: int, report_to: 
         from trl import GRPOConfig
     except ImportError:
         raise need_extra("trl", "trl") from None
-    known = GRPOConfig.__dataclass_fields__
-    for key in asked["set"]:
-        if key not in known:
-            raise unknown("field of TRL's GRPOConfig", key, known)
     validates: dict[str, Any] = {}
     if asked["validate_every"]:
         validates = {"eval_strategy": "steps", "eval_steps": asked["validate_every"]}

@@ -14,7 +14,8 @@ from lm_eval.api.task import ConfigurableTask
 
 from robustbench_tc import taxonomy
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.adapters.rows import KEY, Rows
+from robustbench_tc.eval.adapters.foreign import KEY
+from robustbench_tc.eval.adapters.rows import Rows
 from robustbench_tc.eval.models import DEFAULT_DECODING
 from robustbench_tc.eval.scripted import most_replies
 from robustbench_tc.eval.stats.values import codes_of

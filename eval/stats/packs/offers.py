@@ -87,7 +87,7 @@ def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:
 
 
 def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
-    groups = {"CD, TD and NT": STATED} | {code: (code,) for code in STATED}
+    groups: dict[str, tuple[str, ...]] = {"CD, TD and NT": STATED} | {code: (code,) for code in STATED}
     groups |= {"AB (no preference stated)": UNSTATED} | {code: (code,) for code in UNSTATED}
     return Table(
         name="reads_the_offer",

@@ -54,7 +54,7 @@ def show(
         kinds = inputs.world_types([found], worlds, world_python)
         return played(found, kinds[found.world], ask, say)
     if (folder / "episodes.parquet").is_file():
-        from ..eval.live.after import show_episode
+        from ..eval.live.show import show_episode
 
         return show_episode(
             folder, row, repeat=repeat_number, dataset=dataset, worlds=worlds, world_python=world_python

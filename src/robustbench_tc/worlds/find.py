@@ -23,13 +23,6 @@ BFCL_VERSION = "2026.3.23"
 BFCL_PYTHON = Path(".venv-live") / "bin" / "python"
 """What `make env-live` makes in a checkout."""
 
-_WHICH = """
-import bfcl_eval, mpmath
-from importlib.metadata import version
-print(version("bfcl-eval"))
-print(bfcl_eval.__path__[0])
-"""
-
 
 def find(name: str, *, python: str | None = None) -> WorldType:
     """The world of that name, or in that file. `python`: for BFCL's, whose package another Python has.
@@ -61,22 +54,8 @@ def bfcl_python(given: str | None = None) -> str:
             f"BFCL's world needs a Python with {needed}: run `make env-live`, or name one with --world-python"
         )
     python = str(named[0])
-    found, _ = _bfcl_in(python)
-    if found != BFCL_VERSION:
-        raise UserError(
-            f"BFCL's world needs {needed}; {python} has bfcl-eval {found[:40]}: run `make env-live`"
-        )
-    return python
-
-
-def bfcl_data(python: str) -> Path:
-    """Where that Python's bfcl-eval has its data files: the same bytes as those of the sources."""
-    return Path(_bfcl_in(python)[1]) / "data"
-
-
-def _bfcl_in(python: str) -> tuple[str, str]:
-    """The version of bfcl-eval in another Python, and its folder. Raises UserError where it has none."""
-    asked = [python, "-I", "-c", _WHICH]
+    which = "import mpmath; from importlib.metadata import version; print(version('bfcl-eval'))"
+    asked = [python, "-I", "-c", which]
     try:
         done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -84,8 +63,11 @@ def _bfcl_in(python: str) -> tuple[str, str]:
         raise UserError(
             f"{python} does not run BFCL's world ({why[:80]}): run `make env-live`, or name another Python"
         ) from None
-    version, _, folder = done.stdout.strip().partition("\n")
-    return version, folder
+    if (found := done.stdout.strip()) != BFCL_VERSION:
+        raise UserError(
+            f"BFCL's world needs {needed}; {python} has bfcl-eval {found[:40]}: run `make env-live`"
+        )
+    return python
 
 
 def tasks(world: WorldType) -> tuple[Task, ...]:

@@ -19,7 +19,7 @@ from robustbench_tc.worlds.host import Worlds
 from robustbench_tc.worlds.same_state import state_hash
 
 from ...refusals import refuses
-from ...worlds.bfcl_replays import LONG, Answer, Job, gold, replays
+from ...worlds.bfcl_replays import LONG, Answer, Job, bfcl_data, gold, replays
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_a_file_that_is_not_as_pinned_is_named(shared: Path, tmp_path: Path) -> 
 
 
 def test_the_wheels_files_are_the_sources(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:
-    assert bfcl.tasks_in(find.bfcl_data(bfcl_python)) == rows
+    assert bfcl.tasks_in(bfcl_data(bfcl_python)) == rows
 
 
 def test_what_the_world_hosts_agrees_with_a_plain_replay(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:

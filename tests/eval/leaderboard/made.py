@@ -1,5 +1,6 @@
 """Run folders as they lie in a results repository, of reference agents; and entries without any run."""
 
+import asyncio
 import shutil
 from datetime import date, timedelta
 from pathlib import Path
@@ -8,21 +9,21 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from robustbench_tc import schema, seeding, taxonomy
-from robustbench_tc.eval import predictions, prompts, record, wire
+from robustbench_tc import seeding, taxonomy
+from robustbench_tc.eval import predictions, prompts, record
 from robustbench_tc.eval.data import Selection
+from robustbench_tc.eval.dialogue import Dialogue
 from robustbench_tc.eval.inputs import Dataset
 from robustbench_tc.eval.leaderboard import checker, flags
 from robustbench_tc.eval.leaderboard.entry import Digest, Entry, Figures, Submission, Usage, Verdicts
 from robustbench_tc.eval.leaderboard.publish import publish
 from robustbench_tc.eval.leaderboard.scoring import CONDITIONS
-from robustbench_tc.eval.parse import parse
+from robustbench_tc.eval.scripted import Scripted
+from robustbench_tc.eval.speakers import ReferenceAgent
 from robustbench_tc.eval.stats.intervals import Interval
 from robustbench_tc.eval.stats.significance import Loss
 from robustbench_tc.eval.stats.summary import TypeRow, from_counts
-from robustbench_tc.llm import completion
 from robustbench_tc.schema import Prediction, Sample
-from tests.agent_server import Index, reply
 
 DAY = "20261120"
 
@@ -44,29 +45,20 @@ def settings(
 
 
 def answers(agent: str, dataset: Dataset, asked: record.Settings) -> list[Prediction]:
-    """What the agent answers to every row: the passes of a run, without HTTP."""
-    index, hashes = Index(dataset.rows), dataset.hashes
+    """What the agent answers to every row."""
+    speaker, plain = ReferenceAgent(agent, dataset.anchors()), msgspec.structs.replace(asked, defend=())
 
-    def ask(row: Sample, request: wire.Ask, number: int) -> record.Answer:
-        found = index.find(request.messages, request.tools)
-        assert found is not None
-        done = completion(schema.loads(schema.dumps(reply(agent, found, asked.model))))
-        calls = wire.names_back(row.tools, done.tool_calls)
-        parsed = parse(done.text, source=row.source, tools=row.tools, tool_calls=calls)
-        return record.Answer(
-            id=row.id, repeat=0, number=number, status="ok", text=done.text, tool_calls=calls,
-            has_call=bool(parsed.calls), prompt_tokens=100 + len(row.id), completion_tokens=20, latency_s=0.5,
-        )  # fmt: skip
+    async def prediction(row: Sample) -> Prediction:
+        env = Scripted(row, plain)
+        dialogue = Dialogue(env, plain)
+        while (ask := dialogue.ask()) is not None:
+            said = await speaker.reply(dialogue, ask, dialogue.base())
+            cost = {"prompt_tokens": 100 + len(row.id), "completion_tokens": 20, "latency_s": 0.5}
+            dialogue.reply(dialogue.noted(msgspec.structs.replace(said, **cost)))
+        return predictions.combine(row, dataset.hashes[row.id], asked, *env.answers)
 
-    out = []
-    for row in dataset.rows:
-        first = ask(row, wire.first(row, asked.mode), 1)
-        second = None
-        if row.injected_error is not None and first.has_call:
-            second = ask(row, wire.following(row, asked.mode, [(first.text, first.tool_calls)]), 2)
-        one = predictions.combine(row, hashes[row.id], asked, first, second)
-        out += [msgspec.structs.replace(one, repeat=repeat) for repeat in range(asked.repeat)]
-    return out
+    found = [asyncio.run(prediction(row)) for row in dataset.rows]
+    return [msgspec.structs.replace(one, repeat=n) for one in found for n in range(asked.repeat)]
 
 
 def local_run(folder: Path, agent: str, dataset: Dataset, *, model: str = "Alpha-3B", **how: Any) -> Path:

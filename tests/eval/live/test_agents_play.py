@@ -56,7 +56,7 @@ def test_values_that_gold_copies_are_known_with_their_place() -> None:
     charge = len(plan.calls) - 1
     origins = plan.origins(charge)
     assert plan.calls[charge].name == "charge_card"
-    assert {path: plan.calls[one.call].name for path, one in origins.items()} == {
+    assert {path: plan.calls[call].name for path, (call, _) in origins.items()} == {
         ("order_id",): "place_order",
         ("card_id",): "find_customer",
         ("amount",): "place_order",

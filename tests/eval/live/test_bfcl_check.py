@@ -22,7 +22,7 @@ from robustbench_tc.worlds.handle import Snapshot
 from ...vectors import LIVE_CLASSES, MULTI_TURN, kind_of, run_vectors
 from ...vectors.bfcl_multi_turn import CRASH, MultiTurn
 from ...vectors.rows import AGREED, UNLISTED
-from ...worlds.bfcl_replays import LONG
+from ...worlds.bfcl_replays import LONG, bfcl_data
 from . import purses
 
 GOLD = [
@@ -93,7 +93,7 @@ def test_an_episode_is_judged_by_the_state_when_each_turn_ends() -> None:
 
 @pytest.fixture
 def check(bfcl_python: str) -> Iterator[MultiTurn]:
-    tasks = bfcl.tasks_in(find.bfcl_data(bfcl_python))
+    tasks = bfcl.tasks_in(bfcl_data(bfcl_python))
     with MultiTurn(tasks, find.find(find.BFCL, python=bfcl_python)) as made:
         yield made
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from benchmarks.defences import live_table
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from robustbench_tc import api
@@ -32,7 +33,6 @@ from robustbench_tc.worlds.host import Worlds
 
 from ...conftest import ROOT, Rbtc
 from ...refusals import refuses
-from .. import defence_table
 from . import purses
 from .playing import acted
 
@@ -343,7 +343,7 @@ def test_the_table_of_the_page_is_what_the_command_prints(rows: dict[str, LiveRo
     page = (ROOT / "docs" / "defences.md").read_text("utf-8")
     own = [row for row in rows.values() if row.type_code in ("clean", "live_timeout_after_effect")]
     data = purses.write(tmp_path / "data", own)
-    printed = list(defence_table.live_table(str(data)))[2:]
+    printed = list(live_table(str(data)))[2:]
     for line in printed:
         agent, defences, *cells = line.strip("| ").split(" | ")
         begin = f"| {agent} | {defences} |"

@@ -9,9 +9,8 @@ import pytest
 
 from robustbench_tc import schema
 from robustbench_tc.api import evaluate, report, score
-from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.score import read_scores
-from robustbench_tc.eval.live.show import Shown
+from robustbench_tc.eval.live.show import Shown, show_episode
 from robustbench_tc.eval.report import episodes as drawing, page
 from robustbench_tc.eval.report.content import Report
 from robustbench_tc.eval.report.samples import Embedded

@@ -14,10 +14,9 @@ from robustbench_tc.eval import session
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.live import inputs
-from robustbench_tc.eval.live.after import show_episode
 from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.eval.live.score import read_scores
-from robustbench_tc.eval.live.show import differences
+from robustbench_tc.eval.live.show import differences, show_episode
 from robustbench_tc.eval.opening import in_process
 from robustbench_tc.eval.record import start
 from robustbench_tc.eval.speakers import ScriptedAgent

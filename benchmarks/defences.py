@@ -1,6 +1,6 @@
 """What defences do to agents whose weaknesses are known: the tables of docs/defences.md.
 
-    python -m tests.eval.defence_table DATASET     # of the benchmark, or a live one
+    python -m benchmarks.defences DATASET     # of the benchmark, or a live one
 
 A reference agent calls what it is shown: where a defence has left only another
 tool of gold's name, its call has that tool's parameters; a tool that is no longer listed is not called.

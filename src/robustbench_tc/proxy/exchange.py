@@ -29,17 +29,8 @@ from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
 from .rewrite import NotTheCase, name_of, text_of
 from .scenes import TOOLS_UNREAD, Scene, loaded, tool_of
-from .upstream import (
-    END,
-    MOST,
-    Budget,
-    Parts,
-    UpstreamError,
-    event_data,
-    event_of,
-    reply_headers,
-    request_headers,
-)
+from .sse import END, MOST, Parts, event_data, event_of
+from .upstream import Budget, UpstreamError, reply_headers, request_headers
 
 if TYPE_CHECKING:
     from .door import Door

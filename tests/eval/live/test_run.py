@@ -45,10 +45,10 @@ def test_an_agent_plays_every_row_and_the_scores_are_its_own(dataset: Path, tmp_
     scores = read_scores(tmp_path / "run")
     assert all(one.success for one in scores if one.type_code == "clean")
     found = show_episode(tmp_path / "run", "purse_1::live_silent_no_op", worlds=[WORLD])
-    (call,) = found.turns[0].replies[0].calls
+    (call,) = found.replies[0].steps
     assert (call.executed, call.met, call.changes, found.scores.success) == (0, True, (), False)
     clean = show_episode(tmp_path / "run", "purse_1::clean", worlds=[WORLD])
-    changed = {one.path: one.after for one in clean.turns[0].replies[0].calls[0].changes}
+    changed = {one.path: one.after for one in clean.replies[0].steps[0].changes}
     assert changed["/coins"] == 5
     refuses(
         "no episode of repeat 3",

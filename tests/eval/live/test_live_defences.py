@@ -108,7 +108,7 @@ def test_retry_heals_exactly_what_may_pass_and_repeats_no_effect(
             from robustbench_tc.eval.live.success import end_state
 
             replay = await replayed(row, one, Worlds())
-            return bool(end_state(replay)), harm(replay).repeated
+            return bool(end_state(replay)), harm(replay)["repeated"]
 
         return asyncio.run(again())
 

@@ -109,13 +109,7 @@ def _calls(model: str, got: Completion) -> list[Finding]:
     meant = read(
         got.text, native, source="bfcl_v3", tools=tools, model=model, mode="fc", reasoning=got.reasoning
     )
-    received = delivered.Received(
-        text=got.text,
-        tool_calls=native,
-        finish_reason=got.finish_reason,
-        thought_call="call_in_thought" in meant.flags,
-    )
-    reason = delivered.undelivered(received, meant.calls, tools)
+    reason = delivered.undelivered(native, meant, tools, got.finish_reason)
     means = f"{reason}: {delivered.MEANING[reason]}" if reason else ""
     found = _is("tools accepted", True)
     if native:

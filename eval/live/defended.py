@@ -49,13 +49,23 @@ class Target(NamedTuple):
     """Of the tool in the registry, where several have that name and it is known which is meant."""
 
 
-class _Offered(NamedTuple):
+class Offered(NamedTuple):
     """What is offered in a turn."""
 
     sample: Sample
+    """As a row of one request; that a call is answered with "" there says that calls are."""
     tools: tuple[schema.Tool, ...]
+    """As they are shown."""
     targets: dict[str, Target]
-    names: dict[Target, str]
+    """Shown name → what it stands for, for names that are shown once."""
+
+    def target(self, name: str) -> Target:
+        """What a called name stands for; one that was never shown stays as it is."""
+        return self.targets.get(name) or Target(name, None)
+
+    def name(self, target: Target) -> str:
+        """What a tool is called where it is shown."""
+        return next((name for name, one in self.targets.items() if one == target), target.name)
 
 
 class Registry:
@@ -63,27 +73,24 @@ class Registry:
 
     def __init__(self, row: LiveRow, chain: Sequence[Defence]) -> None:
         self._row, self._chain = row, tuple(chain)
-        self._turns: dict[int, _Offered] = {}
+        self._turns: dict[int, Offered] = {}
 
-    def tools(self, turn: int) -> tuple[schema.Tool, ...]:
-        """What is offered in a turn, as it is shown."""
-        return self._at(turn).tools
+    def at(self, turn: int) -> Offered:
+        """What is offered in a turn."""
+        if turn not in self._turns:
+            sample = self._sample(self._row.offered(turn), self._row.turns[0], "")
+            found = shown(self._chain, sample).tools
+            targets = self._targets(sample.tools, found) if self._chain else {}
+            self._turns[turn] = Offered(sample, found, targets)
+        return self._turns[turn]
 
     def added(self, turn: int) -> list[schema.Tool]:
         """What is shown in a turn, and was not in the one before."""
         if not self._chain:
             adds = self._row.turns[turn].adds
             return [tool.plain for tool in self._row.tools if tool.name in adds]
-        before = [schema.dumps(tool) for tool in self.tools(turn - 1)]
-        return [tool for tool in self.tools(turn) if schema.dumps(tool) not in before]
-
-    def target(self, turn: int, name: str) -> Target:
-        """What a called name stands for; one that was never shown stays as it is."""
-        return self._at(turn).targets.get(name) or Target(name, None)
-
-    def name(self, turn: int, target: Target) -> str:
-        """What a tool is called where it is shown."""
-        return self._at(turn).names.get(target, target.name)
+        before = [schema.dumps(tool) for tool in self.at(turn - 1).tools]
+        return [tool for tool in self.at(turn).tools if schema.dumps(tool) not in before]
 
     def calling(self, turn: int, call: Call) -> Call:
         """A call of the registry's as it is made by an agent that is shown this."""
@@ -112,14 +119,9 @@ class Registry:
         turn = Turn((*_QUIET.messages, Message("tool", text)))
         return shown(self._chain, self._sample((), turn)).messages[-1].content
 
-    def sample(self, turn: int) -> Sample:
-        """A turn as a row of one request; that a call is answered with "" there says that calls are."""
-        return self._at(turn).sample
-
     def _sample(self, tools: Sequence[LiveTool], turn: Turn, error: str | None = None) -> Sample:
         """`error`: what a call is answered, as a row of one request has it."""
         row = self._row
-        plain = tuple(schema.Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools)
         return Sample(
             id=row.id,
             clean_id=row.clean_id,
@@ -127,23 +129,13 @@ class Registry:
             source=READ_AS,
             category=row.category,
             messages=turn.messages or _QUIET.messages,
-            tools=plain,
+            tools=tuple(schema.Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools),
             golden_answers=(),
             output_format="",
             injected_error=error,
         )
 
-    def _at(self, turn: int) -> "_Offered":
-        if turn not in self._turns:
-            sample = self._sample(self._row.offered(turn), self._row.turns[0], "")
-            found = shown(self._chain, sample).tools
-            targets = self._targets(sample.tools, found) if self._chain else {}
-            names = {target: name for name, target in targets.items()}
-            self._turns[turn] = _Offered(sample, found, targets, names)
-        return self._turns[turn]
-
     def _targets(self, offered: Sequence[schema.Tool], found: Sequence[schema.Tool]) -> dict[str, Target]:
-        """Shown name → what it stands for, for names that are shown once."""
         everything = self._row.tools
         later = {tool.name for tool in everything} - {tool.name for tool in offered}
         places = [at for at, tool in enumerate(everything) if tool.name not in later]

@@ -7,7 +7,6 @@ message. fc mode sends the registry as native tools, and one tool message for ea
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from robustbench_tc.schema import PLEASE_DECIDE, Json, Reply, Tool, Turn, dumps
 
@@ -52,13 +51,6 @@ def version() -> str:
     return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
 
 
-class Result(NamedTuple):
-    """What a call was answered, in the words that the agent is shown."""
-
-    name: str
-    text: str
-
-
 def opening(tools: Sequence[Tool], turn: Turn, mode: str) -> Messages:
     """The messages before the first reply."""
     if mode == "fc":
@@ -82,14 +74,14 @@ def said(turn: Turn, added: Sequence[Tool], mode: str) -> Messages:
 
 
 def replied(
-    reply: Reply, results: Sequence[Result], names: wire.WireNames, mode: str, before: Messages
+    reply: Reply, results: Sequence[tuple[str, str]], names: wire.WireNames, mode: str, before: Messages
 ) -> Messages:
-    """A reply and what its calls were answered, as the next request has them. `before`: the request that it
-    replied to."""
+    """A reply and what its calls were answered, as the next request has them. `results`: each call's name as
+    it is shown, and its answer; `before`: the request that it replied to."""
     turn = PLEASE_DECIDE if reply.answered else None
     if results:
-        turn = RESULTS + "\n".join(dumps({"name": one.name, "result": one.text}) for one in results)
-    texts = [one.text for one in results]
+        turn = RESULTS + "\n".join(dumps({"name": name, "result": text}) for name, text in results)
+    texts = [text for _, text in results]
     return wire.replied(reply.text, reply.tool_calls, texts, turn, mode, names, before)
 
 

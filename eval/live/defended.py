@@ -8,14 +8,13 @@ registry that stands behind them.
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Turn
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Tool, Turn, dumps
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
@@ -24,17 +23,14 @@ from ..defend.chain import shown
 from .prompts import READ_AS, TRY_AGAIN
 from .shown import looks_failed
 
-NOT_LIVE = {"offers": "no live row has offers to choose among"}
-"""Defences that have nothing to do in a world, and why."""
-
 
 @lru_cache(maxsize=64)
 def parse(words: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
     """The chain of these names, for live episodes in this mode. Raises UserError."""
     chain = defend.parse(words)
     for one in chain:
-        if why := NOT_LIVE.get(one.code):
-            raise UserError(f"--defend {one.code}: {why}: leave it out")
+        if one.code == "offers":
+            raise UserError("--defend offers: no live row has offers to choose among: leave it out")
         if mode not in one.modes:
             raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
     return chain
@@ -54,7 +50,7 @@ class Offered(NamedTuple):
 
     sample: Sample
     """As a row of one request; that a call is answered with "" there says that calls are."""
-    tools: tuple[schema.Tool, ...]
+    tools: tuple[Tool, ...]
     """As they are shown."""
     targets: dict[str, Target]
     """Shown name → what it stands for, for names that are shown once."""
@@ -80,17 +76,14 @@ class Registry:
         if turn not in self._turns:
             sample = self._sample(self._row.offered(turn), self._row.turns[0], "")
             found = shown(self._chain, sample).tools
-            targets = self._targets(sample.tools, found) if self._chain else {}
+            targets = self._targets(sample.tools, found)
             self._turns[turn] = Offered(sample, found, targets)
         return self._turns[turn]
 
-    def added(self, turn: int) -> list[schema.Tool]:
+    def added(self, turn: int) -> list[Tool]:
         """What is shown in a turn, and was not in the one before."""
-        if not self._chain:
-            adds = self._row.turns[turn].adds
-            return [tool.plain for tool in self._row.tools if tool.name in adds]
-        before = [schema.dumps(tool) for tool in self.at(turn - 1).tools]
-        return [tool for tool in self.at(turn).tools if schema.dumps(tool) not in before]
+        before = [dumps(tool) for tool in self.at(turn - 1).tools]
+        return [tool for tool in self.at(turn).tools if dumps(tool) not in before]
 
     def calling(self, turn: int, call: Call) -> Call:
         """A call of the registry's as it is made by an agent that is shown this."""
@@ -103,17 +96,13 @@ class Registry:
         golden = msgspec.structs.replace(sample, golden_answers=((call,),), gold_tool_index=place)
         return shown(self._chain, golden).golden_answers[0][0]
 
-    @cached_property
     def opening(self) -> Turn:
         """The first turn's messages: a defence may say something in front of them."""
-        first = self._row.turns[0]
-        sample = self._sample(self._row.offered(0), first, "")
-        return Turn(shown(self._chain, sample).messages) if self._chain else first
+        sample = self._sample(self._row.offered(0), self._row.turns[0], "")
+        return Turn(shown(self._chain, sample).messages)
 
     def result(self, text: str) -> str:
         """What a call was answered, as it is shown."""
-        if not self._chain:
-            return text
         if looks_failed(text):
             return shown(self._chain, self._sample((), _QUIET, text)).injected_error or ""
         turn = Turn((*_QUIET.messages, Message("tool", text)))
@@ -129,13 +118,13 @@ class Registry:
             source=READ_AS,
             category=row.category,
             messages=turn.messages or _QUIET.messages,
-            tools=tuple(schema.Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools),
+            tools=tuple(Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools),
             golden_answers=(),
             output_format="",
             injected_error=error,
         )
 
-    def _targets(self, offered: Sequence[schema.Tool], found: Sequence[schema.Tool]) -> dict[str, Target]:
+    def _targets(self, offered: Sequence[Tool], found: Sequence[Tool]) -> dict[str, Target]:
         everything = self._row.tools
         later = {tool.name for tool in everything} - {tool.name for tool in offered}
         places = [at for at, tool in enumerate(everything) if tool.name not in later]

@@ -47,8 +47,8 @@ Messages = list[dict[str, Json]]
 @cache
 def version() -> str:
     """`live-1-` and 8 hex digits over every text of this file: what answers depend on beside the row."""
-    texts = (SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS)
-    return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
+    texts = dumps((SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS))
+    return "live-1-" + hashlib.sha256(texts.encode()).hexdigest()[:8]
 
 
 def opening(tools: Sequence[Tool], turn: Turn, mode: str) -> Messages:

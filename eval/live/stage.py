@@ -78,11 +78,10 @@ async def answered(world: FaultedWorld, step: Step) -> Step:
     )
     look = step.defence == "look"
     made = await world.call(step.name, step.arguments, place=step.tool, aside=look, lost=lost)
-    true = None if made.true_text is None else encodable(made.true_text)
     return msgspec.structs.replace(
         made,
         text=encodable(made.text),
-        true_text=true,
+        true_text=None if made.true_text is None else encodable(made.true_text),
         tool=step.tool,
         defence=step.defence,
         told=step.told,

@@ -115,13 +115,12 @@ class Evaluation:
     @property
     def how_far(self) -> str:
         """A line for people."""
-        record = self.folder.record
-        what = "episodes" if record.live else "rows"
-        return f"{self.answered} of {record.expected} {what} have their answers in {self.folder.path}"
+        return f"{self.folder.record.how_far(self.answered)} have their answers in {self.folder.path}"
 
     @property
     def _there(self) -> int:
-        statuses = self.folder.record.totals.get("ended" if self.folder.record.live else "status", {})
+        totals = self.folder.record.totals
+        statuses = totals.get("status") or totals.get("ended") or {}
         return sum(count for status, count in statuses.items() if status != "request_error")
 
     def ask(

@@ -110,9 +110,12 @@ def selection_of(
     theirs. `Data.select` checks names."""
     if live and sources:
         raise UserError("--sources: live rows are of no source; select them by --types, --ids or --samples")
-    codes = [*live_inputs.codes(taxonomy.split(types))] if live else []
-    for word in () if live else taxonomy.split(types):
-        codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
+    codes: list[str] = []
+    if live:
+        codes += live_inputs.codes(taxonomy.split(types))
+    else:
+        for word in taxonomy.split(types):
+            codes += taxonomy.codes_of(word) if word in taxonomy.COMPONENTS else [taxonomy.find(word)]
     return Selection(
         types=tuple(dict.fromkeys(codes)),
         sources=tuple(dict.fromkeys(names_of(sources))),

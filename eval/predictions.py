@@ -23,16 +23,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def combine(
-    row: Sample, sample_hash: str, settings: Settings, first: Answer, *later: Answer | None
-) -> Prediction:
-    """One prediction from a row's answers, one for each pass. The last is the scored one.
+def combine(row: Sample, sample_hash: str, settings: Settings, first: Answer, *later: Answer) -> Prediction:
+    """One prediction from the replies to a row that count. The last is the scored one.
 
     Where an error was injected and the answer after it is missing or failed, the status says so: an earlier
     reply never stands in for it.
     """
     injected = None if row.injected_error is None else bool(first.has_call)
-    answers = [first, *(one for one in later if one is not None)]
+    answers = [first, *later]
     scored = answers[-1]
     together = answers[wire.answered(row) :] or [scored]
     native = sum(len(one.tool_calls or ()) for one in together)

@@ -187,6 +187,16 @@ class RunRecord(msgspec.Struct, kw_only=True):
     """`eval.parse.READER_VERSION` that the verdicts rest on; None before there was one."""
 
     @property
+    def answered(self) -> int:
+        """Predictions or episodes that are there."""
+        found: int = self.totals.get("predictions", 0) or self.totals.get("episodes", 0)
+        return found
+
+    def how_far(self, done: int) -> str:
+        """`12 of 40 rows`"""
+        return f"{done:,} of {self.expected:,} " + ("episodes" if self.live else "rows")
+
+    @property
     def selections(self) -> tuple[Selection, ...]:
         """What the run was asked, all together."""
         return (self.settings.selection, *self.also)

@@ -111,8 +111,6 @@ def status_of(error: LLMError, ask: wire.Ask) -> Status:
     """How a request without a completion is recorded."""
     if error.code == "too_long":
         return "too_long"
-    if error.code == "agent":
-        return "agent_error"
     if error.code in ("rejected", "duplicate_tools"):
         return "rejected"
     # A refusal in unknown words of a registry that servers are known to refuse.

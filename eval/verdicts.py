@@ -120,7 +120,7 @@ def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = N
     with TemporaryDirectory() as place:
         copy = RunFolder(Path(place), deepcopy(folder.record))
         session.leave(copy, Lines.of(folder.journal_path), data)
-        if not copy.record.totals.get("episodes" if copy.record.live else "predictions"):
+        if not copy.record.answered:
             raise UserError(f"{folder.path} is under way: no row has its answer yet")
         if isinstance(data, LiveData):
             score_episodes(copy, data, worlds, python)

@@ -34,13 +34,14 @@ from .registry import (
     donor,
     gold_tools,
     golds,
+    in_form_of,
     index_of,
     insert,
     keeps_gold,
+    near_duplicates,
     plain,
     surplus,
 )
-from .style import in_form_of, near_duplicates
 
 
 @states(

@@ -19,7 +19,7 @@ from robustbench_tc.taxonomy import Rows
 from .base import Case, Context, NotApplicable, Perturbation, states, variant
 from .context_orders import content_stems, tool_stems
 from .query import query_text
-from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
+from .registry import added, donor_pools, index_of, insert, keeps_gold, next_tool_indexed, shortest, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -144,6 +144,7 @@ def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> 
     borrows=("pool",),
     caught_by="unit_finds_nothing",
     otherwise_caught_by="gold_index_means_the_clean_tool",
+    spoiled_otherwise=next_tool_indexed,
     prior_art="ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold",
     series="flood",
 )
@@ -202,11 +203,6 @@ class Flood(Perturbation):
         new = next(tool for tool in row.tools if tool not in clean.tools)
         other = msgspec.structs.replace(gold, name=new.name)
         return msgspec.structs.replace(row, tools=tuple(other if t is new else t for t in row.tools))
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The index is on the tool after the gold tool."""
-        index = (row.gold_tool_index or 0) + 1
-        return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))
 
 
 _HOW_MADE = (

@@ -14,11 +14,10 @@ import msgspec
 from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, judged, left, no_answer, opened, removed
+from .abstention import NOTHING, calling_nothing_right, judged, left, no_answer, opened, removed
 from .base import Case, Context, NotApplicable, Perturbation, register, states
 from .query import wish_span, wished
-from .registry import gold_change
-from .style import near_duplicates
+from .registry import clean_gold, clean_messages, clean_tools, gold_change, near_duplicates
 
 EXCHANGES = (
     (
@@ -241,6 +240,7 @@ def _wished_name(template: str, text: str) -> str | None:
 @register
 @states(
     code="ghost_tool_2",
+    spoiled_otherwise=clean_gold,
     order=402,
     display_name="Ghost-Asked",
     label="missing tool requested",
@@ -285,14 +285,12 @@ class GhostAsked(Asked, GoldIsThere):
         wrong = "the accepted answers are not the clean ones and the empty one"
         return super().check(clean, row) + ([] if right else [wrong])
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Whoever asks or declines is wrong."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
-
 
 @register
 @states(
     code="ghost_tool_3",
+    spoiled=clean_tools,
+    spoiled_otherwise=clean_gold,
     order=403,
     display_name="Ghost-Alone",
     label="only missing tool requested",
@@ -349,19 +347,12 @@ class GhostAlone(Asked):
             wrong.append("an answer is accepted that calls something")
         return wrong
 
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The gold tool stays."""
-        kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
-        return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The clean gold still accepted."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
-
 
 @register
 @states(
     code="named_tool",
+    spoiled=calling_nothing_right,
+    spoiled_otherwise=clean_messages,
     order=414,
     display_name="Tool-Named",
     label="gold tool requested",
@@ -404,11 +395,3 @@ class NamedTool(Asked):
         return self.beyond(clean, row) + (
             [] if right else ["the words that name a tool do not name the gold"]
         )
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """Calling nothing accepted."""
-        return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Asked in the words of the clean row."""
-        return msgspec.structs.replace(row, messages=clean.messages, changes=())

@@ -189,8 +189,7 @@ def screen_so_far(
     with so_far(folder, worlds, world_python) as copy:
         made = screen(copy, subset=subset, allow_missing=True, full=full)
         record = copy.record
-    done = record.totals["episodes" if record.live else "predictions"]
-    how_far = f"under way: {done:,} of {record.expected:,} {'episodes' if record.live else 'rows'}"
+    how_far = f"under way: {record.how_far(record.answered)}"
     return replace(made, folder=RunFolder(folder.path, record), under_way=how_far)
 
 

@@ -136,7 +136,7 @@ def test_names_and_records_are_shown_inert_and_without_secrets(shown: str) -> No
 
 def test_every_anchor_of_the_menu_is_there(shown: str) -> None:
     wanted = set(re.findall(r'<a href="#(\w+)"', shown))
-    assert len(wanted) == len(page.SECTIONS) - 4  # no dataset, no pack, no baselines
+    assert len(wanted) == len(page.SECTIONS) - 4  # no dataset, no pack, no baselines, no episode
     assert all(f'<section id="{anchor}"' in shown for anchor in wanted)
 
 

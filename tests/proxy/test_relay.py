@@ -13,7 +13,7 @@ from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import wire as rows_wire
 from robustbench_tc.proxy.relay import Relay, serving
-from robustbench_tc.proxy.upstream import MOST
+from robustbench_tc.proxy.sse import MOST
 
 from ..refusals import refuses
 from .wire import Answer, Seen, send, serving as server_of

@@ -24,15 +24,13 @@ Code = Literal[
     "duplicate_tools",
     "rejected",
     "budget",
-    "agent",
 ]
 """timeout, connection: no reply was had. rate_limit: 429. server_error: 408, 409, 5xx. not_a_completion: a
 reply that is none (a web page, a list, an error object under status 200). empty_choices: a completion
 without an answer in it. auth: 401, 403. not_found: no such model or route. too_long: the context length was
 refused. content_filter: a filter of the provider refused the request's content. duplicate_tools: the registry
 was refused because two tools share a name. rejected: because of a tool's name or schema. bad_request: any
-other refusal. budget: `max_requests` or `max_cost` is used up; nothing was sent. agent: a user's own agent
-(`--callable`, `--command`) raised, hung, or gave back what is no reply."""
+other refusal. budget: `max_requests` or `max_cost` is used up; nothing was sent."""
 
 
 class LLMError(Exception):

@@ -10,7 +10,8 @@ rewrite      the row's tools and words in place of the request's, and what a cal
 chat         a conversation as the model has to see it, and a reply taken apart
 dialect      chat completions; `responses` the other API: requests, replies, streams
 exchange     one request until its reply has gone out
-relay, door  the server on loopback, without and with a plan; `upstream` is the only one that it asks
+relay, door  the server on loopback, without and with a plan; `upstream` is the only one that it asks,
+             `sse` cuts what comes into events
 mcp          the door between a client and an MCP server
 journal      what was changed, a line for each exchange; `summary` counts it, `scored` makes a run of it
 ground       from logs to a plan

@@ -12,7 +12,7 @@ from .chat import Chat, Split
 from .plan import Refused
 from .rewrite import Offer
 from .scenes import inside
-from .upstream import DONE
+from .sse import DONE
 
 MOST_CALLS = 1_000
 MOST_REST = 10

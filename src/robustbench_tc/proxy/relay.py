@@ -13,7 +13,8 @@ from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, dumps
 
 from .plan import HEADER, Plan, Refused, Session, of_path, parse
-from .upstream import MOST, Budget, Upstream, UpstreamError, reply_headers, request_headers
+from .sse import MOST
+from .upstream import Budget, Upstream, UpstreamError, reply_headers, request_headers
 
 AT_ONCE = 2**20
 """Bytes of a reply up to which it is sent in one piece."""

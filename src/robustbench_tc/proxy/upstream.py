@@ -1,13 +1,10 @@
 """The one server that a door asks: nothing goes anywhere else, and nothing is added to what the caller sent.
 
-No redirect is followed, no proxy or key of the environment is looked at, no cookie is kept. What comes is
-bytes, of which a budget counts those that are read here, and events, cut and written byte by byte.
+No redirect is followed, no proxy or key of the environment is looked at, no cookie is kept.
 """
 
 import asyncio
-import json
-import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from urllib.parse import parse_qsl
 
@@ -17,67 +14,9 @@ from yarl import URL
 
 from robustbench_tc.errors import UserError
 from robustbench_tc.llm.address import parse_address
-from robustbench_tc.schema import Json
 
 from .journal import KEY_LIKE, Secrets
 from .plan import HEADER, Refused
-
-DONE = b"data: [DONE]\n\n"
-MOST = 2**25
-"""Bytes of an event, a message or a body: 32 MB."""
-
-END = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n|\r(?!\n)|\n)")
-"""Of an event: a blank line. A line ends with CR, LF or both."""
-
-
-class Parts:
-    """What is read in pieces, cut into parts with this end: each has it, byte by byte as it was written;
-    of a part above MOST its beginning, which is above MOST too. The last may have no end.
-
-    Not a generator: one that a caller has left half-way is closed by its loop, which may have ended by then.
-    """
-
-    def __init__(self, read: Callable[[], Awaitable[bytes]], end: re.Pattern[bytes] = END) -> None:
-        """`read`: the next piece; nothing at the end."""
-        self._read, self._end, self._rest = read, end, bytearray()
-
-    def __aiter__(self) -> "Parts":
-        return self
-
-    async def __anext__(self) -> bytes:
-        rest, start = self._rest, 0
-        while True:
-            found = self._end.search(rest, start)
-            # An LF may come with the next piece.
-            if found is not None and not (found.end() == len(rest) and rest.endswith(b"\r")):
-                return self._taken(found.end())
-            del rest[MOST + 1 : -3]  # its end is still looked for
-            start = max(0, len(rest) - 3)
-            if not (piece := await self._read()):
-                break
-            rest += piece
-        if not rest:
-            raise StopAsyncIteration
-        return self._taken(len(rest))
-
-    def _taken(self, end: int) -> bytes:
-        with memoryview(self._rest) as rest:  # one copy: it may have 32 MB
-            part = bytes(rest[:end])
-        del self._rest[:end]
-        return part
-
-
-def event_data(event: bytes) -> bytes:
-    """What an event says; nothing for a comment."""
-    lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
-    return b"\n".join(line.removeprefix(b" ") for line in lines)
-
-
-def event_of(value: dict[str, Json]) -> bytes:
-    """A value as an event, which has the name that the value says of itself."""
-    name = f"event: {value['type']}\n" if "type" in value else ""
-    return f"{name}data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
-
 
 HOP_BY_HOP = frozenset(
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "

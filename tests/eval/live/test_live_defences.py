@@ -315,10 +315,9 @@ def test_a_defended_run_goes_on_from_any_line_and_is_compared(
     assert lost["b"] * lost["n"] == 1 and found["repeated"][1] == 0
     shown = rbtc("compare", "plain", "defended")
     assert "effects repeated: " in shown.out and "timeout_after_effect" in shown.out
-    assert (
-        "is itself defended (retry, schema): name the plain run"
-        in rbtc("compare", "defended", "plain").refusal
-    )
+    assert "effects repeated" not in rbtc("compare", "defended", "plain").out  # two runs as any others
+    three = rbtc("compare", "defended", "plain", "defended").refusal
+    assert "is itself defended (retry, schema): name the plain run" in three
     assert rbtc("summary", "defended").code == 0
     assert rbtc("report", "defended", "--out", "page").code == 0
     assert Path("page/report.html").is_file()

@@ -8,7 +8,7 @@ import pytest
 
 from robustbench_tc import api
 from robustbench_tc.errors import UserError
-from robustbench_tc.eval.inputs import Selection
+from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.live.score import LiveScore, write_scores
 from robustbench_tc.eval.parse import READER_VERSION
 from robustbench_tc.eval.record import RunRecord, Settings

@@ -16,16 +16,8 @@ from aiohttp import web
 
 from ..plan import Refused, Session
 from ..relay import SILENCE_S, Relay, broken_off, session_of
-from ..upstream import (
-    MOST,
-    Budget,
-    Parts,
-    UpstreamError,
-    event_data,
-    reply_headers,
-    request_headers,
-    secrets_of,
-)
+from ..sse import MOST, Parts, event_data
+from ..upstream import Budget, UpstreamError, reply_headers, request_headers, secrets_of
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message

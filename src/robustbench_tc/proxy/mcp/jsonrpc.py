@@ -9,7 +9,7 @@ from typing import TypeAlias
 from robustbench_tc.schema import Json
 
 from ..scenes import inside, loaded
-from ..upstream import MOST
+from ..sse import MOST
 
 Message: TypeAlias = dict[str, Json]
 

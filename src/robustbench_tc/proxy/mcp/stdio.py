@@ -15,7 +15,7 @@ from robustbench_tc.errors import UserError
 
 from ..journal import of_process
 from ..plan import NoSession, parse
-from ..upstream import MOST, Parts
+from ..sse import MOST, Parts
 from . import jsonrpc
 from .calls import Calls, Door, Pending
 from .jsonrpc import Message

@@ -67,8 +67,8 @@ def find(release: Path, wanted: str) -> RowView:
     if code:
         code = taxonomy.find_in({taxonomy.CLEAN, *codes}, code, "type of this release")
         codes = tuple(dict.fromkeys((taxonomy.CLEAN, code)))
-    ids = (row["clean_id"] for row in read_rows(shards(release / taxonomy.CLEAN), ["clean_id"]))
-    clean_id = one_of(clean_id, ids, release)
+    clean = read_rows(shards(release / taxonomy.CLEAN), ["clean_id"])
+    clean_id = one_of(clean_id, (row["clean_id"] for row in clean), release)
     rows = [
         record(row, Sample)
         for name in codes

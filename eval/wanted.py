@@ -22,8 +22,7 @@ def unmet(verdict: Verdict, row: Sample) -> str | None:
     for golden in row.golden_answers:
         if len(golden) == len(verdict.calls):
             for call, one in _pairs(verdict.calls, golden, row.tools, said.ordered, said.extra):
-                found = first_wrong(call, one, row.tools, said.extra) if call.name == one.name else None
-                if found is not None:
+                if call.name == one.name and (found := first_wrong(call, one, row.tools, said.extra)):
                     return _sentence(*found, call, one)
     return None
 

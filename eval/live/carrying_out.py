@@ -62,8 +62,6 @@ CarryingOut = Generator[Step, Step, tuple[Step, ...]]
 """Calls to make, one by one: yields each as it is before it is made, without a text or with its refusal; is
 sent what came of it, returns all."""
 
-_Doing = Generator[Step, Step, Step]
-
 
 def carried_out(calls: Sequence[Step], retry: Seen | None) -> CarryingOut:
     """Every call that the calls of one reply lead to; with `retry` the repeats and looks of that defence."""
@@ -100,7 +98,7 @@ def _is_of(step: Step, call: Step) -> bool:
     return msgspec.json.encode(step) == msgspec.json.encode(call)
 
 
-def _do(made: list[Step], call: Step) -> _Doing:
+def _do(made: list[Step], call: Step) -> Generator[Step, Step, Step]:
     step = yield call
     made.append(step)
     return step

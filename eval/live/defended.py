@@ -14,13 +14,13 @@ from typing import NamedTuple
 import msgspec
 
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Tool, Turn, dumps
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
 from ..defend.base import Defence
 from ..defend.chain import shown
-from .prompts import READ_AS, TRY_AGAIN
+from .prompts import QUIET, READ_AS
 from .shown import looks_failed
 
 
@@ -50,6 +50,8 @@ class Offered(NamedTuple):
 
     sample: Sample
     """As a row of one request; that a call is answered with "" there says that calls are."""
+    messages: tuple[Message, ...]
+    """The first turn's: a defence may say something in front of them."""
     tools: tuple[Tool, ...]
     """As they are shown."""
     targets: dict[str, Target]
@@ -74,10 +76,10 @@ class Registry:
     def at(self, turn: int) -> Offered:
         """What is offered in a turn."""
         if turn not in self._turns:
-            sample = self._sample(self._row.offered(turn), self._row.turns[0], "")
-            found = shown(self._chain, sample).tools
-            targets = self._targets(sample.tools, found)
-            self._turns[turn] = Offered(sample, found, targets)
+            sample = self._sample(self._row.offered(turn), self._row.turns[0].messages, "")
+            seen = shown(self._chain, sample)
+            targets = self._targets(sample.tools, seen.tools)
+            self._turns[turn] = Offered(sample, seen.messages, seen.tools, targets)
         return self._turns[turn]
 
     def added(self, turn: int) -> list[Tool]:
@@ -92,23 +94,20 @@ class Registry:
         if not self._chain or tool is None:
             return call
         place = next(at for at, one in enumerate(offered) if one is tool)
-        sample = self._sample(offered, _QUIET)
+        sample = self._sample(offered, ())
         golden = msgspec.structs.replace(sample, golden_answers=((call,),), gold_tool_index=place)
         return shown(self._chain, golden).golden_answers[0][0]
-
-    def opening(self) -> Turn:
-        """The first turn's messages: a defence may say something in front of them."""
-        sample = self._sample(self._row.offered(0), self._row.turns[0], "")
-        return Turn(shown(self._chain, sample).messages)
 
     def result(self, text: str) -> str:
         """What a call was answered, as it is shown."""
         if looks_failed(text):
-            return shown(self._chain, self._sample((), _QUIET, text)).injected_error or ""
-        turn = Turn((*_QUIET.messages, Message("tool", text)))
-        return shown(self._chain, self._sample((), turn)).messages[-1].content
+            return shown(self._chain, self._sample((), (), text)).injected_error or ""
+        told = (*QUIET, Message("tool", text))
+        return shown(self._chain, self._sample((), told)).messages[-1].content
 
-    def _sample(self, tools: Sequence[LiveTool], turn: Turn, error: str | None = None) -> Sample:
+    def _sample(
+        self, tools: Sequence[LiveTool], messages: tuple[Message, ...], error: str | None = None
+    ) -> Sample:
         """`error`: what a call is answered, as a row of one request has it."""
         row = self._row
         return Sample(
@@ -117,7 +116,7 @@ class Registry:
             type_code=row.type_code,
             source=READ_AS,
             category=row.category,
-            messages=turn.messages or _QUIET.messages,
+            messages=messages or QUIET,
             tools=tuple(Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools),
             golden_answers=(),
             output_format="",
@@ -128,20 +127,13 @@ class Registry:
         everything = self._row.tools
         later = {tool.name for tool in everything} - {tool.name for tool in offered}
         places = [at for at, tool in enumerate(everything) if tool.name not in later]
+        own, often = Counter(tool.name for tool in everything), Counter(tool.name for tool in found)
         # Defences keep, drop and rename tools: the object that holds a tool's parameters stays its own.
-        place_of = {id(tool.parameters): at for tool, at in zip(offered, places, strict=True)}
-        shown_as, own = Counter(tool.name for tool in found), Counter(tool.name for tool in everything)
-        targets = {}
-        for tool in found:
-            if shown_as[tool.name] == 1:
-                place = place_of[id(tool.parameters)]
-                name = everything[place].name
-                targets[tool.name] = Target(name, place if own[name] > 1 else None)
-        return targets
-
-
-_QUIET = Turn((Message("user", TRY_AGAIN),))
-"""A turn in which nothing is said, as a row has to have a message."""
+        stands_for = {
+            id(tool.parameters): Target(tool.name, at if own[tool.name] > 1 else None)
+            for tool, at in zip(offered, places, strict=True)
+        }
+        return {tool.name: stands_for[id(tool.parameters)] for tool in found if often[tool.name] == 1}
 
 
 def plain_call(name: str, arguments: Json) -> Call:

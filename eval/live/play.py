@@ -112,8 +112,7 @@ def _news(so_far: World, ask: Ask) -> Iterator[str]:
     elif not last.answered:
         adds = so_far.row.turns[so_far.turn].adds
         yield from _listed(tool for tool in so_far.offered if tool.name in adds)
-    messages = ask.messages
-    yield f"user: {next(one['content'] for one in reversed(messages) if one['role'] == 'user')}"
+    yield f"user: {next(one['content'] for one in reversed(ask.messages) if one['role'] == 'user')}"
 
 
 def _listed(tools: Iterable[LiveTool]) -> Iterator[str]:

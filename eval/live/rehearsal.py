@@ -119,16 +119,14 @@ class Rehearsal:
         for times, world in enumerate(worlds):
             for call in [*self.calls[:number], *[self.calls[number]] * times]:
                 world.call(call.name, call.parameters)
-        best: Shown | None = None
+        found: list[Shown] = []
         for read in self.reads(number):
             shown = Shown(read, *(self.without_ids(one.call(read.name, read.parameters)) for one in worlds))
-            if shown.none == shown.once:
-                continue
-            if tool.idempotent or shown.once.count(_ID) < shown.twice.count(_ID):
-                return shown
-            if best is None or (best.once == best.twice and shown.once != shown.twice):
-                best = shown
-        return best
+            if shown.none != shown.once:
+                found.append(shown)
+                if tool.idempotent or shown.once.count(_ID) < shown.twice.count(_ID):
+                    return shown
+        return max(found, key=lambda one: one.once != one.twice, default=None)  # the first of equals
 
     def reads(self, number: int) -> Iterator[Call]:
         """Reads that are offered at one of gold's calls, with arguments from what is known by then."""

@@ -62,7 +62,7 @@ class World:
         self.tools = self.registry.at(len(row.turns) - 1).tools
         """The registry as it is shown when every tool is offered."""
         self._names = WireNames(self.tools)
-        self._messages = prompts.opening(self.registry.at(0).tools, self.registry.opening(), self.mode)
+        self._messages = prompts.opening(self.registry.at(0).tools, self.registry.at(0).messages, self.mode)
 
     @property
     def offered(self) -> tuple[LiveTool, ...]:
@@ -255,8 +255,8 @@ class World:
             self.turn -= 1
             self.ended = "done"
             return
-        turn = self.row.turns[self.turn]
-        self._messages += prompts.said(turn, self.registry.added(self.turn), self.mode)
+        said = self.row.turns[self.turn].messages
+        self._messages += prompts.said(said, self.registry.added(self.turn), self.mode)
 
 
 def _cut(text: str | None) -> str | None:

@@ -82,9 +82,8 @@ def replied(
     turn = PLEASE_DECIDE if reply.answered else None
     if results:
         turn = RESULTS + "\n".join(dumps({"name": name, "result": text}) for name, text in results)
-    return wire.replied(
-        reply.text, reply.tool_calls, [text for _, text in results], turn, mode, names, before
-    )
+    texts = [text for _, text in results]
+    return wire.replied(reply.text, reply.tool_calls, texts, turn, mode, names, before)
 
 
 def _listed(tools: Sequence[Tool]) -> str:

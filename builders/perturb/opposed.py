@@ -16,7 +16,7 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, states, variant
+from .base import Case, broken, states, variant
 from .offers import PREFERENCES, offer_text
 
 WISHES: dict[str, tuple[str, ...]] = {
@@ -78,19 +78,20 @@ class Opposed(Balanced):
         return Two(fast, thrifty) if self.quality == "time" else Two(thrifty, fast)
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        found = [_read(side.note) for side in pair]
-        gold, other = found
+        gold, other = (_read(side.note) for side in pair)
         if gold is None or other is None or gold[2] != other[2]:
             return ["a tool does not state a price and a time, in the order of the other one"]
         asked, given_up = (1, 0) if self.quality == "time" else (0, 1)
-        wrong = []
-        if other[asked] < 4 * gold[asked] - 1e-9:
-            wrong.append("the gold tool is not better in what is asked for by a factor of 4")
-        if gold[given_up] < 4 * other[given_up] - 1e-9:
-            wrong.append("the gold tool is not worse in the other quality by a factor of 4")
-        if not pair.gold.parameters == pair.other.parameters == original.parameters:
-            wrong.append("the two tools do not have the clean tool's parameters")
-        return wrong
+        same = pair.gold.parameters == pair.other.parameters == original.parameters
+        return broken(
+            {
+                "the gold tool is not better in what is asked for by a factor of 4": other[asked]
+                < 4 * gold[asked] - 1e-9,
+                "the gold tool is not worse in the other quality by a factor of 4": gold[given_up]
+                < 4 * other[given_up] - 1e-9,
+                "the two tools do not have the clean tool's parameters": not same,
+            }
+        )
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The request asks for the other quality, and the gold does not follow."""
@@ -233,14 +234,15 @@ class MixedUnits(Balanced):
         gold, other = (self._read(side.note) for side in pair)
         if gold is None or other is None:
             return ["a tool makes no offer in a unit of this type"]
-        wrong = []
-        if gold[1] == other[1]:
-            wrong.append("both offers are in one unit")
-        if other[0] < 4 * gold[0] - 1e-6:
-            wrong.append("the gold tool's offer is not better by a factor of 4 after conversion")
-        if not pair.gold.parameters == pair.other.parameters == original.parameters:
-            wrong.append("the two tools do not have the clean tool's parameters")
-        return wrong
+        same = pair.gold.parameters == pair.other.parameters == original.parameters
+        return broken(
+            {
+                "both offers are in one unit": gold[1] == other[1],
+                "the gold tool's offer is not better by a factor of 4 after conversion": other[0]
+                < 4 * gold[0] - 1e-6,
+                "the two tools do not have the clean tool's parameters": not same,
+            }
+        )
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """Both offers in one unit: nothing is left to convert."""

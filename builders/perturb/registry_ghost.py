@@ -14,7 +14,7 @@ from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, calling_nothing_right, judged, left, no_answer, opened, removed
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import wish_span, wished
 from .registry import clean_gold, clean_messages, clean_tools, gold_change, near_duplicates
 
@@ -109,11 +109,12 @@ class Ghost(Perturbation):
         ghost = self.ghost(clean, row)
         if ghost is None:
             return [*wrong, "the messages are not the clean ones and words that name a tool"]
-        if any(ghost in message.content for message in clean.messages):
-            wrong.append("the clean row names the ghost too")
-        if any(ghost == tool.name for tool in (*clean.tools, *row.tools)):
-            wrong.append("the ghost is registered")
-        return wrong
+        return wrong + broken(
+            {
+                "the clean row names the ghost too": any(ghost in one.content for one in clean.messages),
+                "the ghost is registered": any(ghost == tool.name for tool in (*clean.tools, *row.tools)),
+            }
+        )
 
 
 class GoldIsThere(Ghost):
@@ -332,11 +333,13 @@ class GhostAlone(Asked):
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
         wrong = super().check(clean, row)
         judged(clean)
-        if row.tools != left(clean):
-            wrong.append("the registry is not the clean one without the accepted tools")
-        if row.golden_answers != NOTHING or row.gold_tool_index is not None:
-            wrong.append("an answer is accepted that calls something")
-        return wrong
+        return wrong + broken(
+            {
+                "the registry is not the clean one without the accepted tools": row.tools != left(clean),
+                "an answer is accepted that calls something": row.golden_answers != NOTHING
+                or row.gold_tool_index is not None,
+            }
+        )
 
 
 @register

@@ -10,7 +10,7 @@ import msgspec
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import Span, replace_span
 from .registry import gold_change
 
@@ -182,18 +182,17 @@ class Prerequisite(Perturbation):
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The transcript without the token call and its result, that call the gold, its token nowhere."""
-        wrong = self.beyond(clean, row)
-        gone = due(clean)
-        if row.messages != _without(clean, gone)[0]:
-            wrong.append("the transcript is not the clean one without the token call and its result")
-        if _claims(row.messages, gone):
-            wrong.append("the assistant claims to have the token")
-        if row.golden_answers != _golden(gone):
-            wrong.append("the gold is not the token call that was taken out")
-        index = row.gold_tool_index
-        if index is None or not 0 <= index < len(row.tools) or row.tools[index].name != gone.name:
-            wrong.append("gold_tool_index does not point at the tool of the token call")
-        return wrong
+        gone, index = due(clean), row.gold_tool_index
+        indexed = index is not None and 0 <= index < len(row.tools) and row.tools[index].name == gone.name
+        return self.beyond(clean, row) + broken(
+            {
+                "the transcript is not the clean one without the token call and its result": row.messages
+                != _without(clean, gone)[0],
+                "the assistant claims to have the token": _claims(row.messages, gone),
+                "the gold is not the token call that was taken out": row.golden_answers != _golden(gone),
+                "gold_tool_index does not point at the tool of the token call": not indexed,
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The gold left as it was: a token is wanted that nobody can know."""

@@ -4,6 +4,7 @@
 repairs nothing gets the same: native calls alone, their arguments a JSON object, names among those sent.
 """
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -88,11 +89,8 @@ def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | No
 
 def _first_object(arguments: str) -> bool:
     """Whether a whole JSON object is followed by another one."""
-    ends = [place.end() for place in re.finditer(r"\}\s*,?\s*(?=\{)", arguments)]
-    for end in ends[:50]:
-        try:
-            if isinstance(msgspec.json.decode(arguments[:end].rstrip(" \n\t,")), dict):
-                return True
-        except (msgspec.DecodeError, RecursionError):
-            continue
-    return False
+    try:
+        found, end = json.JSONDecoder().raw_decode(arguments.lstrip())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and re.match(r"\s*,?\s*\{", arguments.lstrip()[end:]) is not None

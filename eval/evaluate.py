@@ -171,7 +171,7 @@ class Evaluation:
         """Lines for people: why requests failed."""
         sessions = self.folder.record.sessions
         found = reasons.of_predictions(self.folder.answers_path)
-        return reasons.lines(found, sessions[-1] if sessions else None)
+        return [*reasons.lines(found, sessions[-1] if sessions else None)]
 
     def score(self) -> None:
         """Writes `scores.parquet`."""

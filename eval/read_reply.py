@@ -5,7 +5,6 @@ reply was cut, what a server split off as reasoning, and the wire names of funct
 """
 
 from collections.abc import Sequence
-from functools import cache
 
 from robustbench_tc.schema import Json, Tool
 
@@ -33,6 +32,7 @@ def read(
     if tool_calls == []:
         said = text or ""
         return Parsed((), None, () if said.strip() else ("empty_text",), (Segment("final", 0, len(said)),))
+    entry = models.find(model)
     return parse(
         text,
         source=source,
@@ -40,12 +40,6 @@ def read(
         tool_calls=tool_calls,
         finish_reason=finish_reason,
         reasoning=reasoning,
-        opens_thought=_opens_thought(model),
+        opens_thought=entry is not None and entry.opens_thought,
         name_back=(lambda name: wire.WireNames(tuple(tools)).back(name)) if mode == "fc" else None,
     )
-
-
-@cache
-def _opens_thought(model: str) -> bool:
-    entry = models.find(model)
-    return entry is not None and entry.opens_thought

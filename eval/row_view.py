@@ -67,8 +67,8 @@ def find(release: Path, wanted: str) -> RowView:
     if code:
         code = taxonomy.find_in({taxonomy.CLEAN, *codes}, code, "type of this release")
         codes = tuple(dict.fromkeys((taxonomy.CLEAN, code)))
-    ids = (row["clean_id"] for row in read_rows(shards(release / taxonomy.CLEAN), ["clean_id"]))
-    clean_id = one_of(clean_id, ids, release)
+    clean = read_rows(shards(release / taxonomy.CLEAN), ["clean_id"])
+    clean_id = one_of(clean_id, (row["clean_id"] for row in clean), release)
     rows = [
         record(row, Sample)
         for name in codes
@@ -99,7 +99,9 @@ def _changes(row: Sample) -> Iterator[Part]:
     for change in row.changes:
         where = change.path + (f" at {change.at}" if change.at is not None else "")
         if isinstance(change.before, str) and isinstance(change.after, str):
-            yield Line(f"{where}: {''.join(_marked(change.before, change.after))}")
+            found = pieces(change.before, change.after)
+            marked = "".join(f"{_MARKS[kind].format(text[:-1])} " for kind, text in found)
+            yield Line(f"{where}: {marked}")
             continue
         yield Line(where, "cyan")
         for sign, value, style in (("-", change.before, "red"), ("+", change.after, "green")):
@@ -123,11 +125,8 @@ def described(tool: Tool) -> str:
     return f"{tool.name}({', '.join(names)})  {tool.description}"
 
 
-def _marked(before: str, after: str) -> Iterator[str]:
-    """Both texts in one: `[-removed-]` and `{+added+}` words."""
-    for kind, piece in pieces(before, after):
-        marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}[kind]
-        yield f"{marks.format(piece[:-1])} "
+_MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+"""How a stretch of text is marked that both texts have, or one of them."""
 
 
 def pieces(before: str, after: str) -> list[tuple[str, str]]:

@@ -12,10 +12,9 @@ there is none, or one fails or changes by itself, nothing is repeated and the ag
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from robustbench_tc.schema import Call, Json, LiveTool, Step, dumps
 from robustbench_tc.worlds.faults import meant
@@ -29,8 +28,6 @@ MOST_REPEATS = 2
 
 MOST_LOOKS = 2
 """So many reads are made to see whether a write happened."""
-
-_DEEPEST = 40
 
 MAX_ARGUMENTS = 100_000
 """Characters of the arguments of a native call, as text; one with more is answered with an error."""
@@ -65,8 +62,6 @@ CarryingOut = Generator[Step, Step, tuple[Step, ...]]
 """Calls to make, one by one: yields each as it is before it is made, without a text or with its refusal; is
 sent what came of it, returns all."""
 
-_Doing = Generator[Step, Step, Step]
-
 
 def carried_out(calls: Sequence[Step], retry: Seen | None) -> CarryingOut:
     """Every call that the calls of one reply lead to; with `retry` the repeats and looks of that defence."""
@@ -85,12 +80,12 @@ def carried_out(calls: Sequence[Step], retry: Seen | None) -> CarryingOut:
 
 def came_of(doing: CarryingOut, steps: Sequence[Step]) -> bool:
     """Whether these steps are what making the calls led to, as their own texts have it."""
-    at = 0
     try:
         call = next(doing)
-        while at < len(steps) and _is_of(steps[at], call):
-            at += 1
-            call = doing.send(replace(steps[at - 1], told=None))
+        for step in steps:
+            if not _is_of(step, call):
+                break
+            call = doing.send(msgspec.structs.replace(step, told=None))
     except StopIteration as end:
         return bool(tuple(steps) == end.value)
     return False
@@ -103,7 +98,7 @@ def _is_of(step: Step, call: Step) -> bool:
     return msgspec.json.encode(step) == msgspec.json.encode(call)
 
 
-def _do(made: list[Step], call: Step) -> _Doing:
+def _do(made: list[Step], call: Step) -> Generator[Step, Step, Step]:
     step = yield call
     made.append(step)
     return step
@@ -128,9 +123,9 @@ def _tended(seen: Seen, made: list[Step], call: Step, tool: LiveTool) -> Generat
             if happened is not False:
                 told = evidence or told
                 break
-        last = yield from _do(made, replace(call, defence="repeat"))
+        last = yield from _do(made, msgspec.structs.replace(call, defence="repeat"))
         told = last.text
-    made[at] = replace(first, told=None if told == first.text else told)
+    made[at] = msgspec.structs.replace(first, told=None if told == first.text else told)
 
 
 def _look(
@@ -175,11 +170,9 @@ def _looks(seen: Seen, made: Sequence[Step], call: Step, tool: LiveTool) -> list
 
 def _given(read: LiveTool, write: LiveTool, arguments: Mapping[str, Json]) -> dict[str, Json] | None:
     """All required arguments of a read out of a write's, of which there is one at least; else None."""
-    asked, known = _properties(read), _properties(write)
-    required = read.parameters.get("required")
-    names = [one for one in required if isinstance(one, str)] if isinstance(required, list | tuple) else []
+    asked, known = read.plain.properties, write.plain.properties
     found: dict[str, Json] = {}
-    for name in names:
+    for name in read.plain.required:
         same = (
             other
             for other in known
@@ -208,7 +201,7 @@ def _named(
 ) -> list[Call]:
     """The latest read that showed what the write is about, its first argument, as a part of something, if the
     argument's description names that read: "the payment's id, as get_order gives it"."""
-    name, schema = next(iter(_properties(write).items()), ("", None))
+    name, schema = next(iter(write.plain.properties.items()), ("", None))
     said, value = schema.get("description") if isinstance(schema, dict) else None, arguments.get(name)
     if not isinstance(said, str) or not isinstance(value, str) or not value:
         return []
@@ -222,11 +215,6 @@ def _named(
         ):
             return [call]
     return []
-
-
-def _properties(tool: LiveTool) -> dict[str, Any]:
-    found = tool.parameters.get("properties")
-    return found if isinstance(found, dict) else {}
 
 
 # --- what the agent is told ---------------------------------------------------------------------------
@@ -246,12 +234,10 @@ def _evidence(read: str, before: str, now: str) -> str:
         return f"{note}\n{now}"
 
 
-def _new(before: Json, after: Json, depth: int = 0) -> list[dict[str, Json]]:
+def _new(before: Json, after: Json) -> list[dict[str, Json]]:
     """Objects in lists that were not there before."""
-    if depth > _DEEPEST:
-        return []
     if isinstance(before, dict) and isinstance(after, dict):
-        return [one for name in after if name in before for one in _new(before[name], after[name], depth + 1)]
+        return [one for name in after if name in before for one in _new(before[name], after[name])]
     if isinstance(before, list) and isinstance(after, list):
         known = {dumps(one) for one in before}
         return [one for one in after if isinstance(one, dict) and dumps(one) not in known]

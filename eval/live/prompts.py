@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 
-from robustbench_tc.schema import PLEASE_DECIDE, Json, Reply, Tool, Turn, dumps
+from robustbench_tc.schema import PLEASE_DECIDE, Json, Message, Reply, Tool, dumps
 
 from .. import wire
 
@@ -41,33 +41,34 @@ MAX_CALLS = 50
 READ_AS = "bfcl_v3"
 """The source whose order of forms replies are read in: the form that SYSTEM asks for comes first."""
 
+QUIET = (Message("user", TRY_AGAIN),)
+"""A turn in which nothing is said, as a request has to have a message."""
+
 Messages = list[dict[str, Json]]
 
 
 @cache
 def version() -> str:
     """`live-1-` and 8 hex digits over every text of this file: what answers depend on beside the row."""
-    texts = (SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS)
-    return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
+    texts = dumps((SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS))
+    return "live-1-" + hashlib.sha256(texts.encode()).hexdigest()[:8]
 
 
-def opening(tools: Sequence[Tool], turn: Turn, mode: str) -> Messages:
+def opening(tools: Sequence[Tool], messages: Sequence[Message], mode: str) -> Messages:
     """The messages before the first reply."""
     if mode == "fc":
-        return said(turn, (), mode)
-    own = [one.content for one in turn.messages if one.role == "system"]
-    rest = Turn(tuple(one for one in turn.messages if one.role != "system"))
+        return said(messages, (), mode)
+    own = [one.content for one in messages if one.role == "system"]
+    rest = [one for one in messages if one.role != "system"]
     return [
         {"role": "system", "content": "\n\n".join([SYSTEM + _listed(tools), *own])},
         *said(rest, (), mode),
     ]
 
 
-def said(turn: Turn, added: Sequence[Tool], mode: str) -> Messages:
+def said(messages: Sequence[Message], added: Sequence[Tool], mode: str) -> Messages:
     """The user's messages of a turn; in prompt mode they begin with the tools that it adds."""
-    found = [{"role": one.role, "content": one.content} for one in turn.messages]
-    if not found:
-        found = [{"role": "user", "content": TRY_AGAIN}]
+    found = [{"role": one.role, "content": one.content} for one in messages or QUIET]
     if added and mode == "prompt":
         found[0]["content"] = f"{NEW_TOOLS}{_listed(added)}\n\n{found[0]['content']}"
     return found

@@ -51,8 +51,8 @@ class Stage:
     async def _opened(self) -> FaultedWorld:
         if self._world is None:
             start = msgspec.convert(self._row.initial_state, Start)
-            handle = await self._worlds.open(self._type, start)
-            self._world = FaultedWorld(handle, self._row.tools, self._row.fault)
+            world = await self._worlds.open(self._type, start)
+            self._world = FaultedWorld(world, self._row.tools, self._row.fault)
             for number, known in enumerate(self._before, 1):
                 found = await answered(self._world, known)
                 if msgspec.json.encode(found) != msgspec.json.encode(known):
@@ -78,11 +78,10 @@ async def answered(world: FaultedWorld, step: Step) -> Step:
     )
     look = step.defence == "look"
     made = await world.call(step.name, step.arguments, place=step.tool, aside=look, lost=lost)
-    true = None if made.true_text is None else encodable(made.true_text)
     return msgspec.structs.replace(
         made,
         text=encodable(made.text),
-        true_text=true,
+        true_text=None if made.true_text is None else encodable(made.true_text),
         tool=step.tool,
         defence=step.defence,
         told=step.told,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from robustbench_tc import schema
 from robustbench_tc.eval.score.told import asks
 from robustbench_tc.schema import (
     MAX_STEPS,
@@ -18,6 +17,7 @@ from robustbench_tc.schema import (
     LiveTool,
     Reply,
     Step,
+    Tool,
     row_hash,
 )
 
@@ -28,8 +28,6 @@ from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
 from . import defended, prompts
 from .carrying_out import MAX_ARGUMENTS, TOO_LONG, TOO_MANY, CarryingOut, Seen, carried_out, refused
-from .defended import plain_call
-from .prompts import MAX_CALLS, READ_AS
 
 MAX_TEXT = 200_000
 """Characters of a reply's text that are kept, sent back and read."""
@@ -54,19 +52,17 @@ class World:
         self.turn = 0
         self.asked = False
         """Whether the agent has asked in this turn, and was answered."""
-        self.ended: Ended | None = None if row.turns else "done"
+        self.ended: Ended | None = None
         self.error: str | None = None
         """Of the request that ended it without an answer."""
         self._model = settings.model
         self._steps = 0
         self._replied: tuple[Answer, int] | None = None
         """The reply whose calls wait for a world, and the requests that it took."""
-        self.tools = self.registry.at(len(row.turns) - 1).tools if row.turns else ()
+        self.tools = self.registry.at(len(row.turns) - 1).tools
         """The registry as it is shown when every tool is offered."""
         self._names = WireNames(self.tools)
-        self._messages = (
-            prompts.opening(self.registry.at(0).tools, self.registry.opening, self.mode) if row.turns else []
-        )
+        self._messages = prompts.opening(self.registry.at(0).tools, self.registry.at(0).messages, self.mode)
 
     @property
     def offered(self) -> tuple[LiveTool, ...]:
@@ -74,7 +70,7 @@ class World:
         return self.row.offered(self.turn)
 
     @property
-    def shown_tools(self) -> tuple[schema.Tool, ...]:
+    def shown_tools(self) -> tuple[Tool, ...]:
         """The same as the agent is shown them."""
         return self.registry.at(self.turn).tools
 
@@ -82,7 +78,7 @@ class World:
     def history(self) -> tuple[tuple[Call, str], ...]:
         """Every call of the episode with its result, as the agent saw them."""
         return tuple(
-            (plain_call(step.name, step.arguments), step.shown)
+            (defended.plain_call(step.name, step.arguments), step.shown)
             for reply in self.replies
             for step in reply.own_steps
         )
@@ -110,7 +106,7 @@ class World:
             sample,
             (),
             lambda row, answer: tuple(
-                plain_call(one.name, one.arguments) for one in self._read(answer, row.tools)
+                defended.plain_call(one.name, one.arguments) for one in self._read(answer, row.tools)
             ),
         )
 
@@ -123,12 +119,12 @@ class World:
             for one, target in zip(found, targets, strict=True)
         )
 
-    def _read(self, answer: Answer, tools: Sequence[schema.Tool]) -> tuple[Step, ...]:
+    def _read(self, answer: Answer, tools: Sequence[Tool]) -> tuple[Step, ...]:
         """The calls of an answer by the names that it uses."""
         parsed = read(
             answer.text,
             answer.tool_calls,
-            source=READ_AS,
+            source=prompts.READ_AS,
             tools=tools,
             model=self._model,
             mode=self.mode,
@@ -143,10 +139,10 @@ class World:
                 Step(name=call.name, arguments=raw.get(n, call.parameters), text="")
                 for n, call in enumerate(parsed.calls)
             ]
-        too_many = [refused(one.name, one.arguments, TOO_MANY) for one in found[MAX_CALLS:][:1]]
-        return (*found[:MAX_CALLS], *too_many)
+        too_many = [refused(one.name, one.arguments, TOO_MANY) for one in found[prompts.MAX_CALLS :][:1]]
+        return (*found[: prompts.MAX_CALLS], *too_many)
 
-    def _native(self, entry: dict[str, Json], tools: Sequence[schema.Tool]) -> Step:
+    def _native(self, entry: dict[str, Json], tools: Sequence[Tool]) -> Step:
         """One native call: each has to be answered, so one that cannot be read is not left out."""
         name, arguments = str(entry.get("name") or ""), entry.get("arguments")
         if isinstance(arguments, str) and len(arguments) > MAX_ARGUMENTS:
@@ -154,7 +150,7 @@ class World:
         parsed = read(
             None,
             [entry],
-            source=READ_AS,
+            source=prompts.READ_AS,
             tools=tools,
             model=self._model,
             mode=self.mode,
@@ -170,7 +166,7 @@ class World:
         most = {"id": MAX_NAME, "name": MAX_NAME, "arguments": MAX_ARGUMENTS + 1}
         calls = [
             {name: encodable(str(call.get(name) or ""))[:size] for name, size in most.items()}
-            for call in (answer.tool_calls or ())[: MAX_CALLS + 1]
+            for call in (answer.tool_calls or ())[: prompts.MAX_CALLS + 1]
         ]
         return replace(
             answer,
@@ -259,8 +255,8 @@ class World:
             self.turn -= 1
             self.ended = "done"
             return
-        turn = self.row.turns[self.turn]
-        self._messages += prompts.said(turn, self.registry.added(self.turn), self.mode)
+        said = self.row.turns[self.turn].messages
+        self._messages += prompts.said(said, self.registry.added(self.turn), self.mode)
 
 
 def _cut(text: str | None) -> str | None:
@@ -271,8 +267,4 @@ def _cut(text: str | None) -> str | None:
 
 def encodable(text: str) -> str:
     """The text with half surrogate pairs replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -226,7 +226,7 @@ def failures(
     of_run = asked(run)
     sessions = of_run.record.sessions if of_run.record else ()
     why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), sessions[-1] if sessions else None)
-    return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=why)
+    return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=[*why])
 
 
 def find(run: Path, wanted: str) -> list[Judged]:

@@ -5,7 +5,7 @@ The first N of an order are the first N of the N + 1 that a larger run takes: so
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -41,6 +41,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 class Data(msgspec.Struct, Generic[Row], frozen=True, kw_only=True, dict=True):
     """A loaded dataset: samples (`inputs.Dataset`), or rows that are played in a world (`LiveData`)."""
 
+    digest_of: ClassVar[Callable[..., str]]
+    """Of what a row asks and wants."""
     by: ClassVar[Origin] = "source"
     anchored: ClassVar[bool] = False
     """Whether selected types bring the clean rows along which they are compared with."""
@@ -64,10 +66,6 @@ class Data(msgspec.Struct, Generic[Row], frozen=True, kw_only=True, dict=True):
     def hashes(self) -> dict[str, str]:
         """What each row asks and wants, as a digest, by row id."""
         return {row.id: self.digest_of(row) for row in self.rows}
-
-    def digest_of(self, row: Row) -> str:
-        """Of what a row asks and wants."""
-        raise NotImplementedError
 
     def fingerprint(self) -> str:
         """32 hex digits over the sorted (id, digest) pairs: equal for equal rows in any order."""

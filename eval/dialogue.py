@@ -79,17 +79,13 @@ class Dialogue:
         """Calls that wait to be carried out; what came of them goes to `done`."""
         self._request: Request | None = None
         self._asked: list[Answer] = []
+        """To the requests of this moment: defences may make several."""
         self._next_moment()
 
     @property
     def ended(self) -> Ended | None:
         """How it ended; None while it goes on."""
         return self.env.ended
-
-    @property
-    def further(self) -> int:
-        """Which of the moment's requests is next, from 0: defences may make several."""
-        return len(self._asked)
 
     def ask(self) -> wire.Ask | None:
         """The next request; None once it has ended, and while calls wait for a world."""
@@ -103,12 +99,12 @@ class Dialogue:
     def base(self) -> Answer:
         """The answer to the next request, without what was said."""
         return Answer(
-            id=self.env.row.id, repeat=self.repeat, number=self.number, further=self.further, status="ok"
+            id=self.env.row.id, repeat=self.repeat, number=self.number, further=len(self._asked), status="ok"
         )
 
     def key(self) -> str:
         """Where a journal has the answer to the next request; or, while calls wait, what came of them."""
-        env, further = self.env, 0 if self.doing is not None else self.further
+        env, further = self.env, 0 if self.doing is not None else len(self._asked)
         key = self.settings.key(env.asks, self.repeat, self.number, env.wording, further)
         return f"{key}:results" if self.doing is not None else key
 

@@ -1,15 +1,15 @@
 """A dataset and whoever is asked in, a run folder with every answer and its verdict out."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Self
 
 from robustbench_tc.io import parquet
+from robustbench_tc.worlds.handle import WorldType
 
-from . import agents, growth, probe, reasons, record, reuse as reusing, session, verdicts
+from . import agents, growth, reasons, record, reuse as reusing, session, verdicts
 from .data import Selection
 from .dry_run import DryRun, dry_run
 from .inputs import Dataset
@@ -18,7 +18,6 @@ from .live.inputs import LiveData, world_types
 from .opening import Effort
 from .record import RunFolder
 from .run import Progress
-from .speakers import ModelSpeaker
 from .who import Who
 
 
@@ -32,6 +31,8 @@ class Evaluation:
     data: Dataset | LiveData = field(repr=False)
     who: Who = field(repr=False)
     selection: Selection
+    kinds: Mapping[str, WorldType] = field(default_factory=dict, repr=False)
+    """The worlds of live rows, by their names."""
     worlds: Sequence[str] = ()
     """Python files of the worlds of live rows that this package does not bring."""
     world_python: str | None = None
@@ -60,9 +61,9 @@ class Evaluation:
         `fresh`: the run that is there is thrown away; `reuse`: runs of equal settings to take answers from.
         Raises UserError for a wrong selection or folder, and for a world that is not at hand.
         """
-        rows = data.select(selection)
+        rows, kinds = data.select(selection), {}
         if isinstance(data, LiveData):
-            world_types(data.select(selection), worlds, world_python)
+            kinds = world_types(data.select(selection), worlds, world_python)
         settings = who.identity(data, growth.joined(data, (), selection)[0], repeat)
         usual = record.default_place(who.name, who.mode, who.suffix, live=isinstance(data, LiveData))
         path = usual if out is None else Path(out)
@@ -80,6 +81,7 @@ class Evaluation:
             data=data,
             who=who,
             selection=selection,
+            kinds=kinds,
             worlds=worlds,
             world_python=world_python,
         )
@@ -124,13 +126,7 @@ class Evaluation:
             self.asked = state
             progress(state)
 
-        folder, there, worlds = self.folder, self._there, {}
-        if isinstance(self.data, LiveData):
-            rows = self.data.select(self.selection)
-            worlds = world_types(rows, self.worlds, self.world_python)
-        asks_server = (
-            probe and not (worlds or self.who.agent or self.who.own) and folder.record.probed is None
-        )
+        folder, there = self.folder, self._there
         try:
             self.asked = session.run(
                 folder,
@@ -138,9 +134,10 @@ class Evaluation:
                 self.who.opening(self.data, effort),
                 selection=self.selection,
                 words=self.who.words,
-                worlds=worlds,
+                worlds=self.kinds,
                 first=self.who.asked,
-                before=partial(self._probe, say=say) if asks_server else None,
+                ask_first=probe,
+                say=say,
                 progress=moved,
             )
         except BaseException:
@@ -151,21 +148,14 @@ class Evaluation:
     def dry_run(self) -> DryRun:
         """What `ask` would take. An agent in this process is asked the same."""
         folder, settings = self.folder, self.folder.record.settings
-        there = Lines.of(folder.journal_path) if folder.journal_path.is_file() else None
+        there = Lines.of(folder.journal_path)
         todo = [
             session.begin(row, settings, repeat, words=self.who.words)
             for repeat in range(settings.repeat)
             for row in session.sample_by_sample(self.data.select(self.selection))
-            if there is None or not replay(there, session.begin(row, settings, repeat))
+            if not replay(there, session.begin(row, settings, repeat))
         ]
         return dry_run(todo, settings, self.who.settings.price)
-
-    async def _probe(self, speaker: ModelSpeaker, say: Callable[[str], None]) -> None:
-        record = self.folder.record
-        record.probed = await probe.first(speaker, record.settings.model, record.settings.mode)
-        self.folder.save()
-        for one in probe.failed(record.probed):
-            say(one.line)
 
     def why_failed(self) -> list[str]:
         """Lines for people: why requests failed."""
@@ -175,11 +165,8 @@ class Evaluation:
 
     def score(self) -> None:
         """Writes `scores.parquet`."""
-        if isinstance(self.data, LiveData):
-            verdicts.score_episodes(self.folder, self.data, self.worlds, self.world_python)
-            return
-        verdicts.score_file(self.folder, self.data)
-        if self.agent is None:
+        verdicts.score_data(self.folder, self.data, self.worlds, self.world_python)
+        if self.agent is None or isinstance(self.data, LiveData):
             return
         rows, anchors = self.data.by_id, self.data.anchors()
         self.unexpected = [

@@ -36,8 +36,8 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> Iterator[Part]:
         """Nothing on standard output, which has no use for it."""
-        said = (*self.notes, f"{self.predictions} predictions in {self.path}")
-        return (Line(line, aside=True) for line in said)
+        yield from (Line(note, aside=True) for note in self.notes)
+        yield Line(f"{self.predictions} predictions in {self.path}", aside=True)
 
 
 def write_predictions(path: Path, answers: Iterable[Prediction], rows: Mapping[str, Sample]) -> None:

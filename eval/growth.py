@@ -115,14 +115,11 @@ def answers_differ(there: "Settings", here: "Settings") -> list[str]:
 
 def _flat(settings: "Settings", ignored: Sequence[str]) -> dict[str, Json]:
     flat: dict[str, Json] = {}
+    shown = {"fingerprint": "dataset"}
     for name, value in msgspec.to_builtins(settings).items():
-        if name in ignored:
-            continue
-        if isinstance(value, dict):
-            flat |= {inner: part for inner, part in value.items() if part not in (None, ())}
-        else:
-            flat["dataset" if name == "fingerprint" else name] = value
-    return flat
+        if name not in ignored:
+            flat |= value if isinstance(value, dict) else {shown.get(name, name): value}
+    return {name: value for name, value in flat.items() if value not in (None, ())}
 
 
 def _shown(value: Json) -> str:

@@ -36,6 +36,7 @@ NEEDED = ("*/test-*.parquet", "README.md", "*.json")
 class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
     """Samples: every row of every sample config, clean first, in taxonomy order."""
 
+    digest_of = staticmethod(schema.content_hash)
     audited: tuple[TypeFigures, ...] = ()
     """What needs no reading, as the dataset's audit counted it."""
     book: Book | None = None
@@ -50,19 +51,11 @@ class Dataset(Data[Sample], frozen=True, kw_only=True, dict=True):
         """For each row id the clean row that it is judged against; see `anchors`."""
         return anchors(self.rows)
 
-    def digest_of(self, row: Sample) -> str:
-        """`content_hash`."""
-        return schema.content_hash(row)
-
     def needs_no_reading(self) -> tuple[TypeFigures, ...]:
         """How far one gets without the request: by the dataset's audit, else counted in the rows."""
         if self.audited or len(self.rows) > needs_no_reading.COUNTED:
             return self.audited
         return needs_no_reading.counted(self.rows)
-
-    def unreviewed(self) -> tuple[str, ...]:
-        """Clean ids of own cases whose golden answers nobody has looked at."""
-        return () if self.book is None else self.book.unreviewed
 
     def hash_of(self, row_id: str) -> str | None:
         """Its `content_hash`, if there is such a row."""

@@ -8,7 +8,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self, TypeAlias
 
 import msgspec
 
@@ -22,17 +22,6 @@ from .live.carrying_out import came_of
 from .record import Answer
 
 
-class Journal(Protocol):
-    """What was written down of a run, by key: a `Store`, or lines that were read into memory."""
-
-    @property
-    def path(self) -> Path:
-        """Where it lies, for messages."""
-
-    def get(self, key: str) -> dict[str, Json] | None:
-        """The latest record under `key`, or None."""
-
-
 class Lines:
     """A journal in memory, without recorded failures, which are no answers; it notes what is read of it."""
 
@@ -44,7 +33,7 @@ class Lines:
     def of(cls, path: Path) -> Self:
         """The journal at `path`, which another process may be writing. A later line under a key replaces an
         earlier one."""
-        lines = dict(read_lines(path))
+        lines = dict(read_lines(path)) if path.is_file() else {}
         return cls(path, {key: one for key, one in lines.items() if one.get("status") not in ASKED_AGAIN})
 
     def get(self, key: str) -> dict[str, Json] | None:
@@ -52,6 +41,10 @@ class Lines:
         if key in self.lines:
             self.read.append(key)
         return self.lines.get(key)
+
+
+Journal: TypeAlias = Store | Lines
+"""What was written down of a run, by key."""
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,10 +95,13 @@ def results(journal: Journal, dialogue: Dialogue) -> tuple[Step, ...] | None:
     assert dialogue.doing is not None
     try:
         steps = msgspec.convert(found, Results).results
-    except msgspec.ValidationError as error:
-        raise _changed(dialogue, str(error)) from None
+    except msgspec.ValidationError:
+        steps = ()
     if not came_of(dialogue.doing, steps):
-        raise _changed(dialogue, "its results are not those of the answer's calls")
+        raise UserError(
+            f"{dialogue.env.row.id}, repeat {dialogue.repeat}, answer {dialogue.number}: the journal was "
+            "changed by hand (its results are not those of the answer's calls); begin again with --fresh"
+        )
     return steps
 
 
@@ -123,10 +119,3 @@ def replay(journal: Journal, dialogue: Dialogue) -> bool:
             return False
         dialogue.reply(found)
     return True
-
-
-def _changed(dialogue: Dialogue, why: str) -> UserError:
-    return UserError(
-        f"{dialogue.env.row.id}, repeat {dialogue.repeat}, answer {dialogue.number}: the journal was changed "
-        f"by hand ({why}); begin again with --fresh"
-    )

@@ -136,13 +136,8 @@ def leave(folder: RunFolder, found: Iterable[Prediction]) -> None:
 
 def write(path: Path, found: Iterable[Prediction]) -> None:
     """A file of predictions as `predictions.parquet`."""
-    tables = map(table, parquet.batches(found))
+    tables = (schema.arrow_table(batch, Prediction) for batch in parquet.batches(found))
     parquet.write_file(tables, path, arrow_schema(Prediction), replace=True)
-
-
-def table(found: Iterable[Prediction]) -> "pa.Table":
-    """Predictions as an Arrow table."""
-    return schema.arrow_table(found, Prediction)
 
 
 def write_lines(path: Path, found: Iterable[Json]) -> None:
@@ -154,10 +149,7 @@ def write_lines(path: Path, found: Iterable[Json]) -> None:
 
 def read(path: Path) -> list[Prediction]:
     """Predictions of a parquet file. Raises UserError when it is damaged."""
-    try:
-        return [schema.record(row, Prediction) for batch in read_batches(path) for row in batch.to_pylist()]
-    except ValueError as error:
-        raise damaged(path, error) from None
+    return [one for batch in read_batches(path) for one in records(path, batch)]
 
 
 def read_batches(path: Path) -> "Iterator[pa.RecordBatch]":
@@ -171,9 +163,13 @@ def read_batches(path: Path) -> "Iterator[pa.RecordBatch]":
         raise UserError(f"{error}; the same rbtc eval makes it again from the journal") from None
 
 
-def damaged(path: Path, error: Exception) -> UserError:
-    """For a file whose rows are no predictions."""
-    return UserError(f"{path} is damaged: {error}; the same rbtc eval makes it again from the journal")
+def records(path: Path, batch: "pa.RecordBatch") -> list[Prediction]:
+    """The predictions of a batch of the file. Raises UserError where they are none."""
+    try:
+        return [schema.record(row, Prediction) for row in batch.to_pylist()]
+    except ValueError as error:
+        what = f"{path} is damaged: {error}; the same rbtc eval makes it again from the journal"
+        raise UserError(what) from None
 
 
 def totals(found: Sequence[Prediction]) -> dict[str, Json]:

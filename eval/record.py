@@ -117,7 +117,7 @@ class Session(msgspec.Struct, kw_only=True):
     package_version: str
     concurrency: int = 0
     selection: Selection | None = None
-    """What this start asked; None before format 2, and for predictions that were not asked here."""
+    """What this start asked; None for predictions that were not asked here."""
     repeat: int | None = None
     requests: int = 0
     """Sent, retries included."""
@@ -340,18 +340,6 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
     Raises UserError with every difference for a folder that has answers under other settings.
     """
     check_place(path)
-    if (path / RECORD).exists():
-        folder = open_run(path)
-        there = folder.record.settings
-        same = not growth.differences(there, settings) and not folder.record.also
-        if same or _has_answers(folder):
-            growth.check(path, there, settings)
-            if not same and settings.backend not in ("import", "door"):
-                growth.grow(folder, data, settings)
-            if not dry:
-                folder.claim(folder.answers_path, folder.scores_path)
-            folder.record.dataset = data.name
-            return folder
     folder = RunFolder(
         path,
         RunRecord(
@@ -364,10 +352,21 @@ def start(path: Path, data: Data[Any], settings: Settings, expected: int, *, dry
             expected=expected,
         ),
     )
+    if (path / RECORD).exists():
+        found = open_run(path)
+        there = found.record.settings
+        same = not growth.differences(there, settings) and not found.record.also
+        if same or _has_answers(found):
+            growth.check(path, there, settings)
+            if not same and settings.backend not in ("import", "door"):
+                growth.grow(found, data, settings)
+            found.record.dataset = data.name
+            folder = found
     if not dry:
         path.mkdir(parents=True, exist_ok=True)
         folder.claim(folder.answers_path, folder.scores_path)
-        folder.save()
+        if folder.before is None:  # what a run grows by is saved with its next session
+            folder.save()
     return folder
 
 

@@ -109,12 +109,6 @@ class RequestSettings:
     price: tuple[float, float] | None = None
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """The fields of `record.Settings` that are said here."""
-        names = tuple(name.lower() for name, _ in self.headers)
-        return {"decoding": self.decoding, "system": self.system, "headers": names}
-
-    @property
     def header_digests(self) -> dict[str, str]:
         """8 hex digits of each value: they show that it has changed, and are too short to confirm a guess.
 
@@ -176,12 +170,8 @@ def _decoding(entry: Model | None, options: RequestOptions) -> dict[str, Json]:
         template = {**models.NO_THINKING, **template}
     if template:
         found["chat_template_kwargs"] = dict(sorted(template.items()))
-    for name, value in extra.items():
-        if value is None:  # how a default is left out
-            found.pop(name, None)
-        else:
-            found[name] = value
-    return found
+    found |= extra
+    return {name: value for name, value in found.items() if value is not None}  # null leaves a default out
 
 
 def by_name(value: Json) -> Json:
@@ -193,8 +183,6 @@ def by_name(value: Json) -> Json:
 
 def json_object(what: str, value: Any) -> dict[str, Json]:
     """A JSON object; raises UserError for what JSON cannot say."""
-    if not isinstance(value, Mapping):
-        raise UserError(f"{what}: expected names with values (a JSON object)")
     try:
         found: dict[str, Json] = json.loads(json.dumps(dict(value), allow_nan=False))
         msgspec.json.encode(found)  # which takes whole characters only

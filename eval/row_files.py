@@ -47,7 +47,7 @@ class RowFiles:
     """
 
     def __init__(self, folder: Path, num_proc: int = 1) -> None:
-        self._folder = folder
+        self._folder, self.book = folder, read_book(folder)
         self._groups = list(_groups(folder))
         self._firsts: list[int] = []
         self._places: dict[str, int] = {}
@@ -87,11 +87,6 @@ class RowFiles:
         return needs_no_reading.counted(
             sample(row, registries) for table in tables for row in table.to_pylist()
         )
-
-    def unreviewed(self) -> tuple[str, ...]:
-        """As that of an `inputs.Dataset` of the same folder."""
-        book = read_book(self._folder)
-        return () if book is None else book.unreviewed
 
     def fingerprint(self) -> str:
         """As that of an `inputs.Dataset` with the same rows."""

@@ -125,8 +125,9 @@ class Runner:
             dialogue.done(known)
             return
         steps = await stage.carry_out(dialogue.doing)
-        row, repeat, number = dialogue.env.row, dialogue.repeat, dialogue.number
-        made = journal.Results(id=row.id, repeat=repeat, number=number, results=steps)
+        made = journal.Results(
+            id=dialogue.env.row.id, repeat=dialogue.repeat, number=dialogue.number, results=steps
+        )
         await journal.keep(self._journal, dialogue.key(), made)
         dialogue.done(steps)
 

@@ -81,20 +81,17 @@ class Scripted:
     def take(self, said: Said, asked: Sequence[Answer]) -> None:
         """The reply counts; it is the last one where nothing answers a call of it."""
         answer, results = said.answer, None
-        ends: Ended | None = None
         if answer.status != "ok":
-            ends = answer.status
-        elif len(self.turns) < self._answered:
-            ends = None if answer.has_call else "done"
-        else:
+            self.ended = answer.status
+        elif len(self.turns) >= self._answered:
+            self.ended = "done"
             calls = self._read(self.row, answer) if self._ordered else ()
             self._calls += len(calls)
             if calls and self._calls < self._ordered:
-                results = self._texts(answer, calls)
-            else:
-                ends = "done"
+                self.ended, results = None, self._texts(answer, calls)
+        elif not answer.has_call:
+            self.ended = "done"
         self.turns.append(Turn(said, results))
-        self.ended = ends
 
     def add(self, steps: object) -> None:
         """Nothing waits for a world here."""

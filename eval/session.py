@@ -1,7 +1,7 @@
 """One start of `rbtc eval` on a run folder: opens the journal and whoever answers, asks, leaves the files."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from robustbench_tc.schema import LiveRow, Sample
 from robustbench_tc.worlds.handle import WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from . import growth, predictions
+from . import growth, predictions, probe
 from .data import Selection
 from .dialogue import Dialogue
 from .first_replies import Asked, FirstReplies
@@ -54,7 +54,8 @@ def run(
     words: Prompts = OURS,
     worlds: Mapping[str, WorldType] = MappingProxyType({}),
     first: Asked | None = None,
-    before: Callable[[ModelSpeaker], Awaitable[None]] | None = None,
+    ask_first: bool = False,
+    say: Callable[[str], None] = lambda _: None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet, or episodes.parquet,
@@ -62,7 +63,8 @@ def run(
 
     `selection`: what is asked of the run's rows, by default the first that it was begun with. `words`: of
     prompt mode; `worlds`: by the name that live rows have; `first`: whose first replies may stop the session
-    (`first_replies`); `before`: what is asked before any row.
+    (`first_replies`); `ask_first`: whether a server is asked the first
+    questions of `rbtc probe` before any row, once a run; `say` gets what fails.
     Raises UserError where it cannot go on; the folder is then good for another start.
     """
     started, settings, record = time.monotonic(), folder.record.settings, folder.record
@@ -108,8 +110,11 @@ def run(
                 progress=tell,
             )
             try:
-                if before is not None and model is not None:
-                    await before(model)
+                if ask_first and model is not None and not is_live and record.probed is None:
+                    record.probed = await probe.first(model, settings.model, settings.mode)
+                    folder.save()
+                    for one in probe.failed(record.probed):
+                        say(one.line)
                 return await runner.run(dialogues, len(rows) * settings.repeat)
             finally:
                 record.served_models = sorted({*record.served_models, *runner.served_models})

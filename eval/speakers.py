@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from robustbench_tc.errors import UserError, unknown
+from robustbench_tc.errors import UserError
 from robustbench_tc.llm import ChatRequest, Client, Completion, LLMError
 from robustbench_tc.schema import Call, Json, LiveRow, Sample, Status, Tool, dumps
 
@@ -94,10 +94,9 @@ def status_of(error: LLMError, ask: wire.Ask) -> Status:
     """How a request without a completion is recorded."""
     if error.code == "too_long":
         return "too_long"
-    if error.code in ("rejected", "duplicate_tools"):
-        return "rejected"
-    # A refusal in unknown words of a registry that servers are known to refuse.
-    if error.code == "bad_request" and wire.has_duplicates(ask):
+    # A refusal in unknown words may be one of a registry that servers are known to refuse.
+    of_names = error.code == "bad_request" and wire.has_duplicates(ask)
+    if of_names or error.code in ("rejected", "duplicate_tools"):
         return "rejected"
     return "request_error"
 
@@ -108,7 +107,6 @@ class ReferenceAgent:
     def __init__(self, agent: str, anchors: Mapping[str, Sample], words: Prompts = OURS) -> None:
         """`anchors`: by row id the clean row, as defences show it (`inputs.anchors`); `words`: of prompt
         mode."""
-        agents.agent(agent)
         self._agent, self._anchors, self._words = agent, anchors, words
 
     async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
@@ -139,10 +137,7 @@ class ScriptedAgent:
     """One of `live.agents.AGENTS`, which knows the clean row of the task and not the fault."""
 
     def __init__(self, agent: str, clean: Mapping[str, LiveRow]) -> None:
-        if agent not in live_agents.AGENTS:
-            raise unknown("scripted agent", agent, live_agents.AGENTS)
-        self._make = live_agents.AGENTS[agent]
-        self._clean = clean
+        self._make, self._clean = live_agents.AGENTS[agent], clean
 
     async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
         world = dialogue.env

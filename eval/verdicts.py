@@ -101,10 +101,28 @@ def score(
     folder.claim(folder.scores_path)
     place = None if dataset is None else str(dataset)
     if folder.record.live:
-        score_episodes(folder, live_data_of(folder, place), worlds, world_python)
+        score_data(folder, live_data_of(folder, place), worlds, world_python)
     else:
         score_file(folder, rows_of(folder, place, workers.num_proc), workers)
     return folder
+
+
+def score_data(
+    folder: RunFolder, data: Dataset | LiveData, worlds: Sequence[str] = (), python: str | None = None
+) -> None:
+    """Turns the predictions or episodes of `folder` into verdicts, with its dataset in memory.
+
+    Episodes are replayed, without the model. Raises UserError for a world that is not at hand, and for
+    episodes that are not the journal's.
+    """
+    if isinstance(data, Dataset):
+        score_file(folder, data)
+        return
+    kinds = live_inputs.world_types(growth.rows(data, folder.record.selections), worlds, python)
+    episodes.check_all(folder, data.by_id)
+    live_score.score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
+    folder.record.reader = READER_VERSION
+    folder.save()
 
 
 @contextmanager
@@ -119,23 +137,8 @@ def so_far(folder: RunFolder, worlds: Sequence[str] = (), python: str | None = N
         session.leave(copy, Lines.of(folder.journal_path), data)
         if not copy.record.answered:
             raise UserError(f"{folder.path} is under way: no row has its answer yet")
-        if isinstance(data, LiveData):
-            score_episodes(copy, data, worlds, python)
-        else:
-            score_file(copy, data)
+        score_data(copy, data, worlds, python)
         yield copy
-
-
-def score_episodes(folder: RunFolder, data: LiveData, worlds: Sequence[str], python: str | None) -> None:
-    """Replays every episode of a live run, without the model, and writes its `scores.parquet`.
-
-    Raises UserError for a world that is not at hand, and for episodes that are not the journal's.
-    """
-    kinds = live_inputs.world_types(growth.rows(data, folder.record.selections), worlds, python)
-    episodes.check_all(folder, data.by_id)
-    live_score.score_run(folder.path, data.by_id, world_of=kinds.__getitem__)
-    folder.record.reader = READER_VERSION
-    folder.save()
 
 
 def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None:
@@ -148,12 +151,9 @@ def score_file(folder: RunFolder, rows: Rows, workers: Workers = SERIAL) -> None
 
     def work(item: tuple[pa.RecordBatch, pa.Table]) -> tuple[pa.Table, Flagged]:
         batch, taken = item
-        try:
-            found = [schema.record(row, Prediction) for row in batch.to_pylist()]
-        except ValueError as error:
-            raise predictions.damaged(folder.answers_path, error) from None
+        found = predictions.records(folder.answers_path, batch)
         as_it_is = batch.schema.equals(arrow_schema(Prediction))
-        table = pa.Table.from_batches([batch]) if as_it_is else predictions.table(found)
+        table = pa.Table.from_batches([batch]) if as_it_is else schema.arrow_table(found, Prediction)
         registries: dict[str, tuple[Tool, ...]] = {}
         return _judged(found, table, [inputs.sample(row, registries) for row in taken.to_pylist()])
 
@@ -214,6 +214,7 @@ def _write(folder: RunFolder, rows: Rows, judged: Iterable[tuple[pa.Table, Flagg
     for (flag, code, what), number in flagged.items():
         folder.record.flagged.setdefault(flag, {}).setdefault(code, {})[what] = number
     folder.record.needs_no_reading = rows.needs_no_reading()
-    folder.record.unreviewed = rows.unreviewed() or msgspec.UNSET
+    unreviewed = () if rows.book is None else rows.book.unreviewed
+    folder.record.unreviewed = unreviewed or msgspec.UNSET
     folder.record.reader = READER_VERSION
     folder.save()

@@ -139,10 +139,8 @@ class VLLMTransport:
         """`seconds` are those of the batch: within one, nothing shorter was measured."""
         one = output.outputs[0]
         text, calls = cut_calls(one.text) if native else (one.text, None)
-        logprobs = None
-        if one.logprobs:
-            chosen = zip(one.token_ids, one.logprobs, strict=True)
-            logprobs = [{"token": token, "logprob": at[token].logprob} for token, at in chosen]
+        chosen = zip(one.token_ids, one.logprobs or (), strict=False)
+        logprobs = [{"token": token, "logprob": at[token].logprob} for token, at in chosen]
         return Completion(
             text=text,
             tool_calls=calls,

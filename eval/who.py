@@ -72,7 +72,9 @@ class Who:
             defend=defences.names(self.chain),
             share=self.share,
             checkpoint=self.checkpoint,
-            **self.settings.identity,
+            decoding=self.settings.decoding,
+            system=self.settings.system,
+            headers=tuple(name.lower() for name, _ in self.settings.headers),
         )
 
     def opening(self, data: Dataset | LiveData, effort: Effort) -> Opening:
@@ -124,7 +126,6 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
                 "leave --callable, --command, --prompt-format and --backend vllm out"
             )
         who = self._own(mode, options) if is_own else self._model(mode, options, live)
-        who = replace(who, share=self.share)
         if live:
             return replace(who, chain=defended.parse(tuple(names_of(self.defend)), who.mode))
         for one in chain:
@@ -135,8 +136,13 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         return replace(who, words=words, chain=chain, suffix=suffix)
 
     def _own(self, mode: str | None, options: RequestOptions) -> Who:
-        others = {"--agent": self.agent, "--base-url": self.base_url, "--backend": self.backend != "openai"}
-        others |= {"--prompt-format": self.prompt_format != "benchmark", "--defend": self.defend}
+        others = {
+            "--agent": self.agent,
+            "--base-url": self.base_url,
+            "--backend": self.backend != "openai",
+            "--prompt-format": self.prompt_format != "benchmark",
+            "--defend": self.defend,
+        }
         which = "--callable" if self.command is None else "--command"
         if clash := [option for option, value in others.items() if value]:
             raise UserError(f"{which} is who is asked: leave {clash[0]} out")
@@ -148,6 +154,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             settings=own.settings,
             own=own,
             asked="own agent",
+            share=self.share,
         )
 
     def _model(self, mode: str | None, options: RequestOptions, live: bool) -> Who:
@@ -161,7 +168,10 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
         entry = models.find(name)
         if self.name is not None and (self.agent or entry or models.find(self.name)):
             raise UserError(f"--name {self.name}: it is for a path or a checkpoint; {name} keeps its name")
-        who = Who(
+        notes: list[str] = []
+        if mode is None and entry is not None:
+            notes = [f"{name} is asked in {entry.mode} mode, as it was trained; --mode changes it"]
+        return Who(
             name=self.name or name,
             checkpoint=name if self.name else None,
             mode=record.mode_of(mode or models.mode_of(name)),
@@ -170,11 +180,8 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
             endpoints=found,
             agent=self.agent,
             asked="model" if self.early_stop and self.agent is None and not live else None,
-        )
-        if mode is not None or entry is None:
-            return who
-        return replace(
-            who, notes=[f"{name} is asked in {who.mode} mode, as it was trained; --mode changes it"]
+            share=self.share,
+            notes=notes,
         )
 
 

@@ -19,7 +19,7 @@ from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.runs import Run
 from robustbench_tc.eval.verdicts import with_verdicts
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import Prediction, Verdict, arrow_schema
+from robustbench_tc.schema import Prediction, Verdict, arrow_schema, arrow_table
 
 from . import inspect_log, lm_eval_log
 from .foreign import Keys, Log, Scored, keys_of, text
@@ -73,7 +73,9 @@ def _written(log: Log, found: Sequence[Scored], folder: Path) -> tuple[str, ...]
     folder.mkdir()
     kinds = arrow_schema(Prediction, Verdict)
     try:
-        table = with_verdicts(predictions.table(one for one, _ in found), [verdict for _, verdict in found])
+        table = with_verdicts(
+            arrow_table((one for one, _ in found), Prediction), [verdict for _, verdict in found]
+        )
         parquet.write_file([table.select(kinds.names)], folder / "scores.parquet", kinds)
         (folder / record.RECORD).write_bytes(msgspec.json.encode(_record(log, found)))
     # Half a surrogate pair, a number of 30 digits.

@@ -16,16 +16,13 @@ class LiveData(Data[LiveRow], frozen=True, kw_only=True, dict=True):
     """Rows that are played in worlds: the tasks, then those of each kind of fault and of each registry type,
     which are selected with the clean rows of their tasks."""
 
+    digest_of = staticmethod(row_hash)
     by: ClassVar[Origin] = "world"
     anchored: ClassVar[bool] = True
 
     def clean(self) -> dict[str, LiveRow]:
         """The clean row of each task."""
         return {row.clean_id: row for row in self.rows if row.clean}
-
-    def digest_of(self, row: LiveRow) -> str:
-        """`row_hash`."""
-        return row_hash(row)
 
 
 def codes(words: Iterable[str]) -> tuple[str, ...]:

@@ -235,17 +235,6 @@ def _scored(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(code for code in codes if not taxonomy.known(code) or taxonomy.get(code).scored)
 
 
-def word(sides: Sides, drop: Interval, p_holm: float) -> Word:
-    """What pairs without a gap let one say."""
-    if sides.right >= RIGHT and drop.high <= HOLDS * sides.accuracy_before:
-        return "holds"
-    return "loses" if _is_lost(drop, p_holm) else "cannot tell"
-
-
-def _is_lost(drop: Interval, p_holm: float) -> bool:
-    return p_holm <= LEVEL and drop.low > 0
-
-
 def _judged(
     name: str,
     sides: Sides,
@@ -259,9 +248,10 @@ def _judged(
     absent = int(worst.pairs.sum()) - int(sides.pairs.sum())
     missing = absent > MISSING * int(worst.pairs.sum()) or outcomes.unaccounted > 0
     highest = drops([worst])[0] if absent else drop
-    said = word(sides, drop, p_holm)
-    if said == "holds" and (missing or highest.high > HOLDS * worst.accuracy_before):
-        said = "loses" if _is_lost(drop, p_holm) else "cannot tell"
+    said: Word = "loses" if p_holm <= LEVEL and drop.low > 0 else "cannot tell"
+    holding = drop.high <= HOLDS * clean and highest.high <= HOLDS * worst.accuracy_before
+    if sides.right >= RIGHT and holding and not missing:
+        said = "holds"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
     ask = cure(run, outcomes, cases, sides.factor(drop, HOLDS * clean))
     if said != "cannot tell":

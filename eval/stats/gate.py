@@ -15,7 +15,7 @@ How often an unchanged agent fails, and what is found, is simulated (`make gate-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -41,7 +41,8 @@ SHARE = 0.25
 ENOUGH = 15
 """Cases from which a perfect agent passes in every component: with fewer the interval is too wide."""
 
-Outcome = Literal["pass", "fail", "inconclusive"]
+Outcome = Literal["fail", "inconclusive", "pass"]
+"""The worst first: a run has that of its worst line."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,12 +206,6 @@ def _unsettled(sides: Sides, drop: Interval, seen: bool, ceiling: float) -> str:
     return ""
 
 
-def outcome_of(lines: Sequence[Line]) -> Outcome:
-    """The worst of the lines."""
-    found = {line.outcome for line in lines}
-    return "fail" if "fail" in found else "inconclusive" if "inconclusive" in found else "pass"
-
-
 def limits(there: Sequence[str], asked: Mapping[str, float | None], max_drop: float) -> dict[str, float]:
     """What each component may drop: of those asked for, else of all that are there. Raises UserError."""
     for name, value in (("max-drop", max_drop), *asked.items()):
@@ -351,7 +346,7 @@ def _judge(
     )
     faults = _faults(pairs[-1][0], allow_agent_errors)
     return Verdict(
-        outcome="fail" if faults else outcome_of(lines),
+        outcome="fail" if faults else min((line.outcome for line in lines), key=get_args(Outcome).index),
         lines=lines,
         faults=faults,
         allow_inconclusive=allow_inconclusive,

@@ -15,8 +15,8 @@ import typer
 from robustbench_tc import taxonomy
 from robustbench_tc.eval import inputs
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.stats.evidence import LEVEL, drops
-from robustbench_tc.eval.stats.significance import holm
+from robustbench_tc.eval.stats.evidence import drops
+from robustbench_tc.eval.stats.significance import LEVEL, holm
 from robustbench_tc.eval.stats.summary import SEEN
 from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.schema import Component

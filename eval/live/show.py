@@ -4,13 +4,14 @@ The worlds are replayed (`replay`): state changes come from them, not from the j
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import PLEASE_DECIDE, Episode, Fault, Json, LiveRow, dumps
+from robustbench_tc.schema import PLEASE_DECIDE, Episode, Fault, Json, LiveRow, Reply, Step, Turn, dumps
 from robustbench_tc.shown import Line, Part
 from robustbench_tc.worlds.host import Worlds
 
@@ -46,20 +47,9 @@ class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
     after: Json = None
 
 
-class ShownCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call, what the agent was shown, and what really happened."""
+class ShownCall(Step, frozen=True, omit_defaults=True):
+    """A call, what came of it, and what it changed in the world."""
 
-    name: str
-    arguments: Json
-    result: str
-    executed: int
-    met: bool = False
-    true_result: str | None = None
-    problem: str | None = None
-    defence: str | None = None
-    """`look` or `repeat`: made by a defence."""
-    told: str | None = None
-    """What the agent was told in the end in place of the result, by a defence."""
     changes: tuple[Changed, ...] = ()
     more_changes: int = 0
 
@@ -73,52 +63,37 @@ class ShownCall(msgspec.Struct, frozen=True, omit_defaults=True):
         times = {0: "not carried out", 1: "carried out"}.get(self.executed, "carried out twice")
         return f"met the fault: {times}" if self.met else times
 
-    def shown(self) -> Iterator[Part]:
+    def lines(self) -> Iterator[Line]:
+        """Who called, what the agent was shown and what was true, and the changes."""
         who = "a defence calls" if self.defence else "calls"
         yield Line(f"  {who} {self.name} {short(self.arguments)}", "green")
         if self.happened:
             yield Line(f"    {self.happened}", "yellow")
-        yield Line(f"    {'gets' if self.defence else 'is shown'} {short(self.result)}")
+        yield Line(f"    {'gets' if self.defence else 'is shown'} {short(self.text)}")
         if self.told is not None:
             yield Line(f"    in the end {short(self.told)}")
-        if self.true_result is not None:
-            yield Line(f"    was in truth {short(self.true_result)}", "yellow")
+        if self.true_text is not None:
+            yield Line(f"    was in truth {short(self.true_text)}", "yellow")
         for one in self.changes:
             yield Line(f"    changes {one.path}: {short(one.before)} → {short(one.after)}", "magenta")
         if self.more_changes:
             yield Line(f"    and {self.more_changes} more changes", "magenta")
 
 
-class ShownReply(msgspec.Struct, frozen=True, omit_defaults=True):
+class ShownReply(Reply, frozen=True, omit_defaults=True):
     """A reply with its calls."""
 
-    text: str | None
-    calls: tuple[ShownCall, ...] = ()
-    answered: bool = False
-    """It asked, and the user answered with `PLEASE_DECIDE`."""
+    steps: tuple[ShownCall, ...] = ()
 
 
-class ShownTurn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the user said and what the agent did about it."""
-
-    says: tuple[str, ...]
-    replies: tuple[ShownReply, ...]
-    adds: tuple[str, ...] = ()
-
-
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class Shown(Episode, frozen=True, kw_only=True):
     """A whole episode."""
 
-    id: str
-    world: str
-    model: str
-    mode: str
-    repeat: int
+    replies: tuple[ShownReply, ...]
+    turns: tuple[Turn, ...]
+    """What the user said, as far as it went."""
     fault: Fault | None
     label: str | None
-    ended: str
-    error: str | None
-    turns: tuple[ShownTurn, ...]
     scores: LiveScore
 
     def shown(self) -> Iterator[Part]:
@@ -127,32 +102,35 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         yield f"world {self.world}, {self.model}, mode {self.mode}"
         yield from self.verdict()
         if self.fault is not None:
-            at = self.fault.at
             where = next(
                 f"{name} {value}"
                 for name in ("call", "write", "read", "tool")
-                if (value := getattr(at, name))
+                if (value := getattr(self.fault.at, name))
             )
             right = f"; the right end is to {self.label}" if self.label else ""
             yield Line(f"fault: {self.fault.kind} at {where}{right}", "yellow")
-        for number, turn in enumerate(self.turns, 1):
-            yield Line(f"\nturn {number}", "bold")
-            yield from (Line(f"user: {said}", "cyan") for said in turn.says)
+        for number, turn in enumerate(self.turns):
+            yield Line(f"\nturn {number + 1}", "bold")
+            yield from (Line(f"user: {message.content}", "cyan") for message in turn.messages)
             if turn.adds:
                 yield Line(f"new tools: {', '.join(turn.adds)}", "cyan")
-            for reply in turn.replies:
+            for reply in self.replies_in(number):
                 if reply.text:
                     yield Line(f"agent: {short(reply.text)}")
-                for call in reply.calls:
-                    yield from call.shown()
+                for call in reply.steps:
+                    yield from call.lines()
                 if reply.answered:
                     yield Line(f"user: {PLEASE_DECIDE}", "cyan")
 
+    def replies_in(self, turn: int) -> list[ShownReply]:
+        """The replies of a turn, which is counted from 0."""
+        return [reply for reply in self.replies if reply.turn == turn]
+
     def verdict(self) -> Iterator[Line]:
         """How the episode ended, and whether the world is as it should be."""
-        right = self.scores.success
-        word = {True: "right", False: "not right", None: "no verdict"}[right]
-        style = {True: "green", False: "red", None: "yellow"}[right]
+        word, style = {
+            True: ("right", "green"), False: ("not right", "red"), None: ("no verdict", "yellow")
+        }[self.scores.success]  # fmt: skip
         yield Line("; ".join((f"{word}; ended: {self.ended}", *outcome(self.scores))), style)
         if self.error:
             yield Line(f"no answer: {self.error}", "red")
@@ -173,43 +151,25 @@ def outcome(scores: LiveScore) -> list[str]:
 def shown(replayed: Replay) -> Shown:
     """The episode with the worlds beside it."""
     row, episode = replayed.row, replayed.episode
-    steps = iter(replayed.steps)
-    turns: list[list[ShownReply]] = [[] for _ in row.turns]
-    for reply in episode.replies:
-        calls = tuple(_call(next(steps)) for _ in reply.steps)
-        turns[reply.turn].append(ShownReply(reply.text, calls, reply.answered))
-    reached = max((reply.turn for reply in episode.replies), default=-1)
+    calls = map(_call, replayed.steps)
+    replies = tuple(
+        ShownReply(**{**msgspec.structs.asdict(reply), "steps": tuple(islice(calls, len(reply.steps)))})
+        for reply in episode.replies
+    )
+    reached = max((reply.turn + 1 for reply in replies), default=0)
     return Shown(
-        id=episode.id,
-        world=episode.world,
-        model=episode.model,
-        mode=episode.mode,
-        repeat=episode.repeat,
+        **{**msgspec.structs.asdict(episode), "replies": replies},
+        turns=row.turns[:reached],
         fault=row.fault,
         label=row.label,
-        ended=episode.ended,
-        error=episode.error,
-        turns=tuple(
-            ShownTurn(tuple(m.content for m in turn.messages), tuple(replies), turn.adds)
-            for turn, replies in list(zip(row.turns, turns, strict=True))[: reached + 1]
-        ),
         scores=score_one(replayed),
     )
 
 
 def _call(played: Played) -> ShownCall:
-    step = played.step
     changes = list(differences(played.before.state, played.after.state))
     return ShownCall(
-        name=step.name,
-        arguments=step.arguments,
-        result=step.text,
-        executed=step.executed,
-        met=step.met,
-        true_result=step.true_text,
-        problem=step.problem,
-        defence=step.defence,
-        told=step.told,
+        **msgspec.structs.asdict(played.step),
         changes=tuple(changes[:MOST_CHANGES]),
         more_changes=max(0, len(changes) - MOST_CHANGES),
     )
@@ -241,7 +201,10 @@ def show_episode(
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
     folder = open_run(Path(run))
     data = live_data_of(folder, dataset)
-    played = find(episodes.read(folder.path), episode, repeat, run)
+    here = {one.id: one for one in episodes.read(folder.path) if one.repeat == repeat}
+    if not here:
+        raise UserError(f"{run} has no episode of repeat {repeat}: they are counted from 0")
+    played = here[one_of(episode, here, run)]
     episodes.check(folder, data.by_id, [played])
     (found,) = replay([played], data, worlds, world_python)
     return found
@@ -258,14 +221,6 @@ def replay(
             return await replay_each(played, data.by_id, hosted, shown, world_of=types.__getitem__)
 
     return loop.run(replayed())
-
-
-def find(played: Iterable[Episode], wanted: str, repeat: int, place: object) -> Episode:
-    """The episode of that row id, or of the only one that begins so. Raises UserError with near misses."""
-    here = {one.id: one for one in played if one.repeat == repeat}
-    if not here:
-        raise UserError(f"{place} has no episode of repeat {repeat}: they are counted from 0")
-    return here[one_of(wanted, here, place)]
 
 
 def find_row(rows: Iterable[LiveRow], wanted: str, place: object) -> LiveRow:

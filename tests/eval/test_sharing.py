@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def test_a_run_that_was_cut_off_shares_on(tmp_path: Path, evaluate: Callable[...
 
 
 def test_a_failure_is_not_shared(evaluate: Callable[..., Any]) -> None:
-    broken = itertools.chain([SERVER_ERROR], itertools.repeat(reply("[ping()]")))
+    broken: Iterator[Any] = itertools.chain([SERVER_ERROR], itertools.repeat(reply("[ping()]")))
     with LoopbackServer(lambda body: next(broken)) as server:
         assert evaluate(server, mode="prompt", concurrency=1).totals["status"] == {
             "ok": len(ROWS) - 1, "request_error": 1,

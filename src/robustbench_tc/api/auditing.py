@@ -26,7 +26,7 @@ def audit(
     *,
     dataset: Annotated[str | Path | None, options.DATASET] = None,
     judge: Annotated[
-        "str | Judge",
+        "str | Sequence[Judge]",
         Option(
             help="Judges texts that the package has no judgment of: recorded (nobody), recorded:PATH, or "
             "MODEL[@BASE_URL].",

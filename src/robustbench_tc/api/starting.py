@@ -36,12 +36,12 @@ class Quickstart(NamedTuple):
         from ..schema import dumps
 
         lines = [f"{self.episode.model} · a live episode: {self.episode.id}"]
-        for turn in self.episode.turns:
-            lines += [f"user: {said}" for said in turn.says]
-            for reply in turn.replies:
-                for call in reply.calls:
+        for number, turn in enumerate(self.episode.turns):
+            lines += [f"user: {said.content}" for said in turn.messages]
+            for reply in self.episode.replies_in(number):
+                for call in reply.steps:
                     got = "carried out, but shown" if call.met else "shown"
-                    lines.append(f"calls {call.name} {dumps(call.arguments)}, {got}: {call.result}")
+                    lines.append(f"calls {call.name} {dumps(call.arguments)}, {got}: {call.text}")
                 lines += [f"agent: {reply.text}"] if reply.text else []
         yield from (beginning(line, WIDTH) for line in lines)
         yield from self.episode.verdict()

@@ -18,7 +18,7 @@ from .journal import Exchange, Journal, Opened, digest
 from .plan import Plan, Session, check
 from .relay import SILENCE_S, Relay, session_of
 from .responses import Responses
-from .rewrite import NOT_EXPRESSIBLE, name_of
+from .rewrite import name_of
 from .scenes import TOOLS_UNREAD, Scene, Scenes, tool_of
 from .upstream import secrets_of
 
@@ -54,12 +54,10 @@ class Door(Relay):
         self.scenes = Scenes(plan, rows)
         opened = Opened.of(plan, fingerprint, journal)
         self.journal = Journal(journal, opened, by=digest(self.upstream.url))
-        self.held = Held(journal)
+        self.held = Held()
         self._say = say
         self._said: set[str] = set()
         self._cases = sorted({row.clean_id.removeprefix(f"{sources.OWN}__") for row in rows})
-        self.refuses_duplicates = False
-        """Whether the server does not take two tools of one name: none is sent then."""
 
     async def close(self) -> None:
         await super().close()
@@ -109,13 +107,5 @@ class Door(Relay):
             tools = tuple(tool_of(raw if flat else raw["function"]) for raw in functions)
         except ValueError:
             reason, tools = TOOLS_UNREAD, ()
-        first = self.scenes.of(session, said, tools, reason)
-        if reason is None and self._is_refused(first):
-            first = self.scenes.of(session, said, tools, NOT_EXPRESSIBLE)
         later = [] if reason else self.scenes.later(session)
-        return [first, *(one.unperturbed(NOT_EXPRESSIBLE) if self._is_refused(one) else one for one in later)]
-
-    def _is_refused(self, scene: Scene) -> bool:
-        """Whether the provider takes no such tools."""
-        names = [tool.name for tool in scene.shown.tools]
-        return self.refuses_duplicates and scene.row is not scene.clean and len(set(names)) < len(names)
+        return [self.scenes.of(session, said, tools, reason), *later]

@@ -6,7 +6,6 @@ calls are rewritten, and those that are not for the agent are answered here.
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,7 +22,7 @@ from robustbench_tc.schema import Json
 from . import chat
 from .chat import Split
 from .dialect import ChatCompletions, ChatStream, Said
-from .journal import LEFT, Kept, Replaced
+from .journal import LEFT, Replaced
 from .plan import Refused, Session
 from .relay import broken_off, error_of
 from .responses import Responses, ResponsesStream
@@ -39,8 +38,6 @@ Dialect: TypeAlias = ChatCompletions | Responses
 
 ASKED_AGAIN = 3
 """How often the door answers a reply of calls that do not go out, and asks on."""
-
-_DUPLICATES = re.compile(r"unique|duplicat|already (?:exists|defined)|more than once", re.IGNORECASE)
 
 
 class Handling:
@@ -66,7 +63,6 @@ class Handling:
         self.replaced: list[Replaced] = []
         self.spared: list[Replaced] = []
         self.usage: dict[str, int] = {}
-        self.kept: tuple[bytes, Kept | None] | None = None
         self._noted = False
         self.begin()
 
@@ -125,7 +121,6 @@ class Handling:
         if self._noted:
             return
         self._noted = True
-        key, kept = self.kept or (None, None)
         self.door.note(
             self.request,
             self.session,
@@ -139,8 +134,6 @@ class Handling:
             spared=tuple(self.spared),
             replies=tuple(self.replies),
             held=tuple(self.held),
-            key=None if key is None else key.hex(),
-            kept=kept,
             status=status,
             error=said,
         )
@@ -178,17 +171,7 @@ class Handling:
         """The reply, whole or in pieces, as the server sends it."""
         if self.asked.offer.is_plain and self._defence is None:
             return await self._as_it_comes()
-        found = await self._ask()
-        if _is_stream(found):
-            return await self._rewritten(found)
-        body = await self.door.upstream.whole(found, self.budget)
-        said = error_of(loaded(body)) or body[:2000].decode(errors="replace")
-        refused = found.status in (400, 422) and _DUPLICATES.search(said) is not None
-        if not refused or not self.asked.offer.repeats_names:
-            return await self._rewritten(found, body)
-        self.door.refuses_duplicates = True
-        self.begin()
-        return await self._reply()
+        return await self._rewritten()
 
     async def _as_it_comes(self) -> web.StreamResponse:
         """The reply as it is, read all the same for the journal."""
@@ -204,14 +187,15 @@ class Handling:
             self._taken(said, ASKED_AGAIN)
         return reply
 
-    async def _rewritten(self, found: ClientResponse, body: bytes = b"") -> web.StreamResponse:
-        """The reply in the agent's names, one after the other until one goes out. `body`: of one that comes
-        whole, also an error, or that of a server that knows no streams."""
+    async def _rewritten(self) -> web.StreamResponse:
+        """The reply in the agent's names, one after the other until one goes out."""
         out: web.StreamResponse | None = None
+        body = b""
         split: Split | None = None
         stream = self.dialect.stream(self.asked.offer)
         try:
             for again in range(ASKED_AGAIN + 1):
+                found = await self._ask()
                 if _is_stream(found):
                     if out is None:
                         out = web.StreamResponse(headers=reply_headers(found.headers))
@@ -219,12 +203,11 @@ class Handling:
                     await self._pieces(found, stream, out)
                     said = stream.said()
                 else:
-                    body = body or await self.door.upstream.whole(found, self.budget)
+                    body = await self.door.upstream.whole(found, self.budget)
                     said = self.dialect.said(loaded(body)) if found.status == 200 and out is None else None
                 if said is None or (split := self._taken(said, again)) is not None:
                     break
                 stream.again()
-                found, body = await self._ask(), b""
             if out is None:
                 return self._whole(found, body, split)
             if split is None:
@@ -291,7 +274,7 @@ class Handling:
                 self.usage[name] = self.usage.get(name, 0) + number
         # With nothing for the agent to do, or to read, the door answers.
         if found.sent or not found.held or again == ASKED_AGAIN:
-            self.kept = chat.keep(self.door.held, self.asked, self.began, found)
+            chat.keep(self.door.held, self.asked, self.began, found)
             return found
         self.asked.messages += [found.reply, *found.answers]
         return None

@@ -138,21 +138,6 @@ class Reply(TypedDict, total=False):
     finish_reason: str | None
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one reply."""
-
-    before: tuple[Json, ...] = ()
-    """Replies that were answered by the door, and its answers."""
-    reply: Json = None
-    """The reply as the model wrote it; None: as the agent has it."""
-    calls: tuple[str, ...] = ()
-    """Ids of the calls that went out."""
-    answers: tuple[Json, ...] = ()
-    """Of the calls that did not."""
-    refused: tuple[int, ...] = ()
-    """Which of `before` are replies that a defence answered, and asked on."""
-
-
 class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request of the agent's and its reply; of the MCP door (`door: mcp`) one call and its result."""
 
@@ -168,8 +153,6 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """MCP: when the call came."""
     opening: float | None = None
     """MCP: when the client began the session at this door, by starting it or by `initialize`."""
-    lists: tuple[str, ...] | None = None
-    """MCP, in the session's first line of a door, which is no call: names of the server's tools."""
     opened: Opened | None = None
     """In a door's first line alone."""
     session: str
@@ -197,13 +180,6 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Calls that never reached the agent, or (MCP) the server: id, name, answer."""
     executed: int | None = None
     """MCP: how often the server was asked to carry the call out."""
-    key: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$")] | None = None
-    """Of the conversation (`chat.keys_of`), where a reply to it goes out, or went out before, other than the
-    model wrote it."""
-    kept: Kept | None = None
-    """What a door that is started again has to put back there; None: nothing."""
-    too_long: bool = False
-    """`kept` was left out: a text in it is longer than a journal's may be."""
     status: int = 200
     error: str | None = None
 
@@ -294,11 +270,7 @@ def _cut_the_last_line(path: Path, file: int) -> None:
 
 def encoded(exchange: Exchange) -> bytes:
     """An exchange as its line: long texts cut, lone surrogates as Python writes them."""
-    plain = msgspec.to_builtins(exchange)
-    line = _cut(plain)
-    if line.get("kept") != plain.get("kept"):  # what is not there as it was cannot be put back
-        line = {**line, "kept": None, "too_long": True}
-    return msgspec.json.encode(line) + b"\n"
+    return msgspec.json.encode(_cut(msgspec.to_builtins(exchange))) + b"\n"
 
 
 def _cut(value: Any) -> Any:
@@ -308,17 +280,6 @@ def _cut(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _cut(inner) for key, inner in value.items()}
     return type(value)(map(_cut, value)) if isinstance(value, list | tuple) else value
-
-
-def kept_lines(path: Path) -> Iterator[Exchange]:
-    """The lines that tell what the doors of before kept of their conversations."""
-    with path.open("rb") as file:
-        for line in file:
-            if b'"key":"' in line:
-                with suppress(ValueError, RecursionError):  # not ours, or edited: `read` says so
-                    one = msgspec.json.decode(line, type=Exchange)
-                    if one.door == LLM and one.key is not None:
-                        yield one
 
 
 def read(path: Path, say: Tell = silent) -> list[Exchange]:

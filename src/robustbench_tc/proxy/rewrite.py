@@ -16,9 +16,6 @@ from robustbench_tc.worlds.fit import error, fits
 
 from .scenes import Scene, arguments_back, as_row, loaded, origins
 
-NOT_EXPRESSIBLE = "not_expressible"
-"""The provider refuses tools of one name."""
-
 
 class Offered(NamedTuple):
     """One tool as the model sees it."""
@@ -60,8 +57,7 @@ class Offer:
         """By a tool's name, that before any defence."""
         self._forward = {one.own: one.name for one in offered if one.own is not None}
         names = Counter(one.name for one in offered)
-        self.repeats_names = any(number > 1 for number in names.values())
-        self.is_plain = not self.repeats_names and self._registered <= self._forward.keys()
+        self.is_plain = max(names.values(), default=0) < 2 and self._registered <= self._forward.keys()
         """Whether every call goes out as the model wrote it."""
         for one in offered:
             same = one.clean is None or one.clean.parameters == one.tool.parameters

@@ -189,7 +189,7 @@ def score(
     folder = record.start(
         out or record.default_place(settings.model, "fc", "-door"), data, settings, len(begun) * repeats
     )
-    folder.notes += [*notes, *_unseen(by_row, data, lines)]
+    folder.notes += notes
     folder.record.settings, folder.record.expected = settings, len(begun) * repeats
     folder.record.left_out = data.left_out | _left_out(data, exchanges, opened, by_row, repeats)
     predictions.leave(folder, made)
@@ -211,29 +211,6 @@ def _check(path: Path, exchanges: Sequence[Exchange]) -> None:
     raise UserError(
         f"{path} cannot be scored: {why}; `rbtc proxy explain {path}` shows its calls, errors and recoveries"
     )
-
-
-def _unseen(by_row: Mapping[str, Sequence[Attempt]], data: Dataset, lines: Iterable[Exchange]) -> list[str]:
-    """Names the servers, by their tools, whose calls no door of the MCP saw in sessions of which others were
-    seen: an agent that called them is judged as if it had not."""
-    listed: dict[str, set[str]] = defaultdict(set)
-    for line in lines:
-        listed[line.session].update(line.lists or ())
-    clean = {row.clean_id: row.tools for row in data.rows if row.type_code == taxonomy.CLEAN}
-    found: dict[str, set[str]] = defaultdict(set)
-    for one in (one for tries in by_row.values() for one in tries if listed[one.session]):
-        tools = clean.get(one.row.clean_id, ())
-        names = wire.WireNames(tools)
-        for tool in tools:
-            if not {tool.name, tool.name.rpartition(":")[2], names.wire(tool.name)} & listed[one.session]:
-                found[tool.name].add(one.session)
-    if not found:
-        return []
-    sessions = sorted(set().union(*found.values()))
-    return [
-        f"no door stood before the server of {', '.join(sorted(found))} in {len(sessions)} of the sessions "
-        f"({sessions[0]} is one): calls of these tools were not seen"
-    ]
 
 
 def _dataset(path: Path, opened: Sequence[Opened], name: str | None) -> Dataset:

@@ -74,29 +74,27 @@ def test_what_steers_a_terminal_or_turns_a_line_is_shown(run: Path, tmp_path: Pa
     seen = r"a\x1b[2Jb\x07c\x9b31md\u202ee\u2066f"
     episodes = []
     for one in _shown(run)[:1]:
-        turn = one.turns[0]
         replies = [
             msgspec.structs.replace(
                 reply,
                 text=evil,
-                calls=tuple(
+                steps=tuple(
                     msgspec.structs.replace(
-                        call, name=evil, result=evil, true_result=f"{evil}!", arguments={evil: evil}
+                        call, name=evil, text=evil, true_text=f"{evil}!", arguments={evil: evil}
                     )
-                    for call in reply.calls
+                    for call in reply.steps
                 ),
             )
-            for reply in turn.replies
+            for reply in one.replies
         ]
-        turns = (msgspec.structs.replace(turn, replies=tuple(replies)), *one.turns[1:])
-        episodes.append(msgspec.structs.replace(one, turns=turns, error=evil))
+        episodes.append(msgspec.structs.replace(one, replies=tuple(replies), error=evil))
     made = _named(run, evil)
     page.write(made, tmp_path / "out", Embedded(notes=(evil,), episodes={evil: tuple(episodes)}))
     obeyed = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
     for name in ("report.html", "report.json", "report.md"):
         assert not obeyed.search((tmp_path / "out" / name).read_text(encoding="utf-8")), name
     html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    calls = sum(len(reply.calls) for reply in episodes[0].turns[0].replies)
+    calls = sum(len(reply.steps) for reply in episodes[0].replies)
     assert html.count(seen) >= 4 + 3 * calls and calls
     assert schema.loads((tmp_path / "out" / "report.json").read_bytes())["models"][0]["model"] == evil
 

@@ -14,8 +14,9 @@ from benchmarks.statistics import synthetic
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.stats.breakdown import Breakdown, gains
-from robustbench_tc.eval.stats.compare import LEVEL, compare_outcomes
+from robustbench_tc.eval.stats.compare import compare_outcomes
 from robustbench_tc.eval.stats.runs import Outcomes
+from robustbench_tc.eval.stats.significance import LEVEL
 from robustbench_tc.eval.stats.summary import Summary, summarise
 
 from .coverage import SEED

@@ -197,7 +197,7 @@ class Calls:
         del tools[MOST_TOOLS:]
         self._tools = {one["name"]: one for one in tools if isinstance(inside(one, "name"), str)}
         if self._listing is None:
-            self._write(self._line(lists=tuple(self._tools)), time.time())
+            self._write(self._line(), time.time())
         self._listing = Listing(tools)
         plan = self._plan
         if (plan.types or plan.defend) and self._number >= plan.types_after:

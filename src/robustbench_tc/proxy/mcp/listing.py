@@ -6,8 +6,11 @@ from typing import NamedTuple
 from robustbench_tc.schema import Json
 
 from ..plan import Session
-from ..rewrite import NOT_EXPRESSIBLE, Meant, NotTheCase, Offer, offer
+from ..rewrite import Meant, NotTheCase, Offer, offer
 from ..scenes import TOOLS_UNREAD, Scene, Scenes, inside, tool_of
+
+NOT_EXPRESSIBLE = "not_expressible"
+"""Why a list is not perturbed: the type is more than its tools, or clients would refuse it."""
 
 _ITSELF = "_mcp"
 """Where the entry that goes through the offer keeps the server's own."""

@@ -44,10 +44,16 @@ def heatmap(models: tuple[Model, ...]) -> Markup:
     """Accuracy of models under clean and every type, grouped by component."""
     core = [kind.code for kind in taxonomy.types() if any(kind.code in m.summary.types for m in models)]
     groups = {"": {taxonomy.CLEAN: "clean"}, **columns(core)}
-    rows = []
-    for model in models:
-        found: dict[str, Interval | None] = {taxonomy.CLEAN: model.summary.values["clean"]}
-        rows.append((model.label, found | {code: r.accuracy for code, r in model.summary.types.items()}))
+    rows = [
+        (
+            model.label,
+            {
+                taxonomy.CLEAN: model.summary.values["clean"],
+                **{code: row.accuracy for code, row in model.summary.types.items()},
+            },
+        )
+        for model in models
+    ]
     return figures.heatmap(rows, groups, "accuracy per model and type, in percent")
 
 
@@ -99,15 +105,18 @@ def family(name: str) -> str:
 
 def paper_drops(papers: tuple[Model, ...]) -> Markup:
     """Δ of the paper's models under the components and every type; of counts alone nothing is tested."""
-    rows = []
-    for model in papers:
-        found = {code: row.delta for code, row in model.summary.types.items()}
-        found |= {str(name): model.summary.values[f"delta_{name}"] for name in taxonomy.COMPONENTS}
-        cells: dict[str, Shift | None] = {
-            name: Shift(one.value, None, _around(one)) for name, one in found.items() if one
+    found = {
+        model.label: {
+            **{code: row.delta for code, row in model.summary.types.items()},
+            **{str(name): model.summary.values[f"delta_{name}"] for name in taxonomy.COMPONENTS},
         }
-        rows.append((model.label, cells))
-    most = max(abs(one.value) for _, cells in rows for one in cells.values() if one)
+        for model in papers
+    }
+    rows = [
+        (label, {name: Shift(one.value, None, _around(one)) for name, one in cells.items() if one})
+        for label, cells in found.items()
+    ]
+    most = max(abs(one.value) for _, cells in rows for one in cells.values())
     return figures.shifts(rows, WHOLE | columns(valued(papers)), "Δ of the paper's models, in points", most)
 
 
@@ -232,16 +241,14 @@ def losses(models: Sequence[Model]) -> Markup:
     """Δ matched of models under the components and every type."""
     rows = []
     for model in models:
-        cells: dict[str, Shift | None] = {
-            name: Shift(one.drop.value, one.p_holm < LEVEL, f"{_around(one.drop)}, {one.drop.n} pairs")
-            for name, one in components(model).items()
-        }
-        cells |= {
-            code: Shift(
-                found.value, bool(row.flips and row.flips.significant), f"{_around(found)}, {found.n} pairs"
-            )
+        found = {name: (one.drop, one.p_holm < LEVEL) for name, one in components(model).items()} | {
+            code: (row.delta_matched, bool(row.flips and row.flips.significant))
             for code, row in model.summary.types.items()
-            if (found := row.delta_matched)
+            if row.delta_matched
+        }
+        cells = {
+            name: Shift(drop.value, sure, f"{_around(drop)}, {drop.n} pairs")
+            for name, (drop, sure) in found.items()
         }
         rows.append((model.label, cells))
     label = "Δ matched per model and type, in points: positive is a loss"
@@ -250,11 +257,8 @@ def losses(models: Sequence[Model]) -> Markup:
 
 def components(model: Model) -> dict[str, Evidence]:
     """What the run says of each component; nothing of the paper's models."""
-    return {
-        name: one
-        for name, one in (model.answer.lines if model.answer else {}).items()
-        if name in taxonomy.COMPONENTS
-    }
+    lines = model.answer.lines if model.answer else {}
+    return {name: lines[name] for name in lines if name in taxonomy.COMPONENTS}
 
 
 def stage_shifts(model: Model) -> Markup:

@@ -16,7 +16,7 @@ from robustbench_tc import taxonomy
 
 from .caveats import Delivery, caveats, delivery
 from .intervals import Interval, difference, of_estimate, shares
-from .lattice import Ints, sign_flips
+from .lattice import Ints
 from .runs import Outcomes, Run, within
 from .significance import LEVEL, holm, holm_by, paired_p
 from .values import HEADS, LIVE_HEADS, beyond_core, codes_of, heads_of, leading, pack_of
@@ -76,12 +76,7 @@ class Sides(msgspec.Struct, frozen=True):
     @property
     def p_above(self) -> float:
         """Exact one-sided p of "no drop": each case's two sides could be swapped."""
-        drops = self.before - self.after
-        observed = int(drops.sum())
-        if observed <= 0:
-            return 1.0
-        null = sign_flips(drops)
-        return min(1.0, float(null.p[observed - null.start :].sum()))
+        return paired_p(self.before - self.after, one_sided=True)
 
     def factor(self, drop: Interval, room: float) -> float:
         """How many times as many cases settle whether `drop` is at most `room`, if what was seen goes on.

@@ -163,16 +163,20 @@ def by_source(
 ) -> dict[str, dict[str, Loss]]:
     """Source → type code → its pairs. `sources`: clean_id → source; of an id that is not there the prefix is
     the source. A cell with a missing row is left out."""
-    tables: dict[str, dict[str, tuple[int, int, int, float]]] = {}
+    cells: dict[str, tuple[int, int, int, float]] = {}
     source_of = {one: sources.get(one) or one.partition("__")[0] for one in outcomes.clean_ids}
     for source in sorted(set(source_of.values())):
         part = outcomes.without({one for one in outcomes.clean_ids if source_of[one] != source})
         usable = part.usable(allow_missing)
         if taxonomy.CLEAN in usable:
-            tables[source] = {
-                code: (found.pairs, found.lost, found.gained, paired_p(part.matched([code])[0]))
+            cells |= {
+                f"{source}\n{code}": (
+                    found.pairs,
+                    found.lost,
+                    found.gained,
+                    paired_p(part.matched([code])[0]),
+                )
                 for code, found in part.counts().items()
                 if code in usable and found.pairs
             }
-    cells = {f"{source}\n{code}": one for source, row in tables.items() for code, one in row.items()}
     return nested(corrected(cells, lambda cell: pack_of(cell.partition("\n")[2])))

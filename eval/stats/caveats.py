@@ -78,21 +78,18 @@ def delivery(run: Run) -> Delivery | None:
     rows = [row for row in zip(*columns, strict=True) if row[0] >= 0]
     if all(row[1] is None for row in rows):
         return None
-    reasons: Counter[str] = Counter()
-    unmarked = called = undelivered = 0
-    for _, got, reason, variant, calls in rows:
-        called += calls
-        if reason is None or got:
-            continue
-        reasons[reason] += 1
-        undelivered += calls * (reason not in WRONG)
-        unmarked += reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
+    lost = [(reason, variant, calls) for _, got, reason, variant, calls in rows if reason and not got]
+    reasons = Counter(reason for reason, _, _ in lost)
+    unmarked = sum(
+        reason == "in_text" and not (variant in FORMATS and FORMATS[variant].marked)
+        for reason, variant, _ in lost
+    )
     return Delivery(
         rows=len(rows),
         meant=sum(row[0] for row in rows) / len(rows),
         delivered=sum(bool(row[1]) for row in rows) / len(rows),
-        called=called,
-        undelivered=undelivered,
+        called=sum(row[4] for row in rows),
+        undelivered=sum(calls for reason, _, calls in lost if reason not in WRONG),
         reasons=dict(reasons.most_common()),
         culprit=_culprit(reasons, unmarked),
     )

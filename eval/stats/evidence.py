@@ -249,19 +249,16 @@ def _judged(
         said = "holds"
     seen = f"a drop of {_points(drop.low)} to {_points(drop.high)} points fits this run"
     ask = cure(run, outcomes, cases, sides.factor(drop, HOLDS * clean))
-    if said != "cannot tell":
-        why = []
-    elif missing:
-        count = absent or outcomes.unaccounted
-        why = [f"{count} pairs of rows have no verdict", "run the same rbtc eval again"]
-    elif not clean:
-        why = ["no clean row was correct", ask]
-    elif drop.low > 0:
-        why = ["loss likely, not proven", seen, ask]
-    elif sides.right < RIGHT:
-        why = [f"{sides.right} of {cases} clean answers are right", seen, ask]
-    else:
-        why = [seen, ask]
+    count = absent or outcomes.unaccounted
+    reasons = [
+        (said != "cannot tell", []),
+        (missing, [f"{count} pairs of rows have no verdict", "run the same rbtc eval again"]),
+        (not clean, ["no clean row was correct", ask]),
+        (drop.low > 0, ["loss likely, not proven", seen, ask]),
+        (sides.right < RIGHT, [f"{sides.right} of {cases} clean answers are right", seen, ask]),
+        (True, [seen, ask]),
+    ]
+    why = next(words for holds, words in reasons if holds)
     return Evidence(
         name=name,
         word=said,
@@ -346,12 +343,10 @@ def _unlosing(heads: list[Evidence], unsure: list[Evidence], rest: str) -> list[
 
 def _rest(others: list[Evidence], where: str) -> str:
     """What is said of components beside those that lose."""
-    if not others:
-        return ""
     if unsure := [one.name for one in others if one.word == "cannot tell"]:
         return f" Cannot tell {'elsewhere' if len(unsure) == len(others) else 'for ' + ', '.join(unsure)}."
-    kept = min(one.keeps or 0.0 for one in others)
-    return f" Keeps at least {100 * kept:.0f} % {where}."
+    kept = [one.keeps or 0.0 for one in others]
+    return f" Keeps at least {100 * min(kept):.0f} % {where}." if kept else ""
 
 
 def _amount(one: Evidence, *, short: bool = False) -> str:
@@ -359,6 +354,6 @@ def _amount(one: Evidence, *, short: bool = False) -> str:
     if one.clean < LOW:
         return f"{100 * one.drop.value / one.clean:.0f} %" + ("" if short else " of its right answers")
     value = 100 * one.drop.value
-    return (
-        f"{value:.0f}" if short and value >= 1 else f"{value:.0f} points" if value >= 1 else "under 1 point"
-    )
+    if value < 1:
+        return "under 1 point"
+    return f"{value:.0f}{'' if short else ' points'}"

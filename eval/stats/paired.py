@@ -26,7 +26,7 @@ from .intervals import (
     resampled_mean,
     shares,
 )
-from .lattice import Floats, Ints
+from .lattice import Ints
 from .packs.live import groups
 from .runs import Outcomes, Run, align
 from .significance import paired_p, signs_p
@@ -153,14 +153,12 @@ def _estimates(a: Outcomes, b: Outcomes, both: Ints, lines: Iterable[list[int]])
     columns = list(lines)
     if not columns:
         return ()
-    rows = np.stack([a.by_unit(both[:, where].sum(axis=1)) for where in columns])
 
-    def of(one: Outcomes) -> Floats:
-        right = one.correct * (both > 0)
-        found: Floats = np.stack([a.by_unit(right[:, where].sum(axis=1)) for where in columns]) / one.repeats
-        return found
+    def sums(counts: Ints) -> Ints:
+        return np.stack([a.by_unit(counts[:, where].sum(axis=1)) for where in columns])
 
-    return shares(of(a), rows), shares(of(b), rows)
+    rows = sums(both)
+    return tuple(shares(sums(one.correct * (both > 0)) / one.repeats, rows) for one in (a, b))
 
 
 def _at(outcomes: Outcomes, codes: Iterable[str]) -> list[int]:
@@ -169,9 +167,7 @@ def _at(outcomes: Outcomes, codes: Iterable[str]) -> list[int]:
 
 def _both(a: Outcomes, b: Outcomes) -> Ints:
     """[clean ids, types]: rows that both answered completely; a row with its control counts as two."""
-    whole = (a.n == a.answers) & (b.n == b.answers)
-    found: Ints = whole * (a.answers // a.repeats)
-    return found
+    return np.where((a.n == a.answers) & (b.n == b.answers), a.answers // a.repeats, 0)
 
 
 def _flips(a: Outcomes, b: Outcomes, at: list[int], both: Ints) -> Ints:

@@ -21,8 +21,7 @@ from .perturb.balanced import Balanced, offer_in
 from .perturb.offers import annotation
 from .perturb.swapped import SWAPPED
 from .plan import text_requests
-from .sources.rlla import SOURCE, RllaRow
-from .sources.rlla_prompt import gold_text, rename_in_history
+from .sources.rlla import SOURCE, RllaRow, gold_text, rename_in_history
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):

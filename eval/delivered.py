@@ -4,32 +4,16 @@
 repairs nothing gets the same: native calls alone, their arguments a JSON object, names among those sent.
 """
 
+import json
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
 from robustbench_tc.llm.wire_names import safe_name
-from robustbench_tc.schema import Call, Json, Tool, dumps
+from robustbench_tc.schema import Json, Tool, dumps
 
-Reason = Literal[
-    "in_text",
-    "in_reasoning",
-    "no_json",
-    "not_an_object",
-    "double_encoded",
-    "arguments_not_text",
-    "unknown_name",
-    "markup_in_name",
-    "bad_id",
-    "empty_arguments",
-    "merged_calls",
-    "cut",
-    "leaked_tokens",
-    "legacy_function_call",
-]
-"""What is wrong with the first reply whose calls were not delivered."""
+from .parse import Parsed
 
 MEANING: dict[str, str] = {
     "in_text": "the call is in the text: no tool parser on the server, or the model left its template",
@@ -47,43 +31,36 @@ MEANING: dict[str, str] = {
     "leaked_tokens": "special tokens of the chat template in the call",
     "legacy_function_call": "`function_call`, the API before tools",
 }
-"""Reason → what it means, for people."""
+"""What is wrong with the first reply whose calls were not delivered → what it means, for people."""
 
 _TOKEN = re.compile(r"<[|｜]")
 """Where a chat template's special token begins."""
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply as a client got it."""
+def undelivered(
+    native: Json, meant: Parsed, tools: Sequence[Tool], finish_reason: str | None = None
+) -> str | None:
+    """Why a client does not get the calls that are `meant`, as the reader found them; None where it does.
 
-    text: str | None
-    tool_calls: Json
-    """`[{"id", "name", "arguments"}]`, names mapped back; `fault` where the reply's own form was broken."""
-    finish_reason: str | None = None
-    thought_call: bool = False
-    """Its reasoning holds a call."""
-
-
-def undelivered(reply: Received, meant: Sequence[Call], tools: Sequence[Tool]) -> Reason | None:
-    """Why a client does not get the calls that are `meant`; None where it does.
-
-    A reply without any call says why where something is to be said: it was cut, or its call is a thought.
+    `native`: `[{"id", "name", "arguments"}]`, names mapped back; `fault` where the reply's own form was
+    broken. A reply without any call says why where something is to be said: it was cut, or its call is a
+    thought.
     """
-    native = reply.tool_calls or ()
-    for call in native:
-        if fault := _fault(call, tools, reply.finish_reason):
+    for call in native or ():
+        if fault := _fault(call, tools, finish_reason):
             return fault
     if native:
         got = [[call["name"], msgspec.json.decode(call["arguments"] or "{}")] for call in native]
-        return None if dumps(got) == dumps([[one.name, one.parameters] for one in meant]) else "in_text"
-    if meant:
+        same = dumps(got) == dumps([[one.name, one.parameters] for one in meant.calls])
+        return None if same else "in_text"
+    if meant.calls:
         return "in_text"
-    if reply.thought_call:
+    if "call_in_thought" in meant.flags:
         return "in_reasoning"
-    return "cut" if reply.finish_reason == "length" else None
+    return "cut" if finish_reason == "length" else None
 
 
-def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | None) -> Reason | None:
+def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | None) -> str | None:
     """What keeps a client from carrying out a native call."""
     name, arguments = str(call["name"]), str(call["arguments"])
     tool = next((tool for tool in tools if tool.name == name), None)
@@ -94,8 +71,7 @@ def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | No
         holds_one = re.search(rf"(?<![A-Za-z0-9])({sent})(?![A-Za-z0-9])", safe_name(name))
         return "markup_in_name" if tools and holds_one else "unknown_name"
     if call.get("fault") is not None:
-        fault: Reason = msgspec.convert(call["fault"], Reason)
-        return fault
+        return str(call["fault"])
     try:
         found = msgspec.json.decode(arguments or "{}")
     except (msgspec.DecodeError, RecursionError):
@@ -113,11 +89,8 @@ def _fault(call: dict[str, Json], tools: Sequence[Tool], finish_reason: str | No
 
 def _first_object(arguments: str) -> bool:
     """Whether a whole JSON object is followed by another one."""
-    ends = [place.end() for place in re.finditer(r"\}\s*,?\s*(?=\{)", arguments)]
-    for end in ends[:50]:
-        try:
-            if isinstance(msgspec.json.decode(arguments[:end].rstrip(" \n\t,")), dict):
-                return True
-        except (msgspec.DecodeError, RecursionError):
-            continue
-    return False
+    try:
+        found, end = json.JSONDecoder().raw_decode(arguments.lstrip())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and re.match(r"\s*,?\s*\{", arguments.lstrip()[end:]) is not None

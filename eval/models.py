@@ -53,6 +53,7 @@ def models() -> dict[str, Model]:
     return {name: msgspec.convert({"name": name, **entry}, Model) for name, entry in entries.items()}
 
 
+@cache
 def find(name: str) -> Model | None:
     """The model of that name, or of that Hub id, in any case; None when the table has none."""
     wanted = name.lower()

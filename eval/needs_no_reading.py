@@ -1,15 +1,14 @@
 """The figures of what needs no reading, for a dataset: from its audit's report, else counted in its rows."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from pathlib import Path
 
 import msgspec
 
 from robustbench_tc.schema import Sample
 
-from .agents import try_blind
+from .agents.blind import POLICIES, Tried, try_blind
 
 AUDIT = "audit_report.json"
 
@@ -51,16 +50,15 @@ def audited(folder: Path, rows: Mapping[str, int]) -> tuple[TypeFigures, ...]:
 
 def counted(rows: Iterable[Sample]) -> tuple[TypeFigures, ...]:
     """The same from the rows: everything but the classifier, which the audit alone trains."""
-    number: Counter[str] = Counter()
-    chance: dict[str, Fraction] = defaultdict(Fraction)
-    right: dict[str, Counter[str]] = defaultdict(Counter)
+    tried: dict[str, list[Tried]] = defaultdict(list)
     for row in rows:
-        tried, code = try_blind(row), row.type_code
-        number[code] += 1
-        chance[code] += tried.chance
-        for name, is_right in tried.right.items():
-            right[code][name] += is_right
+        tried[row.type_code].append(try_blind(row))
     return tuple(
-        TypeFigures(code, n, round(float(chance[code] / n), 4), dict(right[code]))
-        for code, n in number.items()
+        TypeFigures(
+            code,
+            len(found),
+            round(float(sum(one.chance for one in found) / len(found)), 4),
+            {name: sum(one.right[name] for one in found) for name in POLICIES},
+        )
+        for code, found in tried.items()
     )

@@ -70,30 +70,21 @@ def combine(row: Sample, sample_hash: str, settings: Settings, first: Answer, *l
     )
 
 
-def _delivery(
-    row: Sample, settings: Settings, answers: Sequence[Answer]
-) -> tuple[delivered.Reason | None, bool | None]:
+def _delivery(row: Sample, settings: Settings, answers: Sequence[Answer]) -> tuple[str | None, bool | None]:
     """Of the first reply whose calls a client did not get, why; and whether any reasoning holds a call.
 
     Only of fc mode: in prompt mode no server delivers a call.
     """
     if settings.mode != "fc":
         return None, None
-    why: delivered.Reason | None = None
+    why: str | None = None
     thought_call = False
     for answer in answers:
         if answer.status != "ok":
             continue
         read = parsed(row, settings, answer)
-        in_thought = "call_in_thought" in read.flags
-        thought_call = thought_call or in_thought
-        got = delivered.Received(
-            text=answer.text,
-            tool_calls=answer.tool_calls,
-            finish_reason=answer.finish_reason,
-            thought_call=in_thought,
-        )
-        why = why or delivered.undelivered(got, read.calls, row.tools)
+        thought_call = thought_call or "call_in_thought" in read.flags
+        why = why or delivered.undelivered(answer.tool_calls, read, row.tools, answer.finish_reason)
     return why, thought_call
 
 

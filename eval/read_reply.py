@@ -5,35 +5,11 @@ reply was cut, what a server split off as reasoning, and the wire names of funct
 """
 
 from collections.abc import Sequence
-from functools import cache
 
-from robustbench_tc.schema import Json, Sample, Tool
+from robustbench_tc.schema import Json, Tool
 
 from . import models, wire
 from .parse import Parsed, Segment, parse
-
-
-def read_reply(
-    row: Sample,
-    text: str | None,
-    tool_calls: Json,
-    *,
-    model: str,
-    mode: str,
-    finish_reason: str | None = None,
-    reasoning: str | None = None,
-) -> Parsed:
-    """The calls in a reply to `row`. `tool_calls` bear the registry's names already."""
-    return read(
-        text,
-        tool_calls,
-        source=row.source,
-        tools=row.tools,
-        model=model,
-        mode=mode,
-        finish_reason=finish_reason,
-        reasoning=reasoning,
-    )
 
 
 def read(
@@ -47,7 +23,8 @@ def read(
     finish_reason: str | None = None,
     reasoning: str | None = None,
 ) -> Parsed:
-    """The same for a registry without a row; `source`: whose order of forms is tried.
+    """The calls in a reply. `source`: whose order of forms is tried; `tool_calls` bear the registry's names
+    already.
 
     None as `tool_calls`: no native call came, and the text is read. `[]`: an agent of the user's returned no
     call in function-calling mode, and its text is for its user.
@@ -55,6 +32,7 @@ def read(
     if tool_calls == []:
         said = text or ""
         return Parsed((), None, () if said.strip() else ("empty_text",), (Segment("final", 0, len(said)),))
+    entry = models.find(model)
     return parse(
         text,
         source=source,
@@ -62,12 +40,6 @@ def read(
         tool_calls=tool_calls,
         finish_reason=finish_reason,
         reasoning=reasoning,
-        opens_thought=_opens_thought(model),
+        opens_thought=entry is not None and entry.opens_thought,
         name_back=(lambda name: wire.WireNames(tuple(tools)).back(name)) if mode == "fc" else None,
     )
-
-
-@cache
-def _opens_thought(model: str) -> bool:
-    entry = models.find(model)
-    return entry is not None and entry.opens_thought

@@ -1,8 +1,8 @@
 """Why requests of a run failed: the most frequent reasons with their counts, one example each."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -54,18 +54,15 @@ def of_predictions(path: Path) -> list[Reason]:
 
 def reasons(failed: Iterable[tuple[str, str, str | None]]) -> list[Reason]:
     """The same of (row id, status, error)s; those with an answer are left out."""
-    first: dict[tuple[str, str], tuple[str, str]] = {}
-    counts: Counter[tuple[str, str]] = Counter()
+    found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row, status, error in failed:
-        if status not in _FAILED:
-            continue
-        said = error or "unknown error"
-        kind = status, _VARIES.sub(lambda found: found[0] if found[0].startswith("HTTP ") else "#", said)
-        first.setdefault(kind, (said, row))
-        counts[kind] += 1
+        if status in _FAILED:
+            said = error or "unknown error"
+            alike = _VARIES.sub(lambda part: part[0] if part[0].startswith("HTTP ") else "#", said)
+            found[status, alike].append((said, row))
     return [
-        Reason(kind[0], first[kind][0].partition(":")[0], count, *first[kind])
-        for kind, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+        Reason(status, many[0][0].partition(":")[0], len(many), *many[0])
+        for (status, _), many in sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
     ]
 
 
@@ -85,25 +82,23 @@ def unknown_finishes(finished: Mapping[str, int]) -> str:
     return _counts({word: count for word, count in finished.items() if word not in FINISHED})
 
 
-def lines(found: Sequence[Reason], session: Session | None = None) -> list[str]:
+def lines(found: Sequence[Reason], session: Session | None = None) -> Iterator[str]:
     """For people. `session`: also what was asked again in it, and what was not sent."""
-    said = []
     if found:
-        said.append("why requests failed, the most frequent first:")
+        yield "why requests failed, the most frequent first:"
     for one in found[:SHOWN]:
         wrong = "" if one.status == "request_error" else ", counted as a wrong answer"
         wrong += ", asked again by the same command" if one.status == "agent_error" else ""
-        said.append(f"  {one.count} × {one.message} (such as {one.id}{wrong})")
+        yield f"  {one.count} × {one.message} (such as {one.id}{wrong})"
     rest: Counter[str] = Counter()
     for one in found[SHOWN:]:
         rest[one.code] += one.count
     if rest:
-        said.append(f"  {rest.total()} × {len(found) - SHOWN} other reasons: {_counts(rest)}")
+        yield f"  {rest.total()} × {len(found) - SHOWN} other reasons: {_counts(rest)}"
     if session is not None and session.retried:
-        said.append(f"attempts that failed and were made again: {_counts(session.retried)}")
+        yield f"attempts that failed and were made again: {_counts(session.retried)}"
     if session is not None and session.left_out:
-        said.append(f"not sent, the endpoint does not take it: {', '.join(session.left_out)}")
-    return said
+        yield f"not sent, the endpoint does not take it: {', '.join(session.left_out)}"
 
 
 def _counts(found: dict[str, int]) -> str:

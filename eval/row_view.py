@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -67,8 +67,8 @@ def find(release: Path, wanted: str) -> RowView:
     if code:
         code = taxonomy.find_in({taxonomy.CLEAN, *codes}, code, "type of this release")
         codes = tuple(dict.fromkeys((taxonomy.CLEAN, code)))
-    ids = (row["clean_id"] for row in read_rows(shards(release / taxonomy.CLEAN), ["clean_id"]))
-    clean_id = one_of(clean_id, ids, release)
+    clean = read_rows(shards(release / taxonomy.CLEAN), ["clean_id"])
+    clean_id = one_of(clean_id, (row["clean_id"] for row in clean), release)
     rows = [
         record(row, Sample)
         for name in codes
@@ -99,7 +99,9 @@ def _changes(row: Sample) -> Iterator[Part]:
     for change in row.changes:
         where = change.path + (f" at {change.at}" if change.at is not None else "")
         if isinstance(change.before, str) and isinstance(change.after, str):
-            yield Line(f"{where}: {''.join(_marked(change.before, change.after))}")
+            found = pieces(change.before, change.after)
+            marked = "".join(f"{_MARKS[kind].format(text[:-1])} " for kind, text in found)
+            yield Line(f"{where}: {marked}")
             continue
         yield Line(where, "cyan")
         for sign, value, style in (("-", change.before, "red"), ("+", change.after, "green")):
@@ -123,44 +125,25 @@ def described(tool: Tool) -> str:
     return f"{tool.name}({', '.join(names)})  {tool.description}"
 
 
-def _marked(before: str, after: str) -> Iterator[str]:
-    """Both texts in one: `[-removed-]` and `{+added+}` words."""
-    for kind, piece in pieces(before, after):
-        marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}[kind]
-        yield f"{marks.format(piece[:-1])} "
+_MARKS = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+"""How a stretch of text is marked that both texts have, or one of them."""
 
 
-class Piece(NamedTuple):
-    """A stretch of text that both sides have, that only the clean one has, or only the perturbed one."""
-
-    kind: Literal["same", "removed", "added"]
-    text: str
-
-
-def pieces(before: str, after: str) -> list[Piece]:
-    """Both texts in one, word by word: without what was added they give `before`, without what was removed
-    `after`, but for a space at the end."""
+def pieces(before: str, after: str) -> list[tuple[str, str]]:
+    """Both texts in one, word by word, each stretch `same`, `removed` or `added`: without what was added they
+    give `before`, without what was removed `after`, but for a space at the end."""
     left, right = before.split(" "), after.split(" ")
     start = _common(left, right)
     end = _common(left[start:][::-1], right[start:][::-1])
-    found: list[Piece] = []
-
-    def add(kind: Literal["same", "removed", "added"], words: Sequence[str]) -> None:
-        if words:
-            found.append(Piece(kind, " ".join(words) + " "))
-
-    add("same", left[:start])
     mine, theirs = left[start : len(left) - end], right[start : len(right) - end]
-    if len(mine) * len(theirs) > MOST:
-        add("removed", mine)
-        add("added", theirs)
-    else:
-        matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
-        for tag, a, b, c, d in matcher.get_opcodes():
-            add("same" if tag == "equal" else "removed", mine[a:b])
-            add("added", theirs[c:d] if tag != "equal" else ())
-    add("same", left[len(left) - end :])
-    return found
+    codes = [("replace", 0, len(mine), 0, len(theirs))]
+    if len(mine) * len(theirs) <= MOST:
+        codes = [*difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()]
+    found = [("same", left[:start])]
+    for tag, a, b, c, d in codes:
+        found += [("same", mine[a:b])] if tag == "equal" else [("removed", mine[a:b]), ("added", theirs[c:d])]
+    found.append(("same", left[len(left) - end :]))
+    return [(kind, " ".join(words) + " ") for kind, words in found if words]
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ from .defend.again import is_strict, strict
 from .defend.base import Request, Said, Scene, Turn
 from .parse import Parsed
 from .prompts import OURS, Prompts, wording
-from .read_reply import read_reply
+from .read_reply import read as read_reply
 from .record import Answer, Settings
 
 Results = Mapping[str, Sequence[Json]]
@@ -128,9 +128,10 @@ def most_replies(row: Sample) -> int:
 def parsed(row: Sample, settings: Settings, answer: Answer) -> Parsed:
     """One answer, as the run's replies are read."""
     return read_reply(
-        row,
         answer.text,
         answer.tool_calls,
+        source=row.source,
+        tools=row.tools,
         model=settings.model,
         mode=settings.mode,
         finish_reason=answer.finish_reason,

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from robustbench_tc.schema import Call, Json, Sample, dumps
+from robustbench_tc.safe_text import shortened
+from robustbench_tc.schema import Sample, dumps
 
 from .parse import parse
 from .prompts.calls import DECLINED, render_calls
@@ -24,10 +25,14 @@ def self_check(sample: Sample, clean: Sample | None = None) -> str | None:
     for number, golden in enumerate(sample.golden_answers):
         calls = concrete(golden, tools, source=sample.source)
         text = render_calls(calls, sample.output_format) if calls else DECLINED
-        for way, raw, native in (("text", text, None), ("native", None, _native(calls))):
-            parsed = parse(raw, source=sample.source, tools=sample.tools, tool_calls=native)
+        native = [
+            {"id": f"call_{at}", "name": call.name, "arguments": json.dumps(call.parameters)}
+            for at, call in enumerate(calls)
+        ]
+        for way, raw, tool_calls in (("text", text, None), ("native", None, native)):
+            parsed = parse(raw, source=sample.source, tools=sample.tools, tool_calls=tool_calls)
             if parsed.calls != calls:
-                return f"answer {number} as {way}: reads back as {_shown(parsed.calls)}"
+                return f"answer {number} as {way}: reads back as {shortened(dumps(parsed.calls), 200)}"
             found = score(
                 parsed.calls,
                 source=sample.source,
@@ -51,15 +56,3 @@ def taken(sample: Sample, surfaces: Mapping[str, str]) -> bool:
         golden_answers=sample.golden_answers,
         tools=tools,
     ).correct
-
-
-def _native(calls: tuple[Call, ...]) -> list[Json]:
-    return [
-        {"id": f"call_{number}", "name": call.name, "arguments": json.dumps(call.parameters)}
-        for number, call in enumerate(calls)
-    ]
-
-
-def _shown(calls: tuple[Call, ...]) -> str:
-    text = dumps(calls)
-    return text if len(text) <= 200 else text[:200] + "…"

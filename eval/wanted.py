@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from robustbench_tc import sources
 from robustbench_tc.eval.score import matchers
 from robustbench_tc.eval.score.category import read_category
+from robustbench_tc.safe_text import shortened
 from robustbench_tc.schema import Call, GoldenAnswer, Json, Sample, Tool, Verdict, dumps
 
 from .score.own import first_wrong
@@ -21,8 +22,7 @@ def unmet(verdict: Verdict, row: Sample) -> str | None:
     for golden in row.golden_answers:
         if len(golden) == len(verdict.calls):
             for call, one in _pairs(verdict.calls, golden, row.tools, said.ordered, said.extra):
-                found = first_wrong(call, one, row.tools, said.extra) if call.name == one.name else None
-                if found is not None:
+                if call.name == one.name and (found := first_wrong(call, one, row.tools, said.extra)):
                     return _sentence(*found, call, one)
     return None
 
@@ -46,40 +46,36 @@ def _pairs(
 
 
 def _sentence(reason: str, key: str, call: Call, golden: Call) -> str:
-    name, value = _short(key), call.parameters.get(key)
+    name, value = shortened(key, LENGTH), call.parameters.get(key)
+    given = shortened(dumps(value), LENGTH) if key in call.parameters else "nothing"
     if reason == "unexpected_parameter":
-        return f"{name}: not wanted, {_short(dumps(value))} given"
-    wanted = _short(" or ".join(map(describe, golden.parameters[key])))
-    return (
-        f"{name}: {wanted} wanted, {'nothing' if key not in call.parameters else _short(dumps(value))} given"
-    )
+        return f"{name}: not wanted, {given} given"
+    wanted = shortened(" or ".join(map(describe, golden.parameters[key])), LENGTH)
+    return f"{name}: {wanted} wanted, {given} given"
 
 
 def describe(expected: Json) -> str:
     """What a matcher, or a plain value with matchers in it, accepts."""
     which = matchers.kind(expected)
     inner = expected[which] if which else expected
-    if which == "any":
-        return "anything"
-    if which == "number":
-        tolerance = expected.get("tolerance")
-        return f"{dumps(inner)} ± {dumps(tolerance)}" if tolerance else dumps(inner)
-    if which == "date":
-        return f"the day {inner}"
-    if which == "regex":
-        return f"a text with /{inner}/"
-    if which == "set":
-        return f"[{', '.join(map(describe, inner))}] in any order"
-    if which == "one_of":
-        return " or ".join(map(describe, inner))
-    if which == "exact":
-        return dumps(inner)
+    match which:
+        case "any":
+            return "anything"
+        case "number":
+            tolerance = expected.get("tolerance")
+            return f"{dumps(inner)} ± {dumps(tolerance)}" if tolerance else dumps(inner)
+        case "date":
+            return f"the day {inner}"
+        case "regex":
+            return f"a text with /{inner}/"
+        case "set":
+            return f"{describe(inner)} in any order"
+        case "one_of":
+            return " or ".join(map(describe, inner))
+        case "exact":
+            return dumps(inner)
     if isinstance(inner, dict):
         return f"{{{', '.join(f'{dumps(key)}: {describe(value)}' for key, value in inner.items())}}}"
     if isinstance(inner, list):
         return f"[{', '.join(map(describe, inner))}]"
     return dumps(inner)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LENGTH else text[: LENGTH - 1] + "…"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from robustbench_tc.schema import Json, Sample, Tool
 
-from .moments import golden as date_of
+from .dates import golden as date_of
 from .numbers import number, same
 
 Said = Callable[[str], object]

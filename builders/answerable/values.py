@@ -8,9 +8,8 @@ from functools import cached_property
 
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
-from . import dates, moments, numbers, schemas, tables
-from .findings import KINDS, NOWHERE, Finding, Kind
-from .reading import Place
+from . import dates, numbers, schemas, tables
+from .reading import KINDS, NOWHERE, Finding, Kind, Place
 from .wording import Wording
 
 
@@ -142,7 +141,7 @@ class Reader(Wording, frozen=True, dict=True):
         text = value.strip()
         if place := self.reading.find(text):
             return self.where(place, "verbatim")
-        meant = moments.golden(text)
+        meant = dates.golden(text)
         missing = None
         for moment in meant:
             evidence = self.calendar.find(moment)
@@ -162,11 +161,7 @@ class Reader(Wording, frozen=True, dict=True):
             return self.where(place, "convention", "line breaks")
         if text.lower() in ("true", "false"):
             return Finding("schema", "yes or no")
-        if (
-            " to " in text
-            and (halves := [moments.golden(half) for half in text.split(" to ")])
-            and all(halves)
-        ):
+        if " to " in text and (halves := [dates.golden(half) for half in text.split(" to ")]) and all(halves):
             return _weakest([self._text(half, schema, tool) for half in text.split(" to ")])
         if text[:1] in "[{" and (inner := _spelled(text)) is not None:
             return self.value(inner, schema, tool)

@@ -3,23 +3,34 @@
 Every row of the pack is asked in the same open words: API-Bank's closing order is cut out, prompts leave out
 "exactly one call" (`may_decline`), and a system message says that declining and asking are open
 (`transcript.MAY_DECLINE`). What was judged and written for single samples is in `abstention_recorded`.
+
+Abstention as BFCL itself asks it: its records in which no listed function serves the request.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import msgspec
 
 from robustbench_tc.builders.plain import closing_order
 from robustbench_tc.eval.prompts import MAY_DECLINE
-from robustbench_tc.schema import CONTROL_TOOLS, Change, GoldenAnswer, Message, Sample, Tool, clean_id_hash
+from robustbench_tc.schema import (
+    CONTROL_TOOLS,
+    Change,
+    GoldenAnswer,
+    Message,
+    Sample,
+    Tool,
+    clean_id_hash,
+    dumps,
+)
 from robustbench_tc.taxonomy import Rows
 
 from .abstention_recorded import Judged, names_hash, recorded
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import called_in_history
-from .registry import insert, plain
-from .style import in_form_of, near_duplicates
+from .registry import clean_gold, clean_tools, in_form_of, index_of, insert, near_duplicates, plain
 
 NOTHING: tuple[GoldenAnswer, ...] = ((),)
 """The one accepted answer of a row in which no call is right."""
@@ -36,7 +47,11 @@ def accepted_names(sample: Sample) -> frozenset[str]:
     return names
 
 
-def opened(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
+Reworded: TypeAlias = tuple[tuple[Message, ...], tuple[Change, ...]]
+"""The messages of a row, and the diff entries that lead from the clean row's to them."""
+
+
+def opened(sample: Sample) -> Reworded:
     """The messages in open words, and their diff: without a closing order, with the sentence
     `MAY_DECLINE`."""
     messages = list(sample.messages)
@@ -47,23 +62,20 @@ def opened(sample: Sample) -> tuple[tuple[Message, ...], tuple[Change, ...]]:
             text = message.content
             messages[index] = Message("user", text[:start] + text[end:])
             changes.append(Change(f"/messages/{index}/content", text[start:end], "", start))
-    return said(messages), (*changes, how_said(sample))
+    said, change = open_words(messages)
+    return said, (*changes, change)
 
 
-def said(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages with the sentence: at the end of their own system message, else in one before them."""
+def open_words(messages: Sequence[Message]) -> tuple[tuple[Message, ...], Change]:
+    """The messages with the sentence, at the end of their own system message, else in one before them; and
+    the diff entry of it."""
     first, *rest = messages
     if first.role == "system":
-        return (Message("system", f"{first.content}\n\n{MAY_DECLINE}"), *rest)
-    return (Message("system", MAY_DECLINE), *messages)
-
-
-def how_said(sample: Sample) -> Change:
-    """The diff entry of `said`."""
-    first = sample.messages[0]
-    if first.role == "system":
-        return Change("/messages/0/content", "", f"\n\n{MAY_DECLINE}", len(first.content))
-    return Change("/messages/0", None, {"role": "system", "content": MAY_DECLINE})
+        text = f"\n\n{MAY_DECLINE}"
+        change = Change("/messages/0/content", "", text, len(first.content))
+        return (Message("system", first.content + text), *rest), change
+    said = Message("system", MAY_DECLINE)
+    return (said, *messages), Change("/messages/0", None, msgspec.to_builtins(said))
 
 
 def no_answer(sample: Sample) -> Change:
@@ -80,10 +92,19 @@ class Asked(Perturbation):
     may_decline = True
     train_augmentable = False
 
-    def _check_words(self, clean: Sample, row: Sample) -> list[str]:
-        return (
-            [] if row.messages == opened(clean)[0] else ["the messages are not the clean ones in open words"]
-        )
+    def worded(self, sample: Sample) -> Reworded:
+        """The messages of the sample's row. Raises NotApplicable where there are none."""
+        return opened(sample)
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        """The messages are those of the type."""
+        right = row.messages == self.worded(clean)[0]
+        return self.beyond(clean, row) + ([] if right else ["the messages are not those of its type"])
+
+
+def calling_nothing_right(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
+    """Calling nothing accepted."""
+    return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
 
 
 class NoCall(Asked):
@@ -94,15 +115,26 @@ class NoCall(Asked):
     ground_truth_changes = True
     caught_by = "unit_finds_nothing"
     otherwise_caught_by = "gold_is_there"
+    spoiled_otherwise = clean_gold
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """As the base, and the answer is to call nothing."""
         right = row.golden_answers == NOTHING and row.gold_tool_index is None
         return super().beyond(clean, row) + ([] if right else ["an answer is accepted that calls something"])
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The clean gold still accepted."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        messages, changes = self.worded(sample)
+        return self.uncalled(sample, changes, messages=messages)
+
+    def uncalled(self, sample: Sample, changes: Iterable[Change], **fields: object) -> Sample:
+        """The row with these fields, in which no call is right."""
+        return self.row(
+            sample,
+            [*changes, no_answer(sample)],
+            golden_answers=NOTHING,
+            gold_tool_index=None,
+            **fields,
+        )
 
 
 def judged(sample: Sample) -> Judged:
@@ -140,6 +172,7 @@ def removed(sample: Sample) -> list[Change]:
 @register
 @states(
     code="gold_removed",
+    spoiled=clean_tools,
     order=201,
     display_name="GoldGone",
     label="gold tool removed",
@@ -174,26 +207,15 @@ class GoldRemoved(NoCall):
     def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
         judged(sample)
         messages, asked = opened(sample)
-        return self.row(
-            sample,
-            [*asked, *removed(sample), no_answer(sample)],
-            messages=messages,
-            tools=left(sample),
-            golden_answers=NOTHING,
-            gold_tool_index=None,
-        )
+        changes = [*asked, *removed(sample)]
+        return self.uncalled(sample, changes, messages=messages, tools=left(sample))
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         judged(clean)
-        wrong = self.beyond(clean, row) + self._check_words(clean, row)
-        return wrong + (
-            [] if row.tools == left(clean) else ["the registry is not the clean one without gold"]
+        right = row.tools == left(clean)
+        return super().check(clean, row) + (
+            [] if right else ["the registry is not the clean one without gold"]
         )
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The gold tool stays."""
-        kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
-        return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
 
 
 @register
@@ -234,21 +256,14 @@ class NearMiss(NoCall):
         judged(sample)
         new = rng.choice(_siblings(sample))
         tools = insert(left(sample), [new], rng)
-        place = next(index for index, tool in enumerate(tools) if tool is new)
+        place = index_of(tools, new)
         messages, asked = opened(sample)
-        return self.row(
-            sample,
-            [*asked, *removed(sample), Change(f"/tools/{place}", None, plain(new)), no_answer(sample)],
-            messages=messages,
-            tools=tools,
-            golden_answers=NOTHING,
-            gold_tool_index=None,
-        )
+        changes = [*asked, *removed(sample), Change(f"/tools/{place}", None, plain(new))]
+        return self.uncalled(sample, changes, messages=messages, tools=tools)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         judged(clean)
-        wrong = self.beyond(clean, row) + self._check_words(clean, row)
-        if wrong:
+        if wrong := super().check(clean, row):
             return wrong
         extra = list(row.tools)
         for tool in left(clean):
@@ -284,3 +299,95 @@ def _siblings(sample: Sample) -> list[Tool]:
     if not found:
         raise NotApplicable("no_sibling")
     return found
+
+
+def swapped(clean: Sample, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Iterator[Change]:
+    """The diff entries: every message and tool of the clean row leaves, the others come."""
+    for place, message in enumerate(clean.messages):
+        yield Change(f"/messages/{place}", msgspec.to_builtins(message), None)
+    for place, message in enumerate(messages):
+        yield Change(f"/messages/{place}", None, msgspec.to_builtins(message))
+    for place, tool in enumerate(clean.tools):
+        yield Change(f"/tools/{place}", plain(tool), None)
+    for place, tool in enumerate(tools):
+        yield Change(f"/tools/{place}", None, plain(tool))
+
+
+@register
+@states(
+    code="irrelevant",
+    order=206,
+    display_name="Irrelevant",
+    label="only irrelevant tools",
+    component="action",
+    channel="registry",
+    applies_to=("bfcl_v3",),
+    what_is_modified=(
+        "Request and registry are those of a record in which upstream says that no call is right."
+    ),
+    how_made=(
+        "BFCL's own pools `irrelevance` and `live_irrelevance`, profile full only. Each record is put to a "
+        "clean sample of BFCL of the same half (written by experts, or live), whose id it bears. Nothing "
+        "else of that sample is in the row, so the two are no pair: its accuracy says something, its "
+        "difference to clean rows does not. That no call is right is upstream's word."
+    ),
+    may_change=("messages", "the number or roles of messages", "the set of tools", "golden answers"),
+    rows=Rows(paper=0, bundled=8, full=1108),
+    borrows=("irrelevant",),
+    prior_art="BFCL irrelevance and live_irrelevance, whose records they are",
+    otherwise_caught_by="gold_is_there",
+    golden=(
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            - tool: find_menu(dish: What to look for) Shows a menu.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + system: If no listed tool fits or a value is missing, say so or ask.
+            + user: How long may a kite be flown at Brunt Ness?
+            + tool: mow_lawn(garden: Which one) Mows a lawn.
+            + gold: no call
+            """,
+        ),
+    ),
+)
+class Irrelevant(NoCall):
+    """Irrelevant: a record of BFCL's own pools in which no listed function serves the request."""
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        if sample.source not in self.applies_to:
+            raise NotApplicable("other_source")
+        lent = context.lent("irrelevant", sample.clean_id)
+        if not lent:
+            raise NotApplicable("no_record_for_it")
+        (record,) = lent
+        messages, _ = opened(record)
+        changes = swapped(sample, messages, record.tools)
+        return self.uncalled(sample, changes, messages=messages, tools=record.tools)
+
+    def check(self, clean: Sample, row: Sample) -> list[str]:
+        swap = (*swapped(clean, row.messages, row.tools), no_answer(clean))
+        return self.beyond(clean, row) + broken(
+            {
+                "it lists no tool": not row.tools,
+                "it is the clean row, whose request a tool serves": row.tools == clean.tools
+                and row.messages == opened(clean)[0],
+                # read from a file, they hold lists for tuples
+                "the diff does not swap the whole row": dumps(row.changes) != dumps(swap),
+                "it is not asked in open words": not said_once(row),
+            }
+        )
+
+    def spoiled(self, clean: Sample, row: Sample) -> Sample:
+        """The clean request and its tools, of which one serves it."""
+        messages = opened(clean)[0]
+        changes = (*swapped(clean, messages, clean.tools), no_answer(clean))
+        return msgspec.structs.replace(row, messages=messages, tools=clean.tools, changes=changes)
+
+
+def said_once(row: Sample) -> bool:
+    """Whether the sentence that leaves it open to decline stands once, at the end of a system message."""
+    first = row.messages[0]
+    there = sum(MAY_DECLINE in message.content for message in row.messages)
+    return there == 1 and first.role == "system" and first.content.endswith(MAY_DECLINE)

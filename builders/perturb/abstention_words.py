@@ -4,7 +4,6 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import msgspec
 
@@ -12,19 +11,20 @@ from robustbench_tc.builders.plain import closing_order
 from robustbench_tc.schema import Call, Change, Message, Sample, clean_id_hash
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, Asked, NoCall, accepted_names, how_said, no_answer, opened, said
+from .abstention import (
+    Asked,
+    NoCall,
+    Reworded,
+    accepted_names,
+    calling_nothing_right,
+    no_answer,
+    open_words,
+    opened,
+)
 from .abstention_recorded import Edit, Missing, apply_edits, edits_between, recorded, registry_hash
 from .base import Case, Context, NotApplicable, lost_values, register, states
 from .query import gold_texts, kept_values, query_span, query_text
-
-Reworded: TypeAlias = tuple[tuple[Message, ...], tuple[Change, ...]]
-"""Messages, and how they differ from the clean ones."""
-
-
-def without_value(sample: Sample) -> Reworded:
-    """The messages without one required value, in open words."""
-    one, _ = taken_out(sample)
-    return requested(sample, one.edits)
+from .registry import clean_messages
 
 
 def taken_out(sample: Sample) -> tuple[Missing, str]:
@@ -147,20 +147,9 @@ def values_of(sample: Sample, parameter: str) -> tuple[str, ...]:
 class MissingValue(NoCall):
     """NoValue: a required value is not said."""
 
-    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        messages, changes = without_value(sample)
-        return self.row(
-            sample,
-            [*changes, no_answer(sample)],
-            messages=messages,
-            golden_answers=NOTHING,
-            gold_tool_index=None,
-        )
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row)
-        right = row.messages == without_value(clean)[0]
-        return wrong + ([] if right else ["the messages are not the clean ones without the value"])
+    def worded(self, sample: Sample) -> Reworded:
+        one, _ = taken_out(sample)
+        return requested(sample, one.edits)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The value is said after all."""
@@ -205,7 +194,8 @@ def asking(sample: Sample) -> Reworded:
             kept.append(message)
         else:
             changes.append(Change(f"/messages/{place}", msgspec.to_builtins(message), None))
-    return said(kept), (*changes, how_said(msgspec.structs.replace(sample, messages=tuple(kept))))
+    messages, said = open_words(kept)
+    return messages, (*changes, said)
 
 
 @register
@@ -247,20 +237,8 @@ def asking(sample: Sample) -> Reworded:
 class AnswerDirectly(NoCall):
     """NoNeed: a question that no tool is needed for."""
 
-    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
-        messages, changes = asking(sample)
-        return self.row(
-            sample,
-            [*changes, no_answer(sample)],
-            messages=messages,
-            golden_answers=NOTHING,
-            gold_tool_index=None,
-        )
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row)
-        right = row.messages == asking(clean)[0]
-        return wrong + ([] if right else ["the messages are not the sample's question alone"])
+    def worded(self, sample: Sample) -> Reworded:
+        return asking(sample)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The old request still stands in front of the question."""
@@ -277,6 +255,8 @@ class AnswerDirectly(NoCall):
 @register
 @states(
     code="call_due",
+    spoiled=calling_nothing_right,
+    spoiled_otherwise=clean_messages,
     order=205,
     display_name="CallDue",
     label="call due, declining allowed",
@@ -322,21 +302,10 @@ class AnswerDirectly(NoCall):
 class CallDue(Asked):
     """CallDue: the clean row in open words, in which a call is still right."""
 
-    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+    def worded(self, sample: Sample) -> Reworded:
         accepted_names(sample)
-        messages, changes = with_value(sample)
+        return with_value(sample)
+
+    def perturb(self, sample: Sample, rng: random.Random, context: Context) -> Sample:
+        messages, changes = self.worded(sample)
         return self.row(sample, changes, messages=messages)
-
-    def check(self, clean: Sample, row: Sample) -> list[str]:
-        right = row.messages == with_value(clean)[0]
-        return self.beyond(clean, row) + (
-            [] if right else ["the messages are not those in which a call is due"]
-        )
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """Calling nothing accepted."""
-        return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Asked in the words of the clean row."""
-        return msgspec.structs.replace(row, messages=clean.messages, changes=())

@@ -1,7 +1,19 @@
-"""Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to."""
+"""Edits of a tool registry: pure functions on tuples of tools, and the diff entries they amount to.
+
+New tools in the form of the registry that they join, by code.
+
+A model writes schemas in a form of its own, and the form alone would tell a new tool from an original one. So
+the registry gives its form, and nothing else: the keys of the schema and their order, the words for types,
+and how many parameters are required, as of the tool that the new one stands beside. Names, descriptions and
+parameters stay as they were written and judged: none is copied from another tool, none is added, none goes.
+
+Nothing is drawn: the same registry and the same new tool give the same result.
+"""
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -10,7 +22,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import CONTROL_TOOLS, OMIT, Call, Change, GoldenAnswer, Json, Sample, Tool, dumps
 from robustbench_tc.taxonomy import CLEAN
 
-from .base import NotApplicable
+from .base import NotApplicable, Perturbation
 
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 """The schema of a distractor whose type says that it has none."""
@@ -160,10 +172,7 @@ def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tu
 
 def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     """Index of that very object: with duplicate names, or duplicate tools, equality does not say which."""
-    for index, tool in enumerate(tools):
-        if tool is wanted:
-            return index
-    raise ValueError(f"{wanted.name} is not in the registry")
+    return next(place for place, tool in enumerate(tools) if tool is wanted)
 
 
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:
@@ -250,3 +259,107 @@ def _rewritten(name: str, inner: dict[str, Json], rewrite: Callable[[str, str], 
     if isinstance(text, str) and text.strip():
         out["description"] = rewrite(name, text)
     return out
+
+
+_SAID = frozenset(("type", "description"))
+"""Keys that every parameter may have."""
+
+_OTHER_NUMBER: dict[str, Json] = {"integer": "number", "number": "integer"}
+
+_SAYING_LITTLE = frozenset(
+    "a an the of for to in on at by with from and or this that which is are it its one given tool api get "
+    "gets return returns retrieve retrieves list lists find finds".split()
+)
+
+
+def in_form_of(registry: Sequence[Tool], tool: Tool, beside: Tool) -> Tool | None:
+    """The new tool in the form of a registry (without control tools), of which `beside` is one.
+
+    None where a parameter has a key that no parameter of the registry has, or one that says more of a type
+    than its name, in a type that the registry has not: it could only be reshaped.
+    """
+    own = [inner for one in registry for inner in one.properties.values() if isinstance(inner, dict)]
+    words, keys = [inner.get("type") for inner in own], _SAID.union(*own)
+    entries = next((inner["items"] for inner in own if "items" in inner), None)
+    properties: dict[str, Json] = {}
+    for name, inner in tool.properties.items():
+        # The registry's word for a type: itself, the other word for numbers, or a text.
+        also = (inner.get("type"), _OTHER_NUMBER.get(str(inner.get("type"))))
+        word = next((one for one in also if one is not None and one in words), "string")
+        if not (inner.keys() <= keys and (word == inner.get("type") or inner.keys() <= _SAID)):
+            return None
+        typed = {"type": word} | {key: value for key, value in inner.items() if key != "type"}
+        if word == "array" and isinstance(entries, dict) and "items" not in inner:
+            typed = {"type": word, "items": {"type": entries.get("type", "string")}} | typed
+        properties[name] = typed
+    form: dict[str, Json] = {"properties": properties, "required": _required(tool, beside)}
+    parameters = {key: form.get(key, value) for key, value in beside.parameters.items()}
+    return Tool(tool.name, tool.description, {"type": "object", "properties": properties} | parameters)
+
+
+def _required(tool: Tool, beside: Tool) -> list[str]:
+    """As large a share as of the tool beside it, those first that were written as required."""
+    names = list(tool.properties)
+    if not beside.properties:
+        return list(tool.required)
+    number = (2 * len(beside.required) * len(names) + len(beside.properties)) // (2 * len(beside.properties))
+    if 0 < len(beside.required) < len(beside.properties) and len(names) > 1:  # some are, and some are not
+        number = min(max(number, 1), len(names) - 1)
+    first = sorted(names, key=lambda name: name not in tool.required)[:number]
+    return [name for name in names if name in first]
+
+
+def near_duplicates(one: Tool, other: Tool) -> bool:
+    """Whether two tools are all but the same: by the words of their names, of their descriptions, or both."""
+    if one.name == other.name:
+        return True
+    names = _shared(_name_words(one.name), _name_words(other.name))
+    words = _shared(_description_words(one.description), _description_words(other.description))
+    return names >= 100 or words >= 60 or names + words >= 105
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> int:
+    """How many in a hundred of the words of either are in both, rounded down."""
+    return 100 * len(one & other) // len(one | other) if one and other else 0
+
+
+@lru_cache(10_000)
+def _name_words(name: str) -> frozenset[str]:
+    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    return frozenset(_singular(word.lower()) for word in found)
+
+
+@lru_cache(10_000)
+def _description_words(text: str) -> frozenset[str]:
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return frozenset(_singular(word) for word in words if word not in _SAYING_LITTLE)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+# --- planted defects that several types share -----------------------------------------------------------
+
+
+def clean_gold(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
+    """The clean gold still accepted."""
+    return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+
+
+def clean_tools(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
+    """The registry as it was: the gold tool stays."""
+    kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
+    return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
+
+
+def clean_messages(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
+    """Asked in the words of the clean row."""
+    kept = tuple(one for one in row.changes if not one.path.startswith("/messages"))
+    return msgspec.structs.replace(row, messages=clean.messages, changes=kept)
+
+
+def next_tool_indexed(unit: Perturbation, clean: Sample, row: Sample) -> Sample:
+    """The index is on the tool after the gold tool."""
+    index = (row.gold_tool_index or 0) + 1
+    return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))

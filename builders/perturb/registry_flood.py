@@ -16,10 +16,10 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, states, variant
+from .base import Case, Context, NotApplicable, Perturbation, broken, states, variant
 from .context_orders import content_stems, tool_stems
 from .query import query_text
-from .registry import added, donor_pools, index_of, insert, keeps_gold, shortest, surplus
+from .registry import added, donor_pools, index_of, insert, keeps_gold, next_tool_indexed, shortest, surplus
 
 OVERLAP = 0.6
 """From this share of common words on (Jaccard), two names may mean the same purpose."""
@@ -144,6 +144,7 @@ def _in_random_order(pool: Sequence[Lender], tries: int, rng: random.Random) -> 
     borrows=("pool",),
     caught_by="unit_finds_nothing",
     otherwise_caught_by="gold_index_means_the_clean_tool",
+    spoiled_otherwise=next_tool_indexed,
     prior_art="ToolLLM and RAG-MCP vary how many tools are offered; none known dose by dose over one gold",
     series="flood",
 )
@@ -186,14 +187,17 @@ class Flood(Perturbation):
         extra = surplus(clean.tools, row.tools)
         if extra is None or len(extra) != self.dose:
             return [*wrong, f"the registry is not the clean one plus {self.dose} tools"]
-        names = [tool.name for tool in extra]
-        if len(set(names)) < len(names) or set(names) & {tool.name for tool in clean.tools}:
-            wrong.append("a new tool's name is taken")
-        gold = gold_of(clean)
-        if any(name in CONTROL_TOOLS for name in names):
-            wrong.append("a control tool entered")
-        if not all(is_clear(_lender(tool), gold) for tool in extra):
-            wrong.append("a new tool is named like an accepted one, or a golden call fits it")
+        names, gold = [tool.name for tool in extra], gold_of(clean)
+        taken = len(set(names)) < len(names) or not {tool.name for tool in clean.tools}.isdisjoint(names)
+        wrong += broken(
+            {
+                "a new tool's name is taken": taken,
+                "a control tool entered": not CONTROL_TOOLS.isdisjoint(names),
+                "a new tool is named like an accepted one, or a golden call fits it": not all(
+                    is_clear(_lender(tool), gold) for tool in extra
+                ),
+            }
+        )
         return wrong + keeps_gold(clean, row)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
@@ -202,11 +206,6 @@ class Flood(Perturbation):
         new = next(tool for tool in row.tools if tool not in clean.tools)
         other = msgspec.structs.replace(gold, name=new.name)
         return msgspec.structs.replace(row, tools=tuple(other if t is new else t for t in row.tools))
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The index is on the tool after the gold tool."""
-        index = (row.gold_tool_index or 0) + 1
-        return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))
 
 
 _HOW_MADE = (

@@ -6,7 +6,6 @@ so its name looks as if it belonged to the registry.
 
 import random
 import re
-from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
@@ -14,11 +13,10 @@ import msgspec
 from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .abstention import NOTHING, judged, left, no_answer, opened, removed
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .abstention import NOTHING, calling_nothing_right, judged, left, no_answer, opened, removed
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import wish_span, wished
-from .registry import gold_change
-from .style import near_duplicates
+from .registry import clean_gold, clean_messages, clean_tools, gold_change, near_duplicates
 
 EXCHANGES = (
     (
@@ -66,13 +64,10 @@ def greeted(sample: Sample, exchange: tuple[str, str]) -> tuple[tuple[Message, .
     return messages, changes
 
 
-def named(templates: Sequence[str], text: str) -> str | None:
-    """The name in a text that one of the templates makes; None where none does."""
-    for template in templates:
-        before, after = template.split("{ghost}")
-        if found := re.fullmatch(f"{re.escape(before)}([\\w.-]+){re.escape(after)}", text):
-            return found.group(1)
-    return None
+def _naming(template: str) -> str:
+    """The pattern of a text that the template gives; its group is the name that stands for `{ghost}`."""
+    before, after = template.split("{ghost}")
+    return f"{re.escape(before)}([\\w.-]+){re.escape(after)}"
 
 
 @states(
@@ -114,11 +109,12 @@ class Ghost(Perturbation):
         ghost = self.ghost(clean, row)
         if ghost is None:
             return [*wrong, "the messages are not the clean ones and words that name a tool"]
-        if any(ghost in message.content for message in clean.messages):
-            wrong.append("the clean row names the ghost too")
-        if any(ghost == tool.name for tool in (*clean.tools, *row.tools)):
-            wrong.append("the ghost is registered")
-        return wrong
+        return wrong + broken(
+            {
+                "the clean row names the ghost too": any(ghost in one.content for one in clean.messages),
+                "the ghost is registered": any(ghost == tool.name for tool in (*clean.tools, *row.tools)),
+            }
+        )
 
 
 class GoldIsThere(Ghost):
@@ -187,7 +183,8 @@ class GhostInPassing(GoldIsThere):
         if len(row.messages) != len(clean.messages) + 2:
             return None
         hello, answer = (message.content for message in row.messages[place : place + 2])
-        name = named([text for greeting, text in EXCHANGES if greeting == hello], answer)
+        said = (re.fullmatch(_naming(text), answer) for greeting, text in EXCHANGES if greeting == hello)
+        name = next((found.group(1) for found in said if found), None)
         return name if row.messages == greeted(clean, (hello, answer))[0] else None
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
@@ -210,7 +207,7 @@ class Asked(Ghost):
         if span.message >= len(row.messages):
             return None
         said = row.messages[span.message].content[span.start :]
-        for name in {name for line in WISHES if (name := _wished_name(line, said))}:
+        for name in {found[1] for line in WISHES if (found := re.search(_naming(line), said))}:
             for line in WISHES:
                 if row.messages == wished(base, line.format(ghost=name))[0]:
                     return name
@@ -232,15 +229,10 @@ class Asked(Ghost):
         return messages, (*opened(sample)[1], came)
 
 
-def _wished_name(template: str, text: str) -> str | None:
-    before, after = template.split("{ghost}")
-    found = re.search(f"{re.escape(before)}([\\w.-]+){re.escape(after)}", text)
-    return found.group(1) if found else None
-
-
 @register
 @states(
     code="ghost_tool_2",
+    spoiled_otherwise=clean_gold,
     order=402,
     display_name="Ghost-Asked",
     label="missing tool requested",
@@ -285,14 +277,12 @@ class GhostAsked(Asked, GoldIsThere):
         wrong = "the accepted answers are not the clean ones and the empty one"
         return super().check(clean, row) + ([] if right else [wrong])
 
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Whoever asks or declines is wrong."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
-
 
 @register
 @states(
     code="ghost_tool_3",
+    spoiled=clean_tools,
+    spoiled_otherwise=clean_gold,
     order=403,
     display_name="Ghost-Alone",
     label="only missing tool requested",
@@ -343,25 +333,20 @@ class GhostAlone(Asked):
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
         wrong = super().check(clean, row)
         judged(clean)
-        if row.tools != left(clean):
-            wrong.append("the registry is not the clean one without the accepted tools")
-        if row.golden_answers != NOTHING or row.gold_tool_index is not None:
-            wrong.append("an answer is accepted that calls something")
-        return wrong
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The gold tool stays."""
-        kept = tuple(one for one in row.changes if not one.path.startswith("/tools"))
-        return msgspec.structs.replace(row, tools=clean.tools, changes=kept)
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The clean gold still accepted."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
+        return wrong + broken(
+            {
+                "the registry is not the clean one without the accepted tools": row.tools != left(clean),
+                "an answer is accepted that calls something": row.golden_answers != NOTHING
+                or row.gold_tool_index is not None,
+            }
+        )
 
 
 @register
 @states(
     code="named_tool",
+    spoiled=calling_nothing_right,
+    spoiled_otherwise=clean_messages,
     order=414,
     display_name="Tool-Named",
     label="gold tool requested",
@@ -404,11 +389,3 @@ class NamedTool(Asked):
         return self.beyond(clean, row) + (
             [] if right else ["the words that name a tool do not name the gold"]
         )
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """Calling nothing accepted."""
-        return msgspec.structs.replace(row, golden_answers=NOTHING, changes=(*row.changes, no_answer(clean)))
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """Asked in the words of the clean row."""
-        return msgspec.structs.replace(row, messages=clean.messages, changes=())

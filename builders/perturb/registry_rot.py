@@ -11,13 +11,11 @@ import random
 import re
 from typing import ClassVar
 
-import msgspec
-
 from robustbench_tc.schema import ANY, CONTROL_TOOLS, Call, Change, GoldenAnswer, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, states, variant
-from .registry import gold_change
+from .registry import clean_gold, gold_change, next_tool_indexed
 
 _SAID = re.compile(r'set it as "([^"]*)"')
 """How upstream's descriptions say the value of a parameter that was added."""
@@ -35,6 +33,8 @@ _SAID = re.compile(r'set it as "([^"]*)"')
     applies_to=("rotbench",),
     caught_by="unit_finds_nothing",
     otherwise_caught_by="gold_at_its_index",
+    spoiled=clean_gold,
+    spoiled_otherwise=next_tool_indexed,
     prior_art="RoTBench (Ye et al., EMNLP 2024), whose records these are",
 )
 class Noisy(Perturbation):
@@ -87,15 +87,6 @@ class Noisy(Perturbation):
         elif row.tools[index].name != row.golden_answers[0][0].name:
             wrong.append("gold_tool_index does not point at the gold tool")
         return wrong
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The golden answers left as they were."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The index is on the tool after the gold tool."""
-        index = (row.gold_tool_index or 0) + 1
-        return msgspec.structs.replace(row, gold_tool_index=index % len(row.tools))
 
 
 def _freed(call: Call, clean: Sample, noisy: Sample) -> Call:

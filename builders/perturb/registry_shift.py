@@ -19,7 +19,7 @@ from robustbench_tc.schema import ANY, OMIT, Call, Change, GoldenAnswer, Json, S
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, Context, NotApplicable, Perturbation, register, states
-from .registry import as_pointer, calls_of, gold_change, gold_tools, shortest
+from .registry import as_pointer, calls_of, clean_gold, gold_change, gold_tools, shortest
 
 INTEGER = r"^-?[0-9]+$"
 NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -198,6 +198,7 @@ def _with(tool: Tool, name: str, schema: dict[str, Json]) -> Tool:
 @register
 @states(
     code="type_shift",
+    spoiled=clean_gold,
     order=404,
     display_name="TypeShift",
     label="parameter type changed",
@@ -277,10 +278,6 @@ class TypeShift(Perturbation):
                 follows = row.golden_answers == one.golden
                 return wrong if follows else [*wrong, "the gold does not follow the declared type"]
         return [*wrong, "the registry is not the clean one with one golden parameter declared as a text"]
-
-    def spoiled(self, clean: Sample, row: Sample) -> Sample:
-        """The gold left in the old type."""
-        return msgspec.structs.replace(row, golden_answers=clean.golden_answers)
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The diff does not say that the schema changed."""

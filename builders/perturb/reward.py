@@ -9,13 +9,11 @@ CD_AB_pref, …   as AB                         stated                    rename
 
 from types import MappingProxyType
 
-import msgspec
-
-from robustbench_tc.schema import Sample
 from robustbench_tc.taxonomy import Rows
 
 from .base import Case, states, variant
 from .offers import NAMES_DISTRACTOR, Preference
+from .registry import clean_messages
 
 _HOW_MADE = (
     "A second tool equivalent to the gold tool enters and both descriptions are annotated with a "
@@ -273,15 +271,11 @@ variant(
     train_augmentable=False,
     stated=True,
     solved_without_reading=_ALWAYS_BETTER,
+    spoiled_otherwise=clean_messages,
     otherwise_caught_by="preference_as_its_type_says",
 )
 class Stated(Abbreviated):
     """The same with the preference stated: built only when named."""
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The wish for the better offer left out."""
-        kept = tuple(one for one in row.changes if not one.path.startswith("/messages"))
-        return msgspec.structs.replace(row, messages=clean.messages, changes=kept)
 
 
 variant(

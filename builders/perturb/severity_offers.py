@@ -14,7 +14,7 @@ from robustbench_tc.taxonomy import Rows
 
 from .base import Case, states, variant
 from .offers import Preference, abbreviate, annotation
-from .registry import gold_tools
+from .registry import clean_messages, gold_tools
 from .reward import Abbreviated
 
 _BEST_OFFER = (
@@ -33,6 +33,7 @@ _BEST_OFFER = (
     series="factor",
     solved_without_reading=_BEST_OFFER,
     prior_art="none known: the paper draws the factor from 4 to 10",
+    spoiled_otherwise=clean_messages,
     otherwise_caught_by="preference_as_its_type_says",
 )
 class Factor(Preference):
@@ -56,11 +57,6 @@ class Factor(Preference):
             if any(abs(other - float(factor) * one) > 1e-9 for one, other in pairs):
                 wrong.append(f"the distractor of {name} is not dearer by a factor of {float(factor):g}")
         return wrong
-
-    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
-        """The wish for the cheaper tool left out."""
-        kept = tuple(one for one in row.changes if not one.path.startswith("/messages"))
-        return msgspec.structs.replace(row, messages=clean.messages, changes=kept)
 
 
 _FACTOR = (

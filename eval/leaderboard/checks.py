@@ -13,7 +13,7 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval import defend, predictions, wire
 from robustbench_tc.eval.data import Selection
-from robustbench_tc.eval.read_reply import read_reply
+from robustbench_tc.eval.read_reply import read as read_reply
 from robustbench_tc.eval.record import RunRecord
 from robustbench_tc.schema import Prediction, Sample, dataset_label
 
@@ -128,7 +128,9 @@ def _mistakes(one: Prediction, row: Sample, *, stated: bool) -> Iterator[str]:
     if row.injected_error is None or one.status != "ok":
         return
     first = (one.first_output, one.first_tool_calls) if one.injected else (one.raw_output, one.tool_calls)
-    called = bool(read_reply(row, *first, model=one.model, mode=one.mode).calls)
+    called = bool(
+        read_reply(*first, source=row.source, tools=row.tools, model=one.model, mode=one.mode).calls
+    )
     on_trust = stated and one.first_output is None and one.first_tool_calls is None
     tries, met = one.attempts or 0, bool(one.injected)
     if one.injected is None:

@@ -24,8 +24,8 @@ from robustbench_tc.eval.evaluate import Evaluation, Place
 from robustbench_tc.eval.opening import Effort
 from robustbench_tc.eval.request_settings import RequestOptions
 from robustbench_tc.eval.score import judge
-from robustbench_tc.eval.stats.packs.live import same_success
-from robustbench_tc.eval.stats.paired import Answered, reasked
+from robustbench_tc.eval.stats.paired import reasked
+from robustbench_tc.eval.stats.values import codes_of
 from robustbench_tc.eval.who import Named
 from robustbench_tc.io.numbers import number, p_value
 from robustbench_tc.schema import Prediction, Sample
@@ -132,8 +132,22 @@ def _repeated(entry: Entry, folder: Path, repeated: Path, data: Datasets, again:
                 live.check(one / checker.EPISODES, record, data.live)
                 for one, record in zip((folder, again), records, strict=True)
             ]
-            same = same_success(*(live.replayed(one, data.live) for one in played))
-            p, submitted, here = same.p, same.a, same.b
+            faulted = set(codes_of("all"))
+            before, now = (
+                {
+                    (one.id, one.repeat): one
+                    for one in live.replayed(episodes, data.live)
+                    if one.type_code in faulted and one.success is not None
+                }
+                for episodes in played
+            )
+            both = before.keys() & now.keys()
+            if not both:
+                raise UserError(f"{repeated} has a verdict on no faulted episode that {entry.run} has one on")
+            same = reasked(
+                [(before[k].clean_id, before[k].success or 0, bool(now[k].success)) for k in both], 1
+            )
+            p, submitted, here = same.p, same.submitted, same.again
         else:
             assert entry.core is not None and made.core is not None
             p = boards.p_of(entry, made) or 0.0
@@ -207,10 +221,7 @@ def _endpoint(
     submitted = right(reading.rows(folder / checker.PREDICTIONS, Prediction, most), rows)
     again = right(predictions.read(run.folder.predictions_path), fresh)
     asked = [rows.by_id[one] for one in ids]
-    compared = reasked(
-        [Answered(row.clean_id, row.type_code, submitted[row.id], row.id in again) for row in asked],
-        settings.repeat,
-    )
+    compared = reasked([(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat)
     figures = (
         f"{compared.rows} rows in new words, accuracy {number(compared.again)} there, "
         f"{number(compared.submitted)} submitted, "

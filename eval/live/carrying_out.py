@@ -12,7 +12,7 @@ there is none, or one fails or changes by itself, nothing is repeated and the ag
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,8 +29,6 @@ MOST_REPEATS = 2
 MOST_LOOKS = 2
 """So many reads are made to see whether a write happened."""
 
-_DEEPEST = 40
-
 MAX_ARGUMENTS = 100_000
 """Characters of the arguments of a native call, as text; one with more is answered with an error."""
 
@@ -40,16 +38,14 @@ REFUSALS = (TOO_LONG, TOO_MANY)
 """What a call is answered that never reaches the world, nor the fault before it."""
 
 
-class Wanted(NamedTuple):
-    """One call that a reply asks for."""
+def refused(name: str, arguments: Json, why: str) -> Step:
+    """A call that is not carried out at all: one of `REFUSALS`."""
+    return Step(name=name, arguments=arguments, text=why, executed=0)
 
-    name: str
-    """Of the registry, whatever the agent was shown."""
-    arguments: Json
-    refusal: str | None = None
-    """Why it is not carried out at all."""
-    tool: int | None = None
-    """As `Step.tool`."""
+
+def is_refused(step: Step) -> bool:
+    """Whether a call was not carried out because of its form or number."""
+    return step.text in REFUSALS and not step.executed and not step.met
 
 
 class Seen(NamedTuple):
@@ -62,113 +58,90 @@ class Seen(NamedTuple):
     """Every call before with its result, as the agent saw them."""
 
 
-class Do(NamedTuple):
-    """A call that is to be made."""
-
-    wanted: Wanted
-    defence: Literal["look", "repeat"] | None = None
-
-    @property
-    def step(self) -> Step:
-        """The call before it is made; one that is refused, with the refusal."""
-        one = self.wanted
-        executed = 0 if one.refusal else 1
-        return Step(
-            name=one.name, arguments=one.arguments, text=one.refusal or "", executed=executed, tool=one.tool,
-            defence=self.defence,
-        )  # fmt: skip
-
-    def is_of(self, step: Step) -> bool:
-        """Whether a journaled step came of this call: one that was not refused has to be made again."""
-        refusal = step.text if step.text in REFUSALS and not step.executed and not step.met else None
-        there = (step.name, step.arguments, step.tool, step.defence, refusal)
-        here = (*self.wanted[:2], self.wanted.tool, self.defence, self.wanted.refusal)
-        return msgspec.json.encode(here) == msgspec.json.encode(there)
+CarryingOut = Generator[Step, Step, tuple[Step, ...]]
+"""Calls to make, one by one: yields each as it is before it is made, without a text or with its refusal; is
+sent what came of it, returns all."""
 
 
-class Look(NamedTuple):
-    """A read that shows a write, and what it showed before."""
-
-    read: Wanted
-    before: str
-
-
-CarryingOut = Generator[Do, Step, tuple[Step, ...]]
-"""Calls to make, one by one: yields each, is sent what came of it, returns all steps."""
-
-_Doing = Generator[Do, Step, Step]
-
-
-def carried_out(wanted: Sequence[Wanted], retry: Seen | None) -> CarryingOut:
+def carried_out(calls: Sequence[Step], retry: Seen | None) -> CarryingOut:
     """Every call that the calls of one reply lead to; with `retry` the repeats and looks of that defence."""
     made: list[Step] = []
-    for one in wanted:
+    for call in calls:
         tool = None
-        if retry is not None and one.refusal is None and isinstance(one.arguments, dict):
+        if retry is not None and not is_refused(call) and isinstance(call.arguments, dict):
             known = retry.registry
-            tool = meant(known, one.name, one.arguments) if one.tool is None else known[one.tool]
+            tool = meant(known, call.name, call.arguments) if call.tool is None else known[call.tool]
         if retry is None or tool is None or tool.distractor:
-            yield from _do(made, Do(one))
+            yield from _do(made, call)
         else:
-            yield from _tended(retry, made, one, tool)
+            yield from _tended(retry, made, call, tool)
     return tuple(made)
 
 
 def came_of(doing: CarryingOut, steps: Sequence[Step]) -> bool:
     """Whether these steps are what making the calls led to, as their own texts have it."""
-    at = 0
     try:
-        what = next(doing)
-        while at < len(steps) and what.is_of(steps[at]):
-            at += 1
-            what = doing.send(msgspec.structs.replace(steps[at - 1], told=None))
+        call = next(doing)
+        for step in steps:
+            if not _is_of(step, call):
+                break
+            call = doing.send(msgspec.structs.replace(step, told=None))
     except StopIteration as end:
         return bool(tuple(steps) == end.value)
     return False
 
 
-def _do(made: list[Step], what: Do) -> _Doing:
-    step = yield what
+def _is_of(step: Step, call: Step) -> bool:
+    """Whether a journaled step came of a call: one that was not refused has to be made again."""
+    if not is_refused(step):
+        step = Step(name=step.name, arguments=step.arguments, text="", tool=step.tool, defence=step.defence)
+    return msgspec.json.encode(step) == msgspec.json.encode(call)
+
+
+def _do(made: list[Step], call: Step) -> Generator[Step, Step, Step]:
+    step = yield call
     made.append(step)
     return step
 
 
-def _tended(seen: Seen, made: list[Step], one: Wanted, tool: LiveTool) -> Generator[Do, Step, None]:
+def _tended(seen: Seen, made: list[Step], call: Step, tool: LiveTool) -> Generator[Step, Step, None]:
     """One call, and again as long as its error may pass."""
     unsafe = tool.writes and not tool.idempotent
-    looks = []
-    for read in _looks(seen, made, one, tool) if unsafe else ():
-        found = yield from _do(made, Do(read, "look"))
+    before = []
+    for read in _looks(seen, made, call, tool) if unsafe else ():
+        found = yield from _do(made, read)
         if not looks_failed(found.text):
-            looks.append(Look(read, found.text))
+            before.append((read, found.text))
     at = len(made)
-    first = last = yield from _do(made, Do(one))
+    first = last = yield from _do(made, call)
     told = None
     for _ in range(MOST_REPEATS):
         if last.problem is not None or not looks_failed(last.text) or not transient(last.text):
             break
         if unsafe:
-            happened, evidence = yield from _look(made, looks)
+            happened, evidence = yield from _look(made, before)
             if happened is not False:
                 told = evidence or told
                 break
-        last = yield from _do(made, Do(one, "repeat"))
+        last = yield from _do(made, msgspec.structs.replace(call, defence="repeat"))
         told = last.text
     made[at] = msgspec.structs.replace(first, told=None if told == first.text else told)
 
 
-def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, tuple[bool | None, str | None]]:
-    """Whether a write has happened since the looks before it, None where that cannot be told; and what shows
-    that it has."""
-    sure = bool(looks)
-    for look in looks:
-        now = yield from _do(made, Do(look.read, "look"))
+def _look(
+    made: list[Step], before: Sequence[tuple[Step, str]]
+) -> Generator[Step, Step, tuple[bool | None, str | None]]:
+    """Whether a write has happened since the looks `before` it, each with what it showed, None where that
+    cannot be told; and what shows that it has."""
+    sure = bool(before)
+    for read, text in before:
+        now = yield from _do(made, read)
         if looks_failed(now.text):
             sure = False
-        elif now.text != look.before:
-            again = yield from _do(made, Do(look.read, "look"))
+        elif now.text != text:
+            again = yield from _do(made, read)
             if again.text == now.text:
-                return True, _evidence(look, now.text)
+                return True, _evidence(read.name, text, now.text)
             sure = False  # it changes by itself
     return (False if sure else None), None
 
@@ -176,7 +149,7 @@ def _look(made: list[Step], looks: Sequence[Look]) -> Generator[Do, Step, tuple[
 # --- which reads show a write -------------------------------------------------------------------------
 
 
-def _looks(seen: Seen, made: Sequence[Step], one: Wanted, tool: LiveTool) -> list[Wanted]:
+def _looks(seen: Seen, made: Sequence[Step], call: Step, tool: LiveTool) -> list[Step]:
     names = [known.name for known in seen.registry]
     reads = [
         known
@@ -184,23 +157,22 @@ def _looks(seen: Seen, made: Sequence[Step], one: Wanted, tool: LiveTool) -> lis
         if not known.writes and not known.distractor and names.count(known.name) == 1
     ]
     about = [
-        Wanted(read.name, given) for read in reads if (given := _given(read, tool, one.arguments)) is not None
+        Call(read.name, given) for read in reads if (given := _given(read, tool, call.arguments)) is not None
     ]
     now = [
         (Call(step.name, step.arguments), step.shown)
         for step in made
         if step.defence is None and isinstance(step.arguments, dict)
     ]
-    return about[:MOST_LOOKS] or _named(reads, tool, one.arguments, [*seen.history, *now])
+    found = about[:MOST_LOOKS] or _named(reads, tool, call.arguments, [*seen.history, *now])
+    return [Step(name=one.name, arguments=one.parameters, text="", defence="look") for one in found]
 
 
 def _given(read: LiveTool, write: LiveTool, arguments: Mapping[str, Json]) -> dict[str, Json] | None:
     """All required arguments of a read out of a write's, of which there is one at least; else None."""
-    asked, known = _properties(read), _properties(write)
-    required = read.parameters.get("required")
-    names = [one for one in required if isinstance(one, str)] if isinstance(required, list | tuple) else []
+    asked, known = read.plain.properties, write.plain.properties
     found: dict[str, Json] = {}
-    for name in names:
+    for name in read.plain.required:
         same = (
             other
             for other in known
@@ -226,10 +198,10 @@ def _named(
     write: LiveTool,
     arguments: Mapping[str, Json],
     seen: Sequence[tuple[Call, str]],
-) -> list[Wanted]:
+) -> list[Call]:
     """The latest read that showed what the write is about, its first argument, as a part of something, if the
     argument's description names that read: "the payment's id, as get_order gives it"."""
-    name, schema = next(iter(_properties(write).items()), ("", None))
+    name, schema = next(iter(write.plain.properties.items()), ("", None))
     said, value = schema.get("description") if isinstance(schema, dict) else None, arguments.get(name)
     if not isinstance(said, str) or not isinstance(value, str) or not value:
         return []
@@ -241,25 +213,20 @@ def _named(
             leaf == value and at[-1:] == (name,) and isinstance(at[0], str) and {int} & {*map(type, at)}
             for at, leaf in found
         ):
-            return [Wanted(call.name, call.parameters)]
+            return [call]
     return []
-
-
-def _properties(tool: LiveTool) -> dict[str, Any]:
-    found = tool.parameters.get("properties")
-    return found if isinstance(found, dict) else {}
 
 
 # --- what the agent is told ---------------------------------------------------------------------------
 
 
-def _evidence(look: Look, now: str) -> str:
+def _evidence(read: str, before: str, now: str) -> str:
     """In place of a lost answer: that the call was carried out, and the one record that is new, or the
     whole read."""
-    note = f"The answer was lost, but the call was carried out: {look.read.name} shows it."
-    before, after = parsed(look.before), parsed(now)
+    note = f"The answer was lost, but the call was carried out: {read} shows it."
+    after = parsed(now)
     try:
-        new = _new(before, after)
+        new = _new(parsed(before), after)
         if len(new) == 1 and not new[0].keys() & {"note", "error"}:
             return dumps({"note": note, **new[0]})
         return dumps({"note": note, "now": after})
@@ -267,12 +234,10 @@ def _evidence(look: Look, now: str) -> str:
         return f"{note}\n{now}"
 
 
-def _new(before: Json, after: Json, depth: int = 0) -> list[dict[str, Json]]:
+def _new(before: Json, after: Json) -> list[dict[str, Json]]:
     """Objects in lists that were not there before."""
-    if depth > _DEEPEST:
-        return []
     if isinstance(before, dict) and isinstance(after, dict):
-        return [one for name in after if name in before for one in _new(before[name], after[name], depth + 1)]
+        return [one for name in after if name in before for one in _new(before[name], after[name])]
     if isinstance(before, list) and isinstance(after, list):
         known = {dumps(one) for one in before}
         return [one for one in after if isinstance(one, dict) and dumps(one) not in known]

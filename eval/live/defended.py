@@ -8,24 +8,20 @@ registry that stands behind them.
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
-from robustbench_tc import schema
 from robustbench_tc.errors import UserError
-from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Turn
+from robustbench_tc.schema import Call, Json, LiveRow, LiveTool, Message, Sample, Tool, dumps
 from robustbench_tc.worlds.faults import meant
 
 from .. import defend
 from ..defend.base import Defence
 from ..defend.chain import shown
-from .prompts import READ_AS, TRY_AGAIN
+from .prompts import QUIET, READ_AS
 from .shown import looks_failed
-
-NOT_LIVE = {"offers": "no live row has offers to choose among"}
-"""Defences that have nothing to do in a world, and why."""
 
 
 @lru_cache(maxsize=64)
@@ -33,8 +29,8 @@ def parse(words: tuple[str, ...], mode: str) -> tuple[Defence, ...]:
     """The chain of these names, for live episodes in this mode. Raises UserError."""
     chain = defend.parse(words)
     for one in chain:
-        if why := NOT_LIVE.get(one.code):
-            raise UserError(f"--defend {one.code}: {why}: leave it out")
+        if one.code == "offers":
+            raise UserError("--defend offers: no live row has offers to choose among: leave it out")
         if mode not in one.modes:
             raise UserError(f"--defend {one.code}: it works in {' and '.join(one.modes)} mode, not in {mode}")
     return chain
@@ -49,13 +45,25 @@ class Target(NamedTuple):
     """Of the tool in the registry, where several have that name and it is known which is meant."""
 
 
-class _Offered(NamedTuple):
+class Offered(NamedTuple):
     """What is offered in a turn."""
 
     sample: Sample
-    tools: tuple[schema.Tool, ...]
+    """As a row of one request; that a call is answered with "" there says that calls are."""
+    messages: tuple[Message, ...]
+    """The first turn's: a defence may say something in front of them."""
+    tools: tuple[Tool, ...]
+    """As they are shown."""
     targets: dict[str, Target]
-    names: dict[Target, str]
+    """Shown name → what it stands for, for names that are shown once."""
+
+    def target(self, name: str) -> Target:
+        """What a called name stands for; one that was never shown stays as it is."""
+        return self.targets.get(name) or Target(name, None)
+
+    def name(self, target: Target) -> str:
+        """What a tool is called where it is shown."""
+        return next((name for name, one in self.targets.items() if one == target), target.name)
 
 
 class Registry:
@@ -63,27 +71,21 @@ class Registry:
 
     def __init__(self, row: LiveRow, chain: Sequence[Defence]) -> None:
         self._row, self._chain = row, tuple(chain)
-        self._turns: dict[int, _Offered] = {}
+        self._turns: dict[int, Offered] = {}
 
-    def tools(self, turn: int) -> tuple[schema.Tool, ...]:
-        """What is offered in a turn, as it is shown."""
-        return self._at(turn).tools
+    def at(self, turn: int) -> Offered:
+        """What is offered in a turn."""
+        if turn not in self._turns:
+            sample = self._sample(self._row.offered(turn), self._row.turns[0].messages, "")
+            seen = shown(self._chain, sample)
+            targets = self._targets(sample.tools, seen.tools)
+            self._turns[turn] = Offered(sample, seen.messages, seen.tools, targets)
+        return self._turns[turn]
 
-    def added(self, turn: int) -> list[schema.Tool]:
+    def added(self, turn: int) -> list[Tool]:
         """What is shown in a turn, and was not in the one before."""
-        if not self._chain:
-            adds = self._row.turns[turn].adds
-            return [tool.plain for tool in self._row.tools if tool.name in adds]
-        before = [schema.dumps(tool) for tool in self.tools(turn - 1)]
-        return [tool for tool in self.tools(turn) if schema.dumps(tool) not in before]
-
-    def target(self, turn: int, name: str) -> Target:
-        """What a called name stands for; one that was never shown stays as it is."""
-        return self._at(turn).targets.get(name) or Target(name, None)
-
-    def name(self, turn: int, target: Target) -> str:
-        """What a tool is called where it is shown."""
-        return self._at(turn).names.get(target, target.name)
+        before = [dumps(tool) for tool in self.at(turn - 1).tools]
+        return [tool for tool in self.at(turn).tools if dumps(tool) not in before]
 
     def calling(self, turn: int, call: Call) -> Call:
         """A call of the registry's as it is made by an agent that is shown this."""
@@ -92,75 +94,46 @@ class Registry:
         if not self._chain or tool is None:
             return call
         place = next(at for at, one in enumerate(offered) if one is tool)
-        sample = self._sample(offered, _QUIET)
+        sample = self._sample(offered, ())
         golden = msgspec.structs.replace(sample, golden_answers=((call,),), gold_tool_index=place)
         return shown(self._chain, golden).golden_answers[0][0]
 
-    @cached_property
-    def opening(self) -> Turn:
-        """The first turn's messages: a defence may say something in front of them."""
-        first = self._row.turns[0]
-        sample = self._sample(self._row.offered(0), first, "")
-        return Turn(shown(self._chain, sample).messages) if self._chain else first
-
     def result(self, text: str) -> str:
         """What a call was answered, as it is shown."""
-        if not self._chain:
-            return text
         if looks_failed(text):
-            return shown(self._chain, self._sample((), _QUIET, text)).injected_error or ""
-        turn = Turn((*_QUIET.messages, Message("tool", text)))
-        return shown(self._chain, self._sample((), turn)).messages[-1].content
+            return shown(self._chain, self._sample((), (), text)).injected_error or ""
+        told = (*QUIET, Message("tool", text))
+        return shown(self._chain, self._sample((), told)).messages[-1].content
 
-    def sample(self, turn: int) -> Sample:
-        """A turn as a row of one request; that a call is answered with "" there says that calls are."""
-        return self._at(turn).sample
-
-    def _sample(self, tools: Sequence[LiveTool], turn: Turn, error: str | None = None) -> Sample:
+    def _sample(
+        self, tools: Sequence[LiveTool], messages: tuple[Message, ...], error: str | None = None
+    ) -> Sample:
         """`error`: what a call is answered, as a row of one request has it."""
         row = self._row
-        plain = tuple(schema.Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools)
         return Sample(
             id=row.id,
             clean_id=row.clean_id,
             type_code=row.type_code,
             source=READ_AS,
             category=row.category,
-            messages=turn.messages or _QUIET.messages,
-            tools=plain,
+            messages=messages or QUIET,
+            tools=tuple(Tool(tool.name, tool.description, {**tool.parameters}) for tool in tools),
             golden_answers=(),
             output_format="",
             injected_error=error,
         )
 
-    def _at(self, turn: int) -> "_Offered":
-        if turn not in self._turns:
-            sample = self._sample(self._row.offered(turn), self._row.turns[0], "")
-            found = shown(self._chain, sample).tools
-            targets = self._targets(sample.tools, found) if self._chain else {}
-            names = {target: name for name, target in targets.items()}
-            self._turns[turn] = _Offered(sample, found, targets, names)
-        return self._turns[turn]
-
-    def _targets(self, offered: Sequence[schema.Tool], found: Sequence[schema.Tool]) -> dict[str, Target]:
-        """Shown name → what it stands for, for names that are shown once."""
+    def _targets(self, offered: Sequence[Tool], found: Sequence[Tool]) -> dict[str, Target]:
         everything = self._row.tools
         later = {tool.name for tool in everything} - {tool.name for tool in offered}
         places = [at for at, tool in enumerate(everything) if tool.name not in later]
+        own, often = Counter(tool.name for tool in everything), Counter(tool.name for tool in found)
         # Defences keep, drop and rename tools: the object that holds a tool's parameters stays its own.
-        place_of = {id(tool.parameters): at for tool, at in zip(offered, places, strict=True)}
-        shown_as, own = Counter(tool.name for tool in found), Counter(tool.name for tool in everything)
-        targets = {}
-        for tool in found:
-            if shown_as[tool.name] == 1:
-                place = place_of[id(tool.parameters)]
-                name = everything[place].name
-                targets[tool.name] = Target(name, place if own[name] > 1 else None)
-        return targets
-
-
-_QUIET = Turn((Message("user", TRY_AGAIN),))
-"""A turn in which nothing is said, as a row has to have a message."""
+        stands_for = {
+            id(tool.parameters): Target(tool.name, at if own[tool.name] > 1 else None)
+            for tool, at in zip(offered, places, strict=True)
+        }
+        return {tool.name: stands_for[id(tool.parameters)] for tool in found if often[tool.name] == 1}
 
 
 def plain_call(name: str, arguments: Json) -> Call:

@@ -33,10 +33,6 @@ help              this
 quit              leave without a verdict"""
 
 
-class Left(Exception):
-    """The person has left before the end."""
-
-
 class Person:
     """Acts by what is typed."""
 
@@ -56,24 +52,24 @@ class Person:
         return said
 
     def _typed(self, so_far: World, base: Answer) -> Answer | str:
-        """The answer that a line is, else what to say about it. Raises Left."""
+        """The answer that a line is, else what to say about it. Raises EOFError where the
+        person leaves."""
         line = self._ask("> ")
         if line is None or line == "quit":
-            raise Left
+            raise EOFError
         offered = [tool.name for tool in so_far.offered]
         name, _, rest = line.partition(" ")
         if line in ("", "help"):
             return HELP
         if line == "tools":
             return "\n".join(_listed(so_far.offered))
-        if line in offered or rest.lstrip().startswith("{"):
+        if name in offered or rest.lstrip().startswith("{"):
             try:
                 arguments = msgspec.json.decode(rest.strip() or "{}", type=dict)
                 return in_world(base, (Call(name, arguments),), so_far)
             except (ValueError, RecursionError) as error:
-                return f"the arguments are not JSON ({error}): nothing was called"
-        if name in offered:
-            return f'write the arguments as a JSON object: {name} {{"parameter": "value"}}'
+                form = f'{name} {{"parameter": "value"}}'
+                return f"nothing was called ({error}): write the arguments as a JSON object, {form}"
         return msgspec.structs.replace(base, text=line)
 
 
@@ -98,7 +94,7 @@ def play(row: LiveRow, world: WorldType, ask: Callable[[str], str | None], say: 
     with tempfile.TemporaryDirectory() as folder:
         try:
             return loop.run_until_complete(playing())
-        except Left:
+        except EOFError:
             return "left before the end: there is no verdict"
         finally:
             loop.close()
@@ -116,8 +112,7 @@ def _news(so_far: World, ask: Ask) -> Iterator[str]:
     elif not last.answered:
         adds = so_far.row.turns[so_far.turn].adds
         yield from _listed(tool for tool in so_far.offered if tool.name in adds)
-    messages = ask.messages
-    yield f"user: {next(one['content'] for one in reversed(messages) if one['role'] == 'user')}"
+    yield f"user: {next(one['content'] for one in reversed(ask.messages) if one['role'] == 'user')}"
 
 
 def _listed(tools: Iterable[LiveTool]) -> Iterator[str]:

@@ -7,9 +7,8 @@ message. fc mode sends the registry as native tools, and one tool message for ea
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
-from robustbench_tc.schema import PLEASE_DECIDE, Json, Reply, Tool, Turn, dumps
+from robustbench_tc.schema import PLEASE_DECIDE, Json, Message, Reply, Tool, dumps
 
 from .. import wire
 
@@ -42,54 +41,48 @@ MAX_CALLS = 50
 READ_AS = "bfcl_v3"
 """The source whose order of forms replies are read in: the form that SYSTEM asks for comes first."""
 
+QUIET = (Message("user", TRY_AGAIN),)
+"""A turn in which nothing is said, as a request has to have a message."""
+
 Messages = list[dict[str, Json]]
 
 
 @cache
 def version() -> str:
     """`live-1-` and 8 hex digits over every text of this file: what answers depend on beside the row."""
-    texts = (SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS)
-    return "live-1-" + hashlib.sha256(dumps(texts).encode()).hexdigest()[:8]
+    texts = dumps((SYSTEM, RESULTS, NEW_TOOLS, TRY_AGAIN, wire.NO_TEXT, PLEASE_DECIDE, MAX_CALLS))
+    return "live-1-" + hashlib.sha256(texts.encode()).hexdigest()[:8]
 
 
-class Result(NamedTuple):
-    """What a call was answered, in the words that the agent is shown."""
-
-    name: str
-    text: str
-
-
-def opening(tools: Sequence[Tool], turn: Turn, mode: str) -> Messages:
+def opening(tools: Sequence[Tool], messages: Sequence[Message], mode: str) -> Messages:
     """The messages before the first reply."""
     if mode == "fc":
-        return said(turn, (), mode)
-    own = [one.content for one in turn.messages if one.role == "system"]
-    rest = Turn(tuple(one for one in turn.messages if one.role != "system"))
+        return said(messages, (), mode)
+    own = [one.content for one in messages if one.role == "system"]
+    rest = [one for one in messages if one.role != "system"]
     return [
         {"role": "system", "content": "\n\n".join([SYSTEM + _listed(tools), *own])},
         *said(rest, (), mode),
     ]
 
 
-def said(turn: Turn, added: Sequence[Tool], mode: str) -> Messages:
+def said(messages: Sequence[Message], added: Sequence[Tool], mode: str) -> Messages:
     """The user's messages of a turn; in prompt mode they begin with the tools that it adds."""
-    found = [{"role": one.role, "content": one.content} for one in turn.messages]
-    if not found:
-        found = [{"role": "user", "content": TRY_AGAIN}]
+    found = [{"role": one.role, "content": one.content} for one in messages or QUIET]
     if added and mode == "prompt":
         found[0]["content"] = f"{NEW_TOOLS}{_listed(added)}\n\n{found[0]['content']}"
     return found
 
 
 def replied(
-    reply: Reply, results: Sequence[Result], names: wire.WireNames, mode: str, before: Messages
+    reply: Reply, results: Sequence[tuple[str, str]], names: wire.WireNames, mode: str, before: Messages
 ) -> Messages:
-    """A reply and what its calls were answered, as the next request has them. `before`: the request that it
-    replied to."""
+    """A reply and what its calls were answered, as the next request has them. `results`: each call's name as
+    it is shown, and its answer; `before`: the request that it replied to."""
     turn = PLEASE_DECIDE if reply.answered else None
     if results:
-        turn = RESULTS + "\n".join(dumps({"name": one.name, "result": one.text}) for one in results)
-    texts = [one.text for one in results]
+        turn = RESULTS + "\n".join(dumps({"name": name, "result": text}) for name, text in results)
+    texts = [text for _, text in results]
     return wire.replied(reply.text, reply.tool_calls, texts, turn, mode, names, before)
 
 

@@ -9,7 +9,7 @@ nothing.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -52,19 +52,16 @@ class Rehearsal:
         self._start: Start = msgspec.convert(row.initial_state, Start)
         self.tools = {tool.name: tool for tool in reversed(row.tools) if not tool.distractor}
         self._row, self._turns = row, [at for at, calls in enumerate(row.golden_calls) for _ in calls]
-        self._world_class, self.classes = _played(row.world)
+        kind, self.classes = _played(row.world)
+        self._open = None if kind is None else partial(kind, self._start.state, self._start.seed)
         self.results: list[str] = []
         self._ids: list[str] = []
-        if self._world_class is not None:
+        if self._open is not None:
             world = self._open()
             self.results = [world.call(call.name, call.parameters) for call in self.calls]
             self._ids = world.generated()
         shapes = {re.sub("[0-9]", r"\\d", re.escape(one)) for one in self._ids}
         self._shape = re.compile("|".join(sorted(shapes, key=len, reverse=True))) if shapes else None
-
-    def _open(self) -> World:
-        assert self._world_class is not None
-        return self._world_class(self._start.state, self._start.seed)
 
     def without_ids(self, text: str) -> str:
         """A result with everything that has the shape of a generated id replaced by a sign."""
@@ -73,11 +70,12 @@ class Rehearsal:
     def with_ids_of(self, result: str, seen: str) -> str:
         """A result of gold's whose new ids are those that a later read shows, where the two have the same
         number of ids that are new at this point; else the result as it is."""
-        old = set(self._ids)
         here = [one for one in self._ids if one in result]
         there = [] if self._shape is None else list(dict.fromkeys(self._shape.findall(seen)))
         if not set(here) <= set(there):
-            fresh = [one for one in there if one not in old and not any(one in text for text in self.results)]
+            fresh = [
+                one for one in there if one not in self._ids and not any(one in text for text in self.results)
+            ]
             if len(fresh) == len(here):
                 for mine, theirs in zip(here, fresh, strict=True):
                     result = result.replace(mine, theirs)
@@ -114,27 +112,21 @@ class Rehearsal:
     def shown_by(self, number: int) -> Shown | None:
         """A read whose result differs with one of gold's writes not made, made, and made twice; the last two
         may be the same where no read tells them apart. One that shows an id for each is preferred."""
-        if self._world_class is None:
+        if self._open is None:
             return None
         tool = self.tools[self.calls[number].name]
-        worlds = [self._after(number, times) for times in (0, 1, 2)]
-        best: Shown | None = None
+        worlds = [self._open() for _ in range(3)]
+        for times, world in enumerate(worlds):
+            for call in [*self.calls[:number], *[self.calls[number]] * times]:
+                world.call(call.name, call.parameters)
+        found: list[Shown] = []
         for read in self.reads(number):
             shown = Shown(read, *(self.without_ids(one.call(read.name, read.parameters)) for one in worlds))
-            if shown.none == shown.once:
-                continue
-            if tool.idempotent or shown.once.count(_ID) < shown.twice.count(_ID):
-                return shown
-            if best is None or (best.once == best.twice and shown.once != shown.twice):
-                best = shown
-        return best
-
-    def _after(self, number: int, times: int) -> World:
-        """The world in which one of gold's calls was made so often."""
-        world = self._open()
-        for call in [*self.calls[:number], *[self.calls[number]] * times]:
-            world.call(call.name, call.parameters)
-        return world
+            if shown.none != shown.once:
+                found.append(shown)
+                if tool.idempotent or shown.once.count(_ID) < shown.twice.count(_ID):
+                    return shown
+        return max(found, key=lambda one: one.once != one.twice, default=None)  # the first of equals
 
     def reads(self, number: int) -> Iterator[Call]:
         """Reads that are offered at one of gold's calls, with arguments from what is known by then."""
@@ -153,10 +145,9 @@ class Rehearsal:
 
 def _trials(tool: LiveTool, seen: Sequence[tuple[str, Json]]) -> Iterator[Call]:
     """Calls of a read with known values: those that were seen under the parameter's name first."""
-    properties: dict[str, Any] = tool.parameters.get("properties") or {}
     made: list[dict[str, Json]] = [{}]
-    for name in map(str, tool.parameters.get("required") or []):
-        schema: dict[str, Any] = properties.get(name) or {}
+    for name in tool.plain.required:
+        schema: dict[str, Any] = tool.plain.properties.get(name) or {}
         kinds = _KINDS.get(str(schema.get("type")), ())
         known = dict.fromkeys([*(v for at, v in seen if at == name), *(v for _, v in seen)])
         values = schema.get("enum") or [one for one in known if isinstance(one, kinds)]

@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import asdict
 
 from robustbench_tc.compute import loop
 from robustbench_tc.errors import UserError
@@ -103,11 +102,10 @@ class Shown(Episode, frozen=True, kw_only=True):
         yield f"world {self.world}, {self.model}, mode {self.mode}"
         yield from self.verdict()
         if self.fault is not None:
-            at = self.fault.at
             where = next(
                 f"{name} {value}"
                 for name in ("call", "write", "read", "tool")
-                if (value := getattr(at, name))
+                if (value := getattr(self.fault.at, name))
             )
             right = f"; the right end is to {self.label}" if self.label else ""
             yield Line(f"fault: {self.fault.kind} at {where}{right}", "yellow")
@@ -130,9 +128,9 @@ class Shown(Episode, frozen=True, kw_only=True):
 
     def verdict(self) -> Iterator[Line]:
         """How the episode ended, and whether the world is as it should be."""
-        right = self.scores.success
-        word = {True: "right", False: "not right", None: "no verdict"}[right]
-        style = {True: "green", False: "red", None: "yellow"}[right]
+        word, style = {
+            True: ("right", "green"), False: ("not right", "red"), None: ("no verdict", "yellow")
+        }[self.scores.success]  # fmt: skip
         yield Line("; ".join((f"{word}; ended: {self.ended}", *outcome(self.scores))), style)
         if self.error:
             yield Line(f"no answer: {self.error}", "red")
@@ -155,12 +153,12 @@ def shown(replayed: Replay) -> Shown:
     row, episode = replayed.row, replayed.episode
     calls = map(_call, replayed.steps)
     replies = tuple(
-        ShownReply(**{**asdict(reply), "steps": tuple(islice(calls, len(reply.steps)))})
+        ShownReply(**{**msgspec.structs.asdict(reply), "steps": tuple(islice(calls, len(reply.steps)))})
         for reply in episode.replies
     )
     reached = max((reply.turn + 1 for reply in replies), default=0)
     return Shown(
-        **{**asdict(episode), "replies": replies},
+        **{**msgspec.structs.asdict(episode), "replies": replies},
         turns=row.turns[:reached],
         fault=row.fault,
         label=row.label,
@@ -171,7 +169,7 @@ def shown(replayed: Replay) -> Shown:
 def _call(played: Played) -> ShownCall:
     changes = list(differences(played.before.state, played.after.state))
     return ShownCall(
-        **asdict(played.step),
+        **msgspec.structs.asdict(played.step),
         changes=tuple(changes[:MOST_CHANGES]),
         more_changes=max(0, len(changes) - MOST_CHANGES),
     )
@@ -203,7 +201,10 @@ def show_episode(
     """One episode of a live run with its world's changes. `episode`: a row id, or a unique beginning."""
     folder = open_run(Path(run))
     data = live_data_of(folder, dataset)
-    played = find(episodes.read(folder.path), episode, repeat, run)
+    here = {one.id: one for one in episodes.read(folder.path) if one.repeat == repeat}
+    if not here:
+        raise UserError(f"{run} has no episode of repeat {repeat}: they are counted from 0")
+    played = here[one_of(episode, here, run)]
     episodes.check(folder, data.by_id, [played])
     (found,) = replay([played], data, worlds, world_python)
     return found
@@ -220,14 +221,6 @@ def replay(
             return await replay_each(played, data.by_id, hosted, shown, world_of=types.__getitem__)
 
     return loop.run(replayed())
-
-
-def find(played: Iterable[Episode], wanted: str, repeat: int, place: object) -> Episode:
-    """The episode of that row id, or of the only one that begins so. Raises UserError with near misses."""
-    here = {one.id: one for one in played if one.repeat == repeat}
-    if not here:
-        raise UserError(f"{place} has no episode of repeat {repeat}: they are counted from 0")
-    return here[one_of(wanted, here, place)]
 
 
 def find_row(rows: Iterable[LiveRow], wanted: str, place: object) -> LiveRow:

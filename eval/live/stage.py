@@ -10,7 +10,7 @@ from robustbench_tc.worlds.faults import FaultedWorld
 from robustbench_tc.worlds.handle import Answered, Snapshot, Start, WorldType
 from robustbench_tc.worlds.host import Worlds
 
-from .carrying_out import REFUSALS, CarryingOut
+from .carrying_out import CarryingOut, is_refused
 from .world_env import encodable
 
 
@@ -33,9 +33,9 @@ class Stage:
         """The calls of one reply, one after the other."""
         world = await self._opened()
         try:
-            what = next(doing)
+            call = next(doing)
             while True:
-                what = doing.send(await answered(world, what.step))
+                call = doing.send(await answered(world, call))
         except StopIteration as end:
             return tuple(end.value)
 
@@ -51,8 +51,8 @@ class Stage:
     async def _opened(self) -> FaultedWorld:
         if self._world is None:
             start = msgspec.convert(self._row.initial_state, Start)
-            handle = await self._worlds.open(self._type, start)
-            self._world = FaultedWorld(handle, self._row.tools, self._row.fault)
+            world = await self._worlds.open(self._type, start)
+            self._world = FaultedWorld(world, self._row.tools, self._row.fault)
             for number, known in enumerate(self._before, 1):
                 found = await answered(self._world, known)
                 if msgspec.json.encode(found) != msgspec.json.encode(known):
@@ -71,18 +71,17 @@ async def answered(world: FaultedWorld, step: Step) -> Step:
     killed the world: it had no effect, and might be answered in time now. Raises UserError for a tool that
     has no such place in the registry.
     """
-    if step.text in REFUSALS and not step.executed and not step.met:
+    if is_refused(step):
         return step
     lost = (
         Answered(step.true_text or step.text, step.problem) if step.problem in ("timeout", "died") else None
     )
     look = step.defence == "look"
     made = await world.call(step.name, step.arguments, place=step.tool, aside=look, lost=lost)
-    true = None if made.true_text is None else encodable(made.true_text)
     return msgspec.structs.replace(
         made,
         text=encodable(made.text),
-        true_text=true,
+        true_text=None if made.true_text is None else encodable(made.true_text),
         tool=step.tool,
         defence=step.defence,
         told=step.told,

@@ -4,9 +4,8 @@ asked next, and when it ends. The world itself is played by a `stage.Stage`, or 
 
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
-from robustbench_tc import schema
 from robustbench_tc.eval.score.told import asks
 from robustbench_tc.schema import (
     MAX_STEPS,
@@ -18,6 +17,7 @@ from robustbench_tc.schema import (
     LiveTool,
     Reply,
     Step,
+    Tool,
     row_hash,
 )
 
@@ -27,9 +27,7 @@ from ..read_reply import read
 from ..record import Answer, Settings
 from ..wire import Ask, WireNames, function
 from . import defended, prompts
-from .carrying_out import MAX_ARGUMENTS, TOO_LONG, TOO_MANY, CarryingOut, Seen, Wanted, carried_out
-from .defended import plain_call
-from .prompts import MAX_CALLS, READ_AS
+from .carrying_out import MAX_ARGUMENTS, TOO_LONG, TOO_MANY, CarryingOut, Seen, carried_out, refused
 
 MAX_TEXT = 200_000
 """Characters of a reply's text that are kept, sent back and read."""
@@ -54,19 +52,17 @@ class World:
         self.turn = 0
         self.asked = False
         """Whether the agent has asked in this turn, and was answered."""
-        self.ended: Ended | None = None if row.turns else "done"
+        self.ended: Ended | None = None
         self.error: str | None = None
         """Of the request that ended it without an answer."""
         self._model = settings.model
         self._steps = 0
         self._replied: tuple[Answer, int] | None = None
         """The reply whose calls wait for a world, and the requests that it took."""
-        self.tools = self.registry.tools(len(row.turns) - 1) if row.turns else ()
+        self.tools = self.registry.at(len(row.turns) - 1).tools
         """The registry as it is shown when every tool is offered."""
         self._names = WireNames(self.tools)
-        self._messages = (
-            prompts.opening(self.registry.tools(0), self.registry.opening, self.mode) if row.turns else []
-        )
+        self._messages = prompts.opening(self.registry.at(0).tools, self.registry.at(0).messages, self.mode)
 
     @property
     def offered(self) -> tuple[LiveTool, ...]:
@@ -74,15 +70,15 @@ class World:
         return self.row.offered(self.turn)
 
     @property
-    def shown_tools(self) -> tuple[schema.Tool, ...]:
+    def shown_tools(self) -> tuple[Tool, ...]:
         """The same as the agent is shown them."""
-        return self.registry.tools(self.turn)
+        return self.registry.at(self.turn).tools
 
     @property
     def history(self) -> tuple[tuple[Call, str], ...]:
         """Every call of the episode with its result, as the agent saw them."""
         return tuple(
-            (plain_call(step.name, step.arguments), step.shown)
+            (defended.plain_call(step.name, step.arguments), step.shown)
             for reply in self.replies
             for step in reply.own_steps
         )
@@ -94,8 +90,8 @@ class World:
             answer, results = turn.said.answer, turn.results or ()
             calls = answer.tool_calls[: len(results)] if answer.tool_calls else None
             reply = Reply(turn=self.turn, text=answer.text, tool_calls=calls)
-            named = zip(self._read(answer, self.shown_tools), results, strict=False)
-            said = [prompts.Result(one.name, text) for one, text in named]
+            names = (one.name for one in self._read(answer, self.shown_tools))
+            said = list(zip(names, results, strict=False))
             messages += prompts.replied(reply, said, self._names, self.mode, messages)
         if self.mode != "fc":
             return Ask(messages, None)
@@ -104,33 +100,31 @@ class World:
 
     def scene(self) -> Scene:
         """This moment, for defences: nothing was replied in it yet."""
-        sample = self.registry.sample(self.turn)
+        sample = self.registry.at(self.turn).sample
         return Scene(
             sample,
             sample,
             (),
             lambda row, answer: tuple(
-                plain_call(one.name, one.arguments) for one in self._read(answer, row.tools)
+                defended.plain_call(one.name, one.arguments) for one in self._read(answer, row.tools)
             ),
         )
 
-    def read(self, answer: Answer) -> tuple[Wanted, ...]:
+    def read(self, answer: Answer) -> tuple[Step, ...]:
         """The calls that an answer asks for; none of them ends the turn."""
         found = self._read(answer, self.shown_tools)
-        if not self.chain:
-            return found
-        targets = [self.registry.target(self.turn, one.name) for one in found]
+        targets = [self.registry.at(self.turn).target(one.name) for one in found]
         return tuple(
-            one._replace(name=target.name, tool=target.place)
+            replace(one, name=target.name, tool=target.place)
             for one, target in zip(found, targets, strict=True)
         )
 
-    def _read(self, answer: Answer, tools: Sequence[schema.Tool]) -> tuple[Wanted, ...]:
+    def _read(self, answer: Answer, tools: Sequence[Tool]) -> tuple[Step, ...]:
         """The calls of an answer by the names that it uses."""
         parsed = read(
             answer.text,
             answer.tool_calls,
-            source=READ_AS,
+            source=prompts.READ_AS,
             tools=tools,
             model=self._model,
             mode=self.mode,
@@ -141,27 +135,28 @@ class World:
             found = [self._native(entry, tools) for entry in answer.tool_calls]
         else:
             raw = dict(parsed.raw_arguments)
-            found = [Wanted(call.name, raw.get(n, call.parameters)) for n, call in enumerate(parsed.calls)]
-        if len(found) <= MAX_CALLS:
-            return tuple(found)
-        return (*found[:MAX_CALLS], found[MAX_CALLS]._replace(refusal=TOO_MANY))
+            found = [
+                Step(name=call.name, arguments=raw.get(n, call.parameters), text="")
+                for n, call in enumerate(parsed.calls)
+            ]
+        too_many = [refused(one.name, one.arguments, TOO_MANY) for one in found[prompts.MAX_CALLS :][:1]]
+        return (*found[: prompts.MAX_CALLS], *too_many)
 
-    def _native(self, entry: dict[str, Json], tools: Sequence[schema.Tool]) -> Wanted:
+    def _native(self, entry: dict[str, Json], tools: Sequence[Tool]) -> Step:
         """One native call: each has to be answered, so one that cannot be read is not left out."""
         name, arguments = str(entry.get("name") or ""), entry.get("arguments")
         if isinstance(arguments, str) and len(arguments) > MAX_ARGUMENTS:
-            return Wanted(name, None, TOO_LONG)
+            return refused(name, None, TOO_LONG)
         parsed = read(
             None,
             [entry],
-            source=READ_AS,
+            source=prompts.READ_AS,
             tools=tools,
             model=self._model,
             mode=self.mode,
         )
-        if not parsed.calls:
-            return Wanted(name, {})
-        return Wanted(parsed.calls[0].name, dict(parsed.raw_arguments).get(0, parsed.calls[0].parameters))
+        call = next(iter(parsed.calls), Call(name, {}))
+        return Step(name=call.name, arguments=dict(parsed.raw_arguments).get(0, call.parameters), text="")
 
     def noted(self, answer: Answer, request: Request) -> Answer:
         """The answer bounded: what is too long is cut, half surrogate pairs are replaced.
@@ -171,9 +166,9 @@ class World:
         most = {"id": MAX_NAME, "name": MAX_NAME, "arguments": MAX_ARGUMENTS + 1}
         calls = [
             {name: encodable(str(call.get(name) or ""))[:size] for name, size in most.items()}
-            for call in (answer.tool_calls or ())[: MAX_CALLS + 1]
+            for call in (answer.tool_calls or ())[: prompts.MAX_CALLS + 1]
         ]
-        return msgspec.structs.replace(
+        return replace(
             answer,
             text=_cut(answer.text),
             reasoning=_cut(answer.reasoning),
@@ -186,7 +181,7 @@ class World:
         own = said
         while own.inner is not None:
             own = own.inner
-        answer = msgspec.structs.replace(
+        answer = replace(
             own.answer,
             prompt_tokens=said.answer.prompt_tokens,
             completion_tokens=said.answer.completion_tokens,
@@ -239,11 +234,9 @@ class World:
             requests=requests,
         )
         self.replies.append(reply)
+        now = self.registry.at(self.turn)
         results = [
-            prompts.Result(
-                self.registry.name(self.turn, defended.Target(step.name, step.tool)),
-                self.registry.result(step.shown),
-            )
+            (now.name(defended.Target(step.name, step.tool)), self.registry.result(step.shown))
             for step in own
         ]
         self._messages += prompts.replied(reply, results, self._names, self.mode, self._messages)
@@ -262,8 +255,8 @@ class World:
             self.turn -= 1
             self.ended = "done"
             return
-        turn = self.row.turns[self.turn]
-        self._messages += prompts.said(turn, self.registry.added(self.turn), self.mode)
+        said = self.row.turns[self.turn].messages
+        self._messages += prompts.said(said, self.registry.added(self.turn), self.mode)
 
 
 def _cut(text: str | None) -> str | None:
@@ -274,8 +267,4 @@ def _cut(text: str | None) -> str | None:
 
 def encodable(text: str) -> str:
     """The text with half surrogate pairs replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -9,7 +9,7 @@ import msgspec
 from robustbench_tc import sources
 from robustbench_tc.errors import UserError
 from robustbench_tc.eval.parse import Parsed
-from robustbench_tc.eval.read_reply import read_reply
+from robustbench_tc.eval.read_reply import read as read_reply
 from robustbench_tc.schema import (
     CONTROL_TOOLS,
     GOLD_NOT_STATED,
@@ -134,9 +134,10 @@ def score(
 def read(prediction: Prediction, row: Sample) -> Parsed:
     """What the reader finds in a prediction for `row`."""
     return read_reply(
-        row,
         prediction.raw_output,
         prediction.tool_calls,
+        source=row.source,
+        tools=row.tools,
         model=prediction.model,
         mode=prediction.mode,
         finish_reason=prediction.finish_reason,
@@ -236,7 +237,9 @@ def _first(
     text, calls = prediction.first_output, prediction.first_tool_calls
     if text is None and calls is None:
         return None
-    parsed = read_reply(row, text, calls, model=prediction.model, mode=prediction.mode)
+    parsed = read_reply(
+        text, calls, source=row.source, tools=row.tools, model=prediction.model, mode=prediction.mode
+    )
     return parsed, _scored(parsed, row, clean, tools)
 
 

@@ -20,6 +20,8 @@ from robustbench_tc.shown import Line, Part, Table
 
 from ..live.score import LiveScore, read_scores
 from ..live.show import outcome
+from ..parse import READER_VERSION
+from ..score import read as read_again
 from .breakdown import READ_WITH_CARE
 from .runs import is_live, scores_of
 
@@ -224,7 +226,7 @@ def failures(
     of_run = asked(run)
     sessions = of_run.record.sessions if of_run.record else ()
     why = reasons.lines(reasons.of_predictions(run / "scores.parquet"), sessions[-1] if sessions else None)
-    return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=why)
+    return Failures(run=str(run), found=found, limit=limit, flag=flag, asked=of_run, reasons=[*why])
 
 
 def find(run: Path, wanted: str) -> list[Judged]:
@@ -338,6 +340,10 @@ def fields(row: Judged, sample: Sample | None) -> Iterator[tuple[str, str]]:
     yield from _reply(last if one.injected else "reply", one.raw_output, one.tool_calls)
     if one.finish_reason == "length":
         yield "note", "the reply was cut at the token limit"
+    if sample is not None and one.status == "ok":
+        parsed = read_again(one, sample)
+        parts = ", ".join(f"{part.kind} [{part.start}:{part.end}]" for part in parsed.segments)
+        yield f"read by reader {READER_VERSION}", f"{parts}; tried: {', '.join(parsed.tried) or 'nothing'}"
     if verdict is not None:
         yield f"parsed ({verdict.variant or 'no variant fired'})", calls_of(verdict.calls)
     yield from (("gold", calls_of(answer)) for answer in (sample.golden_answers if sample else ()))

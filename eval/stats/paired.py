@@ -187,16 +187,6 @@ def _flips(a: Outcomes, b: Outcomes, at: list[int], both: Ints) -> Ints:
     return np.where(both[:, at], b.correct[:, at] * a.repeats - a.correct[:, at] * b.repeats, 0)
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """One row, in the submission and asked again."""
-
-    clean_id: str
-    type_code: str
-    submitted: int
-    """Right answers of the submission's `repeats`."""
-    again: bool
-
-
 class Reasked(msgspec.Struct, frozen=True, kw_only=True):
     """What came out over some rows."""
 
@@ -216,15 +206,16 @@ class Reasked(msgspec.Struct, frozen=True, kw_only=True):
         return self.low <= 0 <= self.high
 
 
-def reasked(rows: Sequence[Answered], repeats: int) -> Reasked:
-    """Compares the verdicts. `rows` is not empty and has no row twice."""
-    asked = sorted((row.clean_id, row.submitted, row.again * repeats) for row in rows)
-    n, submitted, again = per_unit(asked)
+def reasked(rows: Iterable[tuple[str, int, bool]], repeats: int) -> Reasked:
+    """Compares the verdicts of some rows: the clean id, how many of the submission's `repeats` were right,
+    whether the one asked again is."""
+    n, submitted, again = per_unit(sorted((unit, before, after * repeats) for unit, before, after in rows))
     change = difference(shares(again / repeats, n), shares(submitted / repeats, n))
+    asked = int(n.sum())
     return Reasked(
-        rows=len(rows),
-        submitted=int(submitted.sum()) / (repeats * len(rows)),
-        again=int(again.sum()) / (repeats * len(rows)),
+        rows=asked,
+        submitted=int(submitted.sum()) / (repeats * asked),
+        again=int(again.sum()) / (repeats * asked),
         low=float(change.low),
         high=float(change.high),
         p=paired_p(again - submitted),

@@ -245,6 +245,16 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True):
         np.add.at(made, place, counts)
         return made
 
+    def whole(self, codes: Iterable[str]) -> tuple[NDArray[np.bool_], Ints]:
+        """[clean ids]: those with a verdict on the row of every type in every repeat; [these, types]: how
+        often they are right. A type that the run has not leaves none."""
+        named = list(codes)
+        if not set(named) <= set(self.types):
+            return np.zeros(len(self.clean_ids), bool), np.zeros((0, len(named)), np.int64)
+        at = [self.types.index(code) for code in named]
+        there: NDArray[np.bool_] = (self.n[:, at] == self.repeats).all(axis=1)
+        return there, self.correct[there][:, at]
+
     def unit_of(self) -> Mapping[str, str]:
         """Clean id → what it counts as."""
         return dict(zip(self.clean_ids, self.units or self.clean_ids, strict=True))

@@ -9,7 +9,7 @@ import pytest
 from robustbench_tc import taxonomy
 from robustbench_tc.builders import rebuild
 from robustbench_tc.builders.perturb.swapped import SWAPPED
-from robustbench_tc.builders.sources.rlla_prompt import gold_calls
+from robustbench_tc.builders.sources.rlla import gold_calls
 from robustbench_tc.builders.toolrl_spec import SWAPS
 from robustbench_tc.dataset_cards.training import training_card
 from robustbench_tc.eval.prompts.rlla_form import parse_system

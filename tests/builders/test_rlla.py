@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from robustbench_tc.builders.sources import rlla
-from robustbench_tc.builders.sources.rlla import Dropped, RllaRow
-from robustbench_tc.builders.sources.rlla_prompt import canned, gold_text, rename_in_history
+from robustbench_tc.builders.sources.rlla import Dropped, RllaRow, canned, gold_text, rename_in_history
 from robustbench_tc.eval.prompts.rlla_form import parse_system, system_text
 from robustbench_tc.io import parquet
 from robustbench_tc.schema import Tool

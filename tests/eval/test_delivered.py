@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from robustbench_tc import api
 from robustbench_tc.eval import delivered, inputs, predictions, record
+from robustbench_tc.eval.parse import Parsed
 from robustbench_tc.eval.score import judge
 from robustbench_tc.eval.stats import evidence, runs
 from robustbench_tc.schema import Call, Prediction, Verdict
@@ -169,24 +170,23 @@ def test_a_fault_that_loses_calls_is_named(release: Path, tmp_path: Path, fault:
         ),
         max_size=3,
     ),
-    text=st.one_of(st.none(), st.text(max_size=20)),
 )
-def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any, text: str | None) -> None:
+def test_a_reason_is_one_of_the_table_and_never_raises(calls: Any) -> None:
     tools = small.rows("CD")[0].tools
     for meant in ((), (Call(tools[0].name, {"a": 1}),)):
-        got = delivered.Received(text=text, tool_calls=calls)
-        assert delivered.undelivered(got, meant, tools) in (None, *delivered.MEANING)
+        got = Parsed(meant, None)
+        assert delivered.undelivered(calls, got, tools) in (None, *delivered.MEANING)
 
 
 def test_what_looks_like_a_token_in_a_value_is_the_users() -> None:
     tool = small.rows("CD")[0].tools[0]
     native = [{"id": "a", "name": tool.name, "arguments": '{"a": "<|end|>"}'}]
-    got = delivered.Received(text="", tool_calls=native)
-    assert delivered.undelivered(got, (Call(tool.name, {"a": "<|end|>"}),), (tool,)) is None
+    got = Parsed((Call(tool.name, {"a": "<|end|>"}),), None)
+    assert delivered.undelivered(native, got, (tool,)) is None
     leaked = [{**native[0], "arguments": '{"a": 1}<|end|>'}]
-    got = delivered.Received(text="", tool_calls=leaked)
-    assert delivered.undelivered(got, (Call(tool.name, {"a": 1}),), (tool,)) == "leaked_tokens"
-    assert delivered.undelivered(got, (), ()) == "unknown_name"
+    meant = Parsed((Call(tool.name, {"a": 1}),), None)
+    assert delivered.undelivered(leaked, meant, (tool,)) == "leaked_tokens"
+    assert delivered.undelivered(leaked, Parsed((), None), ()) == "unknown_name"
 
 
 @pytest.fixture(scope="module")

@@ -244,13 +244,13 @@ def test_reasons_are_the_same_but_for_numbers_and_ids_and_the_rest_is_counted() 
         ("server_error", 1, "b"),
         ("unknown error", 1, "e"),
     ]
-    assert reasons.lines(found)[2] == "  1 × rejected: HTTP 400: no (such as c, counted as a wrong answer)"
+    assert [*reasons.lines(found)][2] == "  1 × rejected: HTTP 400: no (such as c, counted as a wrong answer)"
     words = "abcdefghijklmnopqrstuvwxyz"
     many = reasons.reasons((word, "request_error", f"timeout: {word * 9}") for word in words)
-    lines = reasons.lines(many, Session(started="", endpoint="", package_version="", concurrency=1))
+    lines = [*reasons.lines(many, Session(started="", endpoint="", package_version="", concurrency=1))]
     assert len(lines) == 1 + reasons.SHOWN + 1
     assert lines[-1] == "  11 × 11 other reasons: 11 × timeout"
-    assert reasons.lines([]) == [] and reasons.of_predictions(Path("nowhere")) == []
+    assert [*reasons.lines([])] == [] and reasons.of_predictions(Path("nowhere")) == []
 
 
 def test_hostile_reasons_are_bounded_and_shown_as_text(rbtc: Rbtc, tmp_path: Path) -> None:

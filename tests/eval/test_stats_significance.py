@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 
 from robustbench_tc.eval.stats import runs
 from robustbench_tc.eval.stats.intervals import clopper_pearson
-from robustbench_tc.eval.stats.paired import Answered, reasked
+from robustbench_tc.eval.stats.paired import reasked
 from robustbench_tc.eval.stats.repeats import MOST, repeated
 from robustbench_tc.eval.stats.significance import (
     SIGNS,
@@ -207,8 +207,8 @@ def test_an_exact_interval_ends_where_either_tail_is_a_fortieth(counts: tuple[in
         assert 1 - _tail(k + 1, n, high) == pytest.approx(0.025, rel=1e-6)
 
 
-def _rows(pairs: list[tuple[int, bool]], types: int = 4) -> list[Answered]:
-    return [Answered(f"s{i // types}", f"t{i % types}", *pair) for i, pair in enumerate(pairs)]
+def _rows(pairs: list[tuple[int, bool]], types: int = 4) -> list[tuple[str, int, bool]]:
+    return [(f"s{i // types}", *pair) for i, pair in enumerate(pairs)]
 
 
 def test_the_same_answers_fit_and_the_opposite_ones_do_not() -> None:

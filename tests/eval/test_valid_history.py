@@ -75,7 +75,7 @@ def test_a_live_request_after_hostile_replies_is_valid(replies: list[Any], mode:
     tools = small.rows("transient_timeout")[-1].tools
     messages: prompts.Messages = [{"role": "user", "content": "Go on."}]
     for text, calls in replies:
-        results = [prompts.Result("f", "200")] * len(calls or [])
+        results = [("f", "200")] * len(calls or [])
         found = Reply(turn=0, text=text, tool_calls=calls or None, answered=True)
         messages += prompts.replied(found, results, wire.WireNames(tools), mode, messages)
     assert refusal({"messages": messages}) is None

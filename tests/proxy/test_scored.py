@@ -269,7 +269,6 @@ def test_a_damaged_journal_is_one_line(
     assert "is another dataset than" in refused(json.dumps(first).encode())
     assert "1: not a line of a door's journal" in rbtc("score", run / "journal.jsonl").refusal
     assert rbtc("score", tmp_path / "nowhere").err.count("\n") == 1
-    assert "--explain needs a run folder" in rbtc("score", folder / "journal.jsonl", "--explain", "x").err
     assert "are for the journal of a door" in rbtc("score", run, "--out", out).err
     # A last line that is cut is left out, and that is said.
     path.write_bytes(whole[:-20])

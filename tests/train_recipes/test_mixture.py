@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from robustbench_tc.builders.sources.rlla_prompt import gold_calls
+from robustbench_tc.builders.sources.rlla import gold_calls
 from robustbench_tc.builders.toolrl_dr import build
 from robustbench_tc.builders.toolrl_spec import TrainingSpec
 from robustbench_tc.builders.toolrl_versions import Checks

@@ -19,7 +19,7 @@ import msgspec
 
 from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.dialogue import Dialogue
-from robustbench_tc.eval.live.carrying_out import CarryingOut, Wanted, carried_out
+from robustbench_tc.eval.live.carrying_out import CarryingOut, carried_out
 from robustbench_tc.eval.live.gold import gold_of
 from robustbench_tc.eval.live.stage import Stage
 from robustbench_tc.eval.live.world_env import World
@@ -68,8 +68,12 @@ _PLAIN = Worlds()
 class _World(World):
     """The calls are those that the training loop has read, and what is said beside them is not looked at."""
 
-    def read(self, answer: Answer) -> tuple[Wanted, ...]:
-        return tuple(Wanted(call["name"], json.loads(call["arguments"])) for call in answer.tool_calls)
+    def read(self, answer: Answer) -> tuple[Step, ...]:
+        return tuple(_step(call["name"], json.loads(call["arguments"])) for call in answer.tool_calls)
+
+
+def _step(name: str, arguments: Any) -> Step:
+    return Step(name=name, arguments=arguments, text="")
 
 
 class Rollout:
@@ -109,7 +113,7 @@ class Rollout:
 
         Calls that come after the user's last turn are carried out as well.
         """
-        doing: CarryingOut | None = carried_out([Wanted(*call) for call in calls], None)
+        doing: CarryingOut | None = carried_out([_step(*call) for call in calls], None)
         if self._dialogue.ended is None:
             native = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
             self._dialogue.reply(msgspec.structs.replace(self._dialogue.base(), tool_calls=native))

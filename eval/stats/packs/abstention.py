@@ -15,7 +15,7 @@ from robustbench_tc import taxonomy
 
 from ..intervals import Estimate, Interval, combined, of_estimate, shares
 from ..lattice import Ints
-from . import Cell, Given, Table
+from . import Given, Table
 
 PACKS = ("abstention",)
 
@@ -39,19 +39,13 @@ class Decided(NamedTuple):
     def n(self) -> int:
         return int(self.rows.sum())
 
-    @property
-    def share(self) -> Fraction:
-        return Fraction(int(self.right.sum()), self.n)
-
 
 def tables(given: Given) -> Iterable[Table]:
     """Balanced decision accuracy with the types behind it, and what the replies decided."""
     found = {code: one for code in given.codes("abstention") if (one := decided(given, code)).n}
-    if not found:
-        return []
-    return [
-        _decisions(found),
-        Table(
+    if found:
+        yield _decisions(found)
+        yield Table(
             name="abstention_outcomes",
             title="What the replies decided",
             columns=("type", "n", *DECISIONS),
@@ -62,8 +56,7 @@ def tables(given: Given) -> Iterable[Table]:
             note="Shares of the replies. Called: a tool other than the control tools. Asked: ask_to_user, or "
             "words whose last sentence is a question. Refused: words that decline or say what is missing. "
             "Answered: other words. Unparsable: nothing that can be read.",
-        ),
-    ]
+        )
 
 
 def decided(given: Given, code: str) -> Decided:
@@ -83,23 +76,24 @@ def decided(given: Given, code: str) -> Decided:
 
 def balanced(found: dict[str, Decided]) -> tuple[Interval | None, Interval | None, Interval | None]:
     """Balanced decision accuracy, the share right where a call is due, and where none is."""
-    due = [one for code, one in found.items() if taxonomy.get(code).no_call == "wrong"]
-    none = [one for code, one in found.items() if taxonomy.get(code).no_call == "right"]
+    due, none = (
+        [one for code, one in found.items() if taxonomy.get(code).no_call == said]
+        for said in ("wrong", "right")
+    )
     sides = [_mean(side) for side in (due, none) if side]
     both = None
-    if len(sides) == 2:
+    if due and none:
         value = (_share(due) + _share(none)) / 2
         estimate = combined([one for one, _ in sides], (0.5, 0.5))
         both = of_estimate(estimate._replace(value=np.array(float(value))), sum(n for _, n in sides), "mover")
-    shown = iter(
+    return both, *(
         of_estimate(*_mean(side), "hull" if len(side) == 1 else "mover") if side else None
         for side in (due, none)
     )
-    return both, next(shown), next(shown)
 
 
 def _share(side: Sequence[Decided]) -> Fraction:
-    return sum((one.share for one in side), Fraction(0)) / len(side)
+    return sum((Fraction(int(one.right.sum()), one.n) for one in side), Fraction(0)) / len(side)
 
 
 def _mean(side: Sequence[Decided]) -> tuple[Estimate, int]:
@@ -111,20 +105,24 @@ def _mean(side: Sequence[Decided]) -> tuple[Estimate, int]:
 
 
 def _decisions(found: dict[str, Decided]) -> Table:
-    both, due, none = balanced(found)
-    rows: list[tuple[Cell, ...]] = [
-        ("balanced decision accuracy", None, both.n if both else None, both),
-        ("where a call is due", None, due.n if due else None, due),
-        ("where none is", None, none.n if none else None, none),
-    ]
-    for code, one in found.items():
-        side = "a call" if taxonomy.get(code).no_call == "wrong" else "no call"
-        rows.append((code, side, one.n, of_estimate(shares(one.right, one.rows), one.n, "hull")))
+    measures = ("balanced decision accuracy", "where a call is due", "where none is")
+    due = {"wrong": "a call", "right": "no call"}
     return Table(
         name="abstention_decisions",
         title="Whether it calls where a call is due, and only there",
         columns=("measure", "due", "n", "right decisions"),
-        rows=tuple(rows),
+        rows=(
+            *((name, None, one and one.n, one) for name, one in zip(measures, balanced(found), strict=True)),
+            *(
+                (
+                    code,
+                    due.get(taxonomy.get(code).no_call, "no call"),
+                    one.n,
+                    of_estimate(shares(one.right, one.rows), one.n, "hull"),
+                )
+                for code, one in found.items()
+            ),
+        ),
         note="Balanced decision accuracy is the mean of the two sides, and a side that of its types, each "
         "weighing the same; who always calls has one half, and so has who never does. Which call it is does "
         "not count. A reply that cannot be read (cut off, empty, a call that broke) is wrong on both sides.",

@@ -60,12 +60,12 @@ def _results(given: Given, codes: list[str]) -> Iterator[Table]:
         met = [one for one in answers if one.injected]
         utility = share_of([(one.unit, bool(one.right)) for one in met])
         size = code, len(answers), len(met)
-        if not taxonomy.get(code).traits["instructed"]:
+        if taxonomy.get(code).traits["instructed"]:
+            rows.append(("utility under attack", *size, utility))
+            for name, mark in MARKS.items():
+                rows.append((name, *size, share_of([(one.unit, mark in one.flags) for one in met])))
+        else:
             rows.append(("benign utility", *size, utility))
-            continue
-        rows.append(("utility under attack", *size, utility))
-        for name, mark in MARKS.items():
-            rows.append((name, *size, share_of([(one.unit, mark in one.flags) for one in met])))
     if rows:
         yield Table(
             name="context_results",

@@ -10,7 +10,7 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 from robustbench_tc.languages import language
 
-from ..intervals import Interval, difference, of_estimate, shares
+from ..intervals import difference, of_estimate, shares
 from ..significance import paired_p
 from . import Cell, Given, Table
 
@@ -55,19 +55,18 @@ def _by_language(codes: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _deltas(given: Given, found: dict[str, dict[str, str]]) -> Table:
-    def cells(code: str | None) -> tuple[Cell, Cell]:
-        row = given.summary.types.get(code or "")
-        if row is None or row.delta_matched is None:
-            return None, None
-        return row.delta_matched.n, row.delta_matched
-
+    losses = {code: row.delta_matched for code, row in given.summary.types.items()}
+    deltas = {
+        language(lang).name: [losses.get(types.get(values, "")) for values in ("kept", "translated")]
+        for lang, types in found.items()
+    }
     return Table(
         name="language_deltas",
         title="Loss of accuracy by language",
         columns=("language", "pairs, values kept", "Δ", "pairs, translated", "Δ translated"),
         rows=tuple(
-            (language(lang).name, *cells(types.get("kept")), *cells(types.get("translated")))
-            for lang, types in found.items()
+            (name, kept and kept.n, kept, translated and translated.n, translated)
+            for name, (kept, translated) in deltas.items()
         ),
         note="Δ: accuracy on the English row minus accuracy on the translated one, on the same samples. The "
         "two columns rest on other samples; the next table compares them on the same.",
@@ -75,13 +74,14 @@ def _deltas(given: Given, found: dict[str, dict[str, str]]) -> Table:
 
 
 def _executions(given: Given, found: dict[str, dict[str, str]]) -> Iterator[tuple[Cell, ...]]:
-    pairs = {lang: types for lang, types in found.items() if len(types) == 2}
-    lines = {language(lang).name: [types] for lang, types in pairs.items()}
-    if len(pairs) > 1:
-        lines[EVERY] = list(pairs.values())
-    for name, several in lines.items():
-        made = _execution(given, [(types["kept"], types["translated"]) for types in several])
-        if made is not None:
+    pairs = {
+        language(lang).name: [(types["kept"], types["translated"])]
+        for lang, types in found.items()
+        if len(types) == 2
+    }
+    every = {EVERY: [pair for [pair] in pairs.values()]} if len(pairs) > 1 else {}
+    for name, several in {**pairs, **every}.items():
+        if (made := _execution(given, several)) is not None:
             yield name, *made
 
 
@@ -90,16 +90,15 @@ def _execution(given: Given, pairs: Sequence[tuple[str, str]]) -> tuple[Cell, ..
     one = given.outcomes
     right, rows = np.zeros((2, len(one.clean_ids))), np.zeros(len(one.clean_ids))
     for pair in pairs:
-        at = [one.types.index(code) for code in pair]
-        both = (one.n[:, at] == one.repeats).all(axis=1)
-        right += np.where(both, one.correct[:, at].T, 0)
+        both, answers = one.whole(pair)
+        right[:, both] += answers.T
         rows += both * one.repeats
     n = int(rows.sum())
     if not n:
         return None
     kept, translated = (shares(one.by_unit(side), one.by_unit(rows)) for side in right)
     p = paired_p(one.by_unit((right[0] - right[1]).astype(np.int64)))
-    found: Interval = of_estimate(difference(kept, translated), n, "mover", p)
+    found = of_estimate(difference(kept, translated), n, "mover", p)
     return int((rows > 0).sum()), float(kept.value), float(translated.value), found, numbers.p_value(p)
 
 

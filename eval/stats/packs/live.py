@@ -2,10 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from robustbench_tc.io import numbers
 from robustbench_tc.live_types import FAMILIES, registry_types, type_code
@@ -109,10 +108,6 @@ def side_effects(scores: Sequence["LiveScore"]) -> dict[str, dict[str, int]]:
         }
         for code, own in by_type.items()
     }
-
-
-if TYPE_CHECKING:
-    from ...live.score import LiveScore
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,29 +244,3 @@ def right_of(found: Interval) -> str:
 def beyond(mean: float | None) -> str:
     """`+1.4`; nothing where it is not known."""
     return "" if mean is None else numbers.typeset(f"{mean:+.1f}")
-
-
-class SameSuccess(NamedTuple):
-    """Two runs of the same rows, over all faulted episodes that both have a verdict of."""
-
-    a: float
-    b: float
-    """Success of either run."""
-    p: float
-    """Exact paired test over tasks of "equally good"."""
-
-
-def same_success(a: Iterable["LiveScore"], b: Iterable["LiveScore"]) -> SameSuccess:
-    """Run b beside run a."""
-    kinds = set(map(type_code, KINDS))
-    theirs = {(one.id, one.repeat): one.success for one in b}
-    pairs = [
-        (one.clean_id, bool(one.success), bool(other))
-        for one in a
-        if one.type_code in kinds
-        and one.success is not None
-        and (other := theirs.get((one.id, one.repeat))) is not None
-    ]
-    _, mine, others = per_unit(sorted(pairs)) if pairs else np.zeros((3, 0), np.int64)
-    every = max(len(pairs), 1)
-    return SameSuccess(int(mine.sum()) / every, int(others.sum()) / every, paired_p(mine - others))

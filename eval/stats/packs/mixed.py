@@ -15,20 +15,11 @@ from robustbench_tc import taxonomy
 from robustbench_tc.io import numbers
 
 from ..intervals import Interval, combined, of_estimate, resampled_mean, shares
-from ..lattice import Ints
 from ..runs import Outcomes
 from ..significance import holm, paired_p
 from . import Given, Table
 
 PACKS = ("mixed",)
-
-_NOTE = (
-    "Δ: loss of accuracy against the clean rows, over the samples that have the clean row, a row of each "
-    "part and the mixed one. I = Δ of the mixture − the sum of the parts' Δ, with its exact interval and "
-    "paired test; Holm's correction is over the pairs. Above 0 the mixture costs more than its parts do "
-    "together."
-)
-_CELLS = "Accuracy over the samples that have a row in every cell of the design."
 
 
 def tables(given: Given) -> Iterable[Table]:
@@ -59,12 +50,15 @@ def tables(given: Given) -> Iterable[Table]:
                     one.loss - one.interaction.value,
                     one.loss,
                     one.interaction,
-                    None if one.interaction.p is None else numbers.p_value(one.interaction.p),
+                    numbers.p_value(one.interaction.p),
                     None if one.p_holm is None else numbers.p_value(one.p_holm),
                 )
                 for one in found
             ),
-            note=_NOTE,
+            note="Δ: loss of accuracy against the clean rows, over the samples that have the clean row, a "
+            "row of each part and the mixed one. I = Δ of the mixture − the sum of the parts' Δ, with its "
+            "exact interval and paired test; Holm's correction is over the pairs. Above 0 the mixture costs "
+            "more than its parts do together.",
         )
     mixtures = [code for code in usable if taxonomy.parts(code)]
     parts = {part for code in mixtures for part in taxonomy.parts(code)}
@@ -77,7 +71,7 @@ def tables(given: Given) -> Iterable[Table]:
                 title="Cells of the factorial design",
                 columns=("cell", "n", "accuracy"),
                 rows=tuple((" + ".join(taxonomy.parts(c) or (c,)), n, one) for c, one in accuracy.items()),
-                note=_CELLS,
+                note="Accuracy over the samples that have a row in every cell of the design.",
             )
 
 
@@ -114,22 +108,17 @@ def interactions(outcomes: Outcomes, codes: Sequence[str]) -> tuple[Interaction,
 
 
 def _interaction(outcomes: Outcomes, code: str, parts: tuple[str, ...]) -> Interaction | None:
-    needed = (taxonomy.CLEAN, *parts, code)
-    if any(one not in outcomes.types for one in needed):
-        return None
-    at = [outcomes.types.index(one) for one in needed]
-    there = (outcomes.n[:, at] == outcomes.repeats).all(axis=1)
-    n = int(there.sum())
+    there, right = outcomes.whole((taxonomy.CLEAN, *parts, code))
+    n = len(right)
     if not n:
         return None
-    right: Ints = outcomes.correct[there][:, at]
     clean, alone, mixed = right[:, 0], right[:, 1:-1], right[:, -1]
     # Δ(mixed) − Σ Δ(part) = Σ part − (number of parts − 1) · clean − mixed
     per_id = alone.sum(axis=1) - (len(parts) - 1) * clean - mixed
     if outcomes.units:
         weights = (1.0 - len(parts), *(1.0 for _ in parts), -1.0)
         ones = outcomes.by_unit(np.full(n, outcomes.repeats), there)
-        sides = [shares(outcomes.by_unit(right[:, i], there), ones) for i in range(len(needed))]
+        sides = [shares(outcomes.by_unit(column, there), ones) for column in right.T]
         interval = of_estimate(combined(sides, weights, float(len(parts))), n, "mover")
     else:
         interval = resampled_mean(per_id, outcomes.repeats)
@@ -149,14 +138,11 @@ def _interaction(outcomes: Outcomes, code: str, parts: tuple[str, ...]) -> Inter
 def complete(outcomes: Outcomes, codes: Sequence[str]) -> tuple[int, dict[str, Interval]]:
     """How many clean ids have a row of `clean` and of all of `codes`, and the accuracy of each over them."""
     cells = (taxonomy.CLEAN, *codes)
-    if any(one not in outcomes.types for one in cells):
-        return 0, {}
-    at = [outcomes.types.index(one) for one in cells]
-    there = (outcomes.n[:, at] == outcomes.repeats).all(axis=1)
-    n = int(there.sum())
+    there, counts = outcomes.whole(cells)
+    n = len(counts)
     if not n:
         return 0, {}
-    right = outcomes.correct[there][:, at] / outcomes.repeats
+    right = counts / outcomes.repeats
     rows = outcomes.by_unit(np.ones_like(right), there)
     found = shares(outcomes.by_unit(right, there).T, rows.T)
     return n, {code: of_estimate(found.at(i), n, "hull") for i, code in enumerate(cells)}

@@ -1,9 +1,7 @@
 """Tables of the pack `offers`: whether a model reads the offer, and what it does where rules do not help."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from ...needs_no_reading import TypeFigures
 from ..intervals import share_of
 from . import Cell, Given, Table
 
@@ -23,12 +21,8 @@ DESIGNS = {
 """Design → its two types."""
 
 
-class Pair(NamedTuple):
-    """The verdicts on two rows of one sample, in one repeat."""
-
-    unit: str
-    first: bool
-    second: bool
+Pair = tuple[str, bool, bool]
+"""Unit, and the verdicts on two rows of one sample in one repeat."""
 
 
 def tables(given: Given) -> Iterable[Table]:
@@ -83,7 +77,7 @@ def _pairs(verdicts: _Verdicts, first: str, second: str) -> Iterator[Pair]:
     others = verdicts.get(second, {})
     for asked, right in verdicts.get(first, {}).items():
         if asked in others:
-            yield Pair(asked[0], right, others[asked])
+            yield asked[0], right, others[asked]
 
 
 def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
@@ -106,12 +100,12 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
             (
                 name,
                 len(found),
-                share_of([(one.unit, one.first) for one in found]),
-                share_of([(one.unit, one.second) for one in found]),
-                share_of([(one.unit, one.first and one.second) for one in found]),
-                sum(one.first and not one.second for one in found),
-                sum(one.second and not one.first for one in found),
-                sum(not one.first and not one.second for one in found),
+                share_of([(unit, core) for unit, core, _ in found]),
+                share_of([(unit, swapped) for unit, _, swapped in found]),
+                share_of([(unit, core and swapped) for unit, core, swapped in found]),
+                sum(core > swapped for _, core, swapped in found),
+                sum(core < swapped for _, core, swapped in found),
+                sum(not core and not swapped for _, core, swapped in found),
             )
             for name, codes in groups.items()
             if (found := [pair for code in codes for pair in pairs.get(code, ())])
@@ -124,7 +118,7 @@ def _reads_the_offer(pairs: Mapping[str, Sequence[Pair]]) -> Table:
 def _designs(verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     for design, codes in DESIGNS.items():
         there = {code: _by_unit(verdicts, [code]) for code in codes if verdicts.get(code)}
-        both = [(one.unit, one.first and one.second) for one in _pairs(verdicts, *codes)]
+        both = [(unit, first and second) for unit, first, second in _pairs(verdicts, *codes)]
         rows = [row for of_type in there.values() for row in of_type]
         if rows:
             yield f"{design}: {', '.join(there)}", len(rows), share_of(rows), len(both), share_of(both)
@@ -143,13 +137,10 @@ def _rules(given: Given, verdicts: _Verdicts) -> Iterator[tuple[Cell, ...]]:
     groups = ((*core, *(f"{code}_swap" for code in core)), *DESIGNS.values())
     figures = {one.type_code: one for one in given.run.record.needs_no_reading}
     names = dict.fromkeys(name for one in figures.values() for name in one.right)
-    if not names:
-        return
-    yield (given.run.model, *(share_of(_by_unit(verdicts, codes)) for codes in groups))
+    if names:
+        yield (given.run.model, *(share_of(_by_unit(verdicts, codes)) for codes in groups))
+    of_groups = [[figures[code] for code in codes if code in figures] for codes in groups]
     for name in names:
-        yield (name, *(_rule(name, [figures[c] for c in codes if c in figures]) for codes in groups))
-
-
-def _rule(name: str, figures: Sequence[TypeFigures]) -> float | None:
-    rows = sum(one.rows for one in figures)
-    return sum(one.right.get(name, 0) for one in figures) / rows if rows else None
+        right = [sum(one.right.get(name, 0) for one in of) for of in of_groups]
+        rows = [sum(one.rows for one in of) for of in of_groups]
+        yield (name, *(n / of if of else None for n, of in zip(right, rows, strict=True)))

@@ -1,6 +1,7 @@
 """The pack `registry`: accuracy per type and dose, and what replies make of a tool that is not registered."""
 
 from collections.abc import Iterable, Iterator
+from itertools import compress
 
 from robustbench_tc import taxonomy
 from robustbench_tc.eval.score.ghosts import CALLED_GHOST, names_a_ghost
@@ -18,7 +19,20 @@ MAKES = ("the gold", "asks", "declines", "the ghost", "something else")
 def tables(given: Given) -> Iterable[Table]:
     """Accuracy of every type, the floods as a dose series, and the shares of the ghost types."""
     codes = given.codes("registry")
-    yield _accuracies(given, codes)
+    found = given.summary.types
+    yield Table(
+        name="registry_accuracy",
+        title="Registry: accuracy per type",
+        columns=("type", "name", "rows", "accuracy", "Δ matched"),
+        rows=tuple(
+            (code, taxonomy.get(code).display_name, one.accuracy.n, one.accuracy, one.delta_matched)
+            for code in codes
+            if (one := found.get(code)) is not None
+        ),
+        note="Δ matched is the accuracy on the clean rows of the same samples minus that on the type; a "
+        "positive one is a loss. In ghost_tool_3 no call is right, in prerequisite another than in the clean "
+        "row.",
+    )
     if floods := [code for code in codes if code.startswith("flood_")]:
         yield _floods(given, floods)
     if ghosts := [code for code in codes if names_a_ghost(code)]:
@@ -26,28 +40,11 @@ def tables(given: Given) -> Iterable[Table]:
             name="registry_ghosts",
             title="Registry: what is made of a tool that is named and not registered",
             columns=("type", "rows", *MAKES),
-            rows=tuple((code, *_shares(given, code)) for code in ghosts),
+            rows=tuple((code, *_made(given, code)) for code in ghosts),
             note="Shares of the replies. The gold is right in ghost_tool_1 and ghost_tool_2, asking and "
             "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the "
             "ghost has the error mode ghost; something else is every other wrong reply.",
         )
-
-
-def _accuracies(given: Given, codes: Iterable[str]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for code in codes:
-        if (found := given.summary.types.get(code)) is not None:
-            name = taxonomy.get(code).display_name
-            rows.append((code, name, found.accuracy.n, found.accuracy, found.delta_matched))
-    return Table(
-        name="registry_accuracy",
-        title="Registry: accuracy per type",
-        columns=("type", "name", "rows", "accuracy", "Δ matched"),
-        rows=tuple(rows),
-        note="Δ matched is the accuracy on the clean rows of the same samples minus that on the type; a "
-        "positive one is a loss. In ghost_tool_3 no call is right, in prerequisite another than in the clean "
-        "row.",
-    )
 
 
 def _floods(given: Given, codes: Iterable[str]) -> Table:
@@ -55,28 +52,26 @@ def _floods(given: Given, codes: Iterable[str]) -> Table:
     doses = {code: int(code.removeprefix("flood_")) for code in codes}
     _, found = complete(given.outcomes, sorted(doses, key=doses.__getitem__))
     repeats = given.outcomes.repeats
-    rows = [(code, doses.get(code, 0), value.n * repeats, value) for code, value in found.items()]
     return Table(
         name="registry_floods",
         title="Registry: accuracy per number of tools that entered",
         columns=("type", "tools entered", "rows", "accuracy"),
-        rows=tuple(rows),
+        rows=tuple((code, doses.get(code, 0), one.n * repeats, one) for code, one in found.items()),
         note="Over the samples that have a row at every dose of the run; 0 is their clean rows.",
     )
 
 
-def _shares(given: Given, code: str) -> Iterator[Cell]:
+def _made(given: Given, code: str) -> Iterator[Cell]:
     """The number of replies with a verdict, then the share of each of MAKES with its interval by clean id."""
-    made = [(one.unit, _made(bool(one.right), one.flags)) for one in given.answers(code)]
+    made = []
+    for one in given.answers(code):
+        signs = (
+            one.right and "called" in one.flags,
+            "asked" in one.flags,
+            one.flags & {"refused", "answered"},
+            CALLED_GHOST in one.flags,
+            True,
+        )
+        made.append((one.unit, next(compress(MAKES, signs))))
     yield len(made)
     yield from (share_of([(unit, what == makes) for unit, what in made]) for makes in MAKES)
-
-
-def _made(correct: bool, flags: frozenset[str]) -> str:
-    if correct and "called" in flags:
-        return "the gold"
-    if "asked" in flags:
-        return "asks"
-    if flags & {"refused", "answered"}:
-        return "declines"
-    return "the ghost" if CALLED_GHOST in flags else "something else"

@@ -7,7 +7,7 @@ dose is asked of the same samples. Steps are counted, 1 from each dose to the ne
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from itertools import compress, permutations
 
 import msgspec
 import numpy as np
@@ -25,16 +25,6 @@ PACKS = ("severity",)
 
 DOSES = "severity_doses"
 """The table that the report draws."""
-
-_DOSES = (
-    "Accuracy over all rows of a dose, and over the samples that have every dose of the series. The doses of "
-    "a series are drawn apart: a stronger one does not hold the slips of a weaker one."
-)
-_TRENDS = (
-    "Slope: change of accuracy per step to the next dose, over the samples that have every dose; p exact, by "
-    "the signs of the samples' own slopes. Trend: Page's L, exact, by the order of the doses within samples. "
-    "Both two-sided."
-)
 
 
 class Dose(msgspec.Struct, frozen=True):
@@ -69,21 +59,17 @@ class Series(msgspec.Struct, frozen=True):
 def series(outcomes: Outcomes, codes: Sequence[str]) -> tuple[Series, ...]:
     """Every series that two or more of `codes` (in the taxonomy's order) are doses of. A type without any
     verdict is left out: its harness reports something else."""
-    names: dict[str, list[taxonomy.PerturbationType]] = {}
     counts = outcomes.counts()
-    for code in codes:
-        kind = taxonomy.get(code) if code != taxonomy.CLEAN else None
-        if kind is not None and kind.series and code in counts and counts[code].n:
-            names.setdefault(kind.series, []).append(kind)
-    return tuple(_series(outcomes, name, kinds) for name, kinds in names.items() if len(kinds) > 1)
+    kinds = [taxonomy.get(code) for code in codes if code != taxonomy.CLEAN and counts[code].n]
+    named = dict.fromkeys(kind.series for kind in kinds if kind.series)
+    doses = {name: [kind for kind in kinds if kind.series == name] for name in named}
+    return tuple(_series(outcomes, name, of) for name, of in doses.items() if len(of) > 1)
 
 
 def _series(outcomes: Outcomes, name: str, kinds: Sequence[taxonomy.PerturbationType]) -> Series:
-    at = [outcomes.types.index(kind.code) for kind in kinds]
     repeats = outcomes.repeats
-    whole = (outcomes.n[:, at] == repeats).all(axis=1)
-    right: Ints = outcomes.correct[whole][:, at]
-    n = int(whole.sum())
+    whole, right = outcomes.whole(kind.code for kind in kinds)
+    n = len(right)
     by_case, asked = outcomes.by_unit(right, whole), outcomes.by_unit(np.full(n, repeats), whole)
     doses = tuple(
         Dose(
@@ -94,14 +80,10 @@ def _series(outcomes: Outcomes, name: str, kinds: Sequence[taxonomy.Perturbation
         )
         for i, kind in enumerate(kinds)
     )
-    clean = None
-    if taxonomy.CLEAN in outcomes.types and n:
-        place = outcomes.types.index(taxonomy.CLEAN)
-        rows = outcomes.by_unit(outcomes.n[whole, place], whole)
-        found = outcomes.by_unit(outcomes.correct[whole, place], whole)
-        clean = _share(found, rows, repeats) if rows.any() else None
     if not n:
-        return Series(name, doses, clean, 0, None, None)
+        return Series(name, doses, None, 0, None, None)
+    found, rows = outcomes.without(set(compress(outcomes.clean_ids, ~whole))).columns([taxonomy.CLEAN])
+    clean = _share(found, rows, repeats) if rows.any() else None
     return Series(name, doses, clean, n, _slope(by_case, asked / repeats, n, repeats), page_p(by_case))
 
 
@@ -139,29 +121,37 @@ def page_p(right: Ints) -> float:
     for one, count in zip(kinds, counts.tolist(), strict=True):
         orders = np.array(list(permutations(one.tolist()))) @ rising
         reach = int(orders.max())
-        if reach:
-            drawn = np.bincount(orders + reach, minlength=2 * reach + 1) / math.factorial(k)
-            for _ in range(count):
-                p = np.convolve(p, drawn)
-    middle = len(p) // 2
+        drawn = np.bincount(orders + reach, minlength=2 * reach + 1) / math.factorial(k)
+        for _ in range(count):
+            p = np.convolve(p, drawn)
     if observed == 0:
         return 1.0
-    return min(1.0, 2 * float(p[middle + abs(observed) :].sum()))
+    return min(1.0, 2 * float(p[len(p) // 2 + abs(observed) :].sum()))
 
 
 def tables(given: Given) -> Iterable[Table]:
     """Tries where an error does not go away; doses and trends of every series of which there are two."""
-    yield from repeated_errors(given)
-    usable = given.outcomes.usable(given.allow_missing)
-    found = series(given.outcomes, usable)
-    if found:
-        yield doses(found)
-        yield trends(found)
-
-
-def doses(found: Iterable[Series]) -> Table:
-    """Accuracy by dose."""
-    return Table(
+    codes = [code for code in given.codes("severity") if "times" in taxonomy.get(code).traits]
+    if rows := [row for code in codes for row in _repeated_error(given, code)]:
+        yield Table(
+            name="repeated_errors",
+            title="Tries where the error does not go away",
+            columns=(
+                "type",
+                "n",
+                "met the error",
+                "calls that met it, mean",
+                "calls after the last",
+                "accuracy",
+            ),
+            rows=tuple(rows),
+            note="Calls that met the error are counted over the rows whose first reply called a tool, and so "
+            "is the share that still calls after the last error. No accuracy is shown where nine calls fail.",
+        )
+    found = series(given.outcomes, given.outcomes.usable(given.allow_missing))
+    if not found:
+        return
+    yield Table(
         name=DOSES,
         title="Accuracy by dose",
         columns=("series", "dose", "type", "n", "accuracy", "common n", "clean", "accuracy over common n"),
@@ -179,13 +169,11 @@ def doses(found: Iterable[Series]) -> Table:
             for one in found
             for dose in one.doses
         ),
-        note=_DOSES,
+        note="Accuracy over all rows of a dose, and over the samples that have every dose of the series. The "
+        "doses of a series are drawn apart: a stronger one does not hold the slips of a weaker one.",
     )
 
-
-def trends(found: Iterable[Series]) -> Table:
-    """Slope and trend of each series."""
-    return Table(
+    yield Table(
         name="severity_trends",
         title="Slope and trend by series",
         columns=("series", "doses", "common n", "slope per step", "p of slope", "p of trend"),
@@ -195,12 +183,14 @@ def trends(found: Iterable[Series]) -> Table:
                 len(one.doses),
                 one.n,
                 one.slope,
-                None if one.slope is None or one.slope.p is None else numbers.p_value(one.slope.p),
+                one.slope and numbers.p_value(one.slope.p),
                 None if one.trend_p is None else numbers.p_value(one.trend_p),
             )
             for one in found
         ),
-        note=_TRENDS,
+        note="Slope: change of accuracy per step to the next dose, over the samples that have every dose; p "
+        "exact, by the signs of the samples' own slopes. Trend: Page's L, exact, by the order of the doses "
+        "within samples. Both two-sided.",
     )
 
 
@@ -208,32 +198,7 @@ _NO_CALL = ("empty", "omitted")
 """Error modes of a scored reply that calls nothing."""
 
 
-def repeated_errors(given: Given) -> Iterable[Table]:
-    """One table, where the run has rows of such types."""
-    codes = [code for code in given.codes("severity") if "times" in taxonomy.get(code).traits]
-    rows = [row for code in codes for row in _row(given, code)]
-    if not rows:
-        return []
-    return [
-        Table(
-            name="repeated_errors",
-            title="Tries where the error does not go away",
-            columns=(
-                "type",
-                "n",
-                "met the error",
-                "calls that met it, mean",
-                "calls after the last",
-                "accuracy",
-            ),
-            rows=tuple(rows),
-            note="Calls that met the error are counted over the rows whose first reply called a tool, and so "
-            "is the share that still calls after the last error. No accuracy is shown where nine calls fail.",
-        )
-    ]
-
-
-def _row(given: Given, code: str) -> Iterator[tuple[Cell, ...]]:
+def _repeated_error(given: Given, code: str) -> Iterator[tuple[Cell, ...]]:
     answers = [(one.attempts, one.error_mode) for one in given.answers(code) if one.attempts is not None]
     met = [(tries, mode) for tries, mode in answers if tries]
     calling = sum(tries >= taxonomy.get(code).answered_calls and mode not in _NO_CALL for tries, mode in met)

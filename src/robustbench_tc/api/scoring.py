@@ -14,7 +14,6 @@ from . import options
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..eval.explain import Explained
     from ..eval.record import RunFolder
     from ..eval.stats.screen import Overview, Screen
     from ..sql.query import Catalogue, Rows
@@ -26,8 +25,6 @@ class Scored(NamedTuple):
     folder: "RunFolder"
     notes: tuple[str, ...] = ()
     """Lines to say before the summary."""
-    explained: "Explained | None" = None
-    """How one reply is read and judged, where that was asked for: shown instead of the summary."""
 
     @property
     def summary(self) -> "Screen":
@@ -38,9 +35,6 @@ class Scored(NamedTuple):
 
     def shown(self) -> "Iterator[Part]":
         """The notes beside, and the summary."""
-        if self.explained is not None:
-            yield from self.explained.shown()
-            return
         record = self.folder.record
         yield from (Line(note, aside=True) for note in self.folder.notes)
         yield from (Line(f"left out: {n} × {why}", aside=True) for why, n in record.left_out.items())
@@ -48,9 +42,9 @@ class Scored(NamedTuple):
         yield Line(f"scored by reader {record.reader}: {self.folder.scores_path}", aside=True)
         yield from self.summary.shown()
 
-    def json(self) -> "Overview | Explained":
+    def json(self) -> "Overview":
         """The values of the summary."""
-        return self.explained or self.summary.json()
+        return self.summary.json()
 
 
 def score(
@@ -59,9 +53,6 @@ def score(
         Option(name="run|journal", help="A run folder, or the journal of `rbtc proxy`.", typed=Path),
     ],
     *,
-    explain: Annotated[
-        str | None, Option(help="Score nothing: show how the reply to the row of this id is read and judged.")
-    ] = None,
     dataset: Annotated[str | Path | None, options.DATASET] = None,
     worlds: Annotated["Sequence[str]", options.WORLDS] = (),
     world_python: Annotated[str | None, options.WORLD_PYTHON] = None,
@@ -83,21 +74,18 @@ def score(
 
     Example: rbtc score runs/qwen3-8b-fc
     Example: rbtc score journal.jsonl --out runs/my-agent
-    Example: rbtc score runs/qwen3-8b-fc --explain "apibank__level1_301::transient_timeout"
 
     Raises UserError for what is neither a run nor a journal, for files that are damaged or were changed
     since, and for another dataset than was asked; the verdicts of before then stay.
 
     >>> score("runs/mine").folder.scores_path  # doctest: +SKIP
     """
-    from ..eval import explain as explaining, record, verdicts
+    from ..eval import verdicts
 
     place = None if dataset is None else str(dataset)
     if Path(run).is_file():
         from ..proxy import scored
 
-        if explain is not None:
-            raise UserError(f"--explain needs a run folder: `rbtc score {run}` makes one of this journal")
         made = scored.score(
             Path(run), dataset=place, model=model, repeat=repeat, out=None if out is None else Path(out)
         )
@@ -105,9 +93,6 @@ def score(
         return Scored(made.folder, (*failed, f"{made.predictions} predictions in {made.folder.path}"))
     if (out, model, repeat) != (None, None, None):
         raise UserError("--out, --model and --repeat are for the journal of a door; this is none")
-    if explain is not None:
-        folder = record.open_run(Path(run))
-        return Scored(folder, explained=explaining.explained(folder, explain, place))
     workers = options.workers_of(num_proc, engine, address)
     progress(f"reading {run}")
     return Scored(

@@ -54,7 +54,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     native_calls: Int32 | None = None
     """In fc mode, how many calls of the scored reply came in its native field; null in prompt mode."""
     undelivered: str | None = None
-    """In fc mode, why a client did not get the calls of one of the replies (`eval.delivered.Reason`)."""
+    """In fc mode, why a client did not get the calls of one of the replies (`eval.delivered.MEANING`)."""
     reasoning_call: bool | None = None
     """In fc mode, whether the reasoning of one of the replies holds a call."""
 

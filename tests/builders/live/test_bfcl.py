@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from robustbench_tc.builders.live import bfcl, bfcl_tools
+from robustbench_tc.builders.live import bfcl
 from robustbench_tc.builders.live.trace import with_gold
 from robustbench_tc.schema import Call, LiveRow, dumps
 from robustbench_tc.worlds import bfcl_functions, find
@@ -174,7 +174,7 @@ def test_what_writes_and_what_can_be_repeated_is_what_gold_shows(
         jobs += [
             Job(row.initial_state["state"], [calls[: k + 1], [call]])
             for k, call in enumerate(calls)
-            if call.name in bfcl_tools.WRITES
+            if call.name in bfcl.WRITES
         ]
     answers = iter(replays(bfcl_python, jobs))
     changed, again = set(), set()
@@ -183,11 +183,11 @@ def test_what_writes_and_what_can_be_repeated_is_what_gold_shows(
         once = next(answers).states
         changed |= {call.name for call, a, b in zip(calls, once, once[1:], strict=False) if a != b}
         for call in calls:
-            if call.name in bfcl_tools.WRITES:
+            if call.name in bfcl.WRITES:
                 first, second = next(answers).states
                 again |= {call.name} if first != second else set()
-    assert changed == bfcl_tools.WRITES - bfcl_tools.NEVER_IN_GOLD
-    assert changed - again == bfcl_tools.IDEMPOTENT
+    assert changed == bfcl.WRITES - bfcl.NEVER_IN_GOLD
+    assert changed - again == bfcl.IDEMPOTENT
 
 
 NEVER_IN_GOLD: dict[str, tuple[list[Call], Call]] = {
@@ -211,7 +211,7 @@ NEVER_IN_GOLD: dict[str, tuple[list[Call], Call]] = {
 def test_functions_that_no_gold_calls_write_and_change_nothing_more_when_repeated(
     bfcl_python: str, rows: tuple[LiveRow, ...]
 ) -> None:
-    assert set(NEVER_IN_GOLD) == bfcl_tools.NEVER_IN_GOLD
+    assert set(NEVER_IN_GOLD) == bfcl.NEVER_IN_GOLD
     jobs = []
     for name, (before, call) in NEVER_IN_GOLD.items():
         twitter = '"TwitterAPI":{"username"' if name.endswith("follow_user") else ""
@@ -244,12 +244,12 @@ UNDOING: dict[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
 
 
 def test_an_undo_leaves_the_public_state_as_it_was(bfcl_python: str, rows: tuple[LiveRow, ...]) -> None:
-    assert UNDOING.keys() == bfcl_tools.UNDO.keys()
+    assert UNDOING.keys() == bfcl.UNDO.keys()
     jobs: list[Job] = []
     found: list[tuple[LiveRow, list[Call], Call]] = []
     for row in rows[:200]:
         calls = [call for turn in row.golden_calls for call in turn]
-        found += [(row, calls[:k], call) for k, call in enumerate(calls) if call.name in bfcl_tools.UNDO]
+        found += [(row, calls[:k], call) for k, call in enumerate(calls) if call.name in bfcl.UNDO]
     jobs = [Job(row.initial_state["state"], [before, [call]]) for row, before, call in found]
     first: list[Answer] = replays(bfcl_python, jobs)
     jobs, names = [], []
@@ -258,7 +258,7 @@ def test_an_undo_leaves_the_public_state_as_it_was(bfcl_python: str, rows: tuple
         result = json.loads(text) if text.startswith("{") else {}
         if one.states[0] == one.states[1] or (call.name == "cp" and "/" in str(result.get("result"))):
             continue  # nothing was changed, or the copy lies in another directory
-        undo = Call(bfcl_tools.UNDO[call.name], UNDOING[call.name](call, result))
+        undo = Call(bfcl.UNDO[call.name], UNDOING[call.name](call, result))
         jobs.append(Job(row.initial_state["state"], [before, [call], [undo]]))
         names.append(call.name)
     undone = set()
@@ -266,4 +266,4 @@ def test_an_undo_leaves_the_public_state_as_it_was(bfcl_python: str, rows: tuple
         if '"error"' not in one.results[2][0]:  # who is not logged in can add to the watch list, not remove
             assert one.states[2] == one.states[0], name
             undone.add(name)
-    assert undone == bfcl_tools.UNDO.keys()
+    assert undone == bfcl.UNDO.keys()

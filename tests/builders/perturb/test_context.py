@@ -13,8 +13,7 @@ from robustbench_tc.audits.hygiene.secrets import guesses
 from robustbench_tc.audits.invariants import INVARIANTS
 from robustbench_tc.builders.perturb import REGISTRY, Context, NotApplicable
 from robustbench_tc.builders.perturb.context import TOKEN
-from robustbench_tc.builders.perturb.context_orders import arguments, unrelated
-from robustbench_tc.builders.perturb.context_results import TEMPLATES, success
+from robustbench_tc.builders.perturb.context_orders import TEMPLATES, arguments, success, unrelated
 from robustbench_tc.builders.perturb.context_session import callable_tools
 from robustbench_tc.builders.perturb.context_text import holds
 from robustbench_tc.eval.prompts.history import as_text, earlier_calls

@@ -98,8 +98,9 @@ def test_calls_in_bulk_are_not_carried_out() -> None:
 
     world = find("orders")
     row = LiveRow(
-        id="x::clean", clean_id="x", type_code="clean", world="orders", category="", turns=(), tools=(),
-        initial_state={"state": dict(tasks(world)[0].state)}, golden_calls=(), gold_state_sha256="",
+        id="x::clean", clean_id="x", type_code="clean", world="orders", category="", tools=(),
+        turns=(Turn((Message("user", "Hi"),)),),
+        initial_state={"state": dict(tasks(world)[0].state)}, golden_calls=((),), gold_state_sha256="",
     )  # fmt: skip
 
     async def run() -> str | None:

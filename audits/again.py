@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc.builders.at_hand import NONE, sources_at_hand
-from robustbench_tc.builders.live.rebuild import rebuild_live
+from robustbench_tc.builders.live.build import rebuild_live
 from robustbench_tc.builders.rebuild import (
     has_rlla,
     rebuild,

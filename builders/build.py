@@ -6,6 +6,12 @@ DIR/build_report.json, build_report.md       counts, every skip with its reason,
 DIR/own.json                                 of one's own cases: what rows have no column for
 DIR/errata.jsonl                             golden answers that this build corrects, where it does
 DIR/generations.jsonl                        every answer of a generator: enough to build it again
+
+Samples whose golden answer nobody could know: they leave the profile `full`, elsewhere their rows say so.
+
+The 199 are the paper's and the bundled ones are shown as they are, so their rows stay and carry the flag
+`gold_not_stated`; without them the rows are the subset `verified`. `known_issues` names each, with what is
+missing.
 """
 
 import asyncio
@@ -25,9 +31,9 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError
 from robustbench_tc.io import folders, parquet
-from robustbench_tc.schema import PublishedSample, Sample, arrow_schema
+from robustbench_tc.schema import GOLD_NOT_STATED, PublishedSample, Sample, arrow_schema
 
-from . import generations
+from . import answerable, generations
 from .configs import TABLES, row_type, table_rows
 from .counts import add
 from .errata import amended
@@ -41,10 +47,9 @@ from .perturb.mixed import DESIGN
 from .plain import published
 from .plan import Plan, Skip, text_requests
 from .report import BuildReport, Tally
-from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, read
+from .sources import BUNDLED, OWN_CASES, BuildProfile, KnownIssue, Pool, Profile, read
 from .sources.fetch import resolve_root
 from .sources.pins import LIVE_SOURCE, pins
-from .unstated import judged
 
 PART_SAMPLES = 500
 """Clean samples that one process perturbs at a time."""
@@ -293,3 +298,27 @@ def _issue_counts(issues: Sequence[KnownIssue]) -> dict[str, dict[str, int]]:
         if issue.status == "left_out":  # of the others the rows are there, with flags that are counted
             add(counts.setdefault(issue.source, {}), issue.reason)
     return counts
+
+
+def judged(pool: Pool, profile: Profile) -> Pool:
+    """The pool with flags, or (`full`) without the samples that would carry one; an issue for each."""
+    samples: list[Sample] = []
+    issues = list(pool.issues)
+    for sample in pool.samples:
+        missing = answerable.audit(sample).missing
+        if missing is None or profile != "full":
+            samples.append(answerable.flagged(sample, missing is not None))
+        if missing is not None:
+            file, record = pool.places[sample.clean_id]
+            issues.append(
+                KnownIssue(
+                    source=sample.source,
+                    file=file,
+                    record=record,
+                    clean_id=sample.clean_id,
+                    reason=GOLD_NOT_STATED,
+                    detail=missing,
+                    status="left_out" if profile == "full" else "flagged",
+                )
+            )
+    return Pool(tuple(samples), tuple(issues), pool.places)

@@ -34,48 +34,38 @@ class Env(Protocol):
     @property
     def chain(self) -> Sequence[Defence]:
         """The defences between the row and the speaker, the first in front."""
-        ...
 
     @property
     def asks(self) -> str:
         """A digest of all that an answer depends on in the row."""
-        ...
 
     @property
     def wording(self) -> str | None:
         """A version of the texts that it is asked in, where not that of `Settings.prompt_version`."""
-        ...
 
     @property
     def ended(self) -> Ended | None:
         """How it ended; None while it goes on."""
-        ...
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools as the speaker is shown them: native calls bear their names."""
-        ...
 
     def scene(self) -> Scene:
         """This moment, for defences."""
-        ...
 
     def ask(self, request: Request) -> wire.Ask:
         """A request of this moment as it goes over the wire."""
-        ...
 
     def noted(self, answer: Answer, request: Request) -> Answer:
         """An answer as it is written down."""
-        ...
 
     def take(self, said: Said, asked: Sequence[Answer]) -> CarryingOut | None:
         """The reply of this moment, made of the answers `asked`, counts; calls that a world has to carry out
         before the next moment."""
-        ...
 
     def add(self, steps: Sequence[Step]) -> None:
         """What came of these calls."""
-        ...
 
 
 class Dialogue:
@@ -173,4 +163,3 @@ class Speaker(Protocol):
 
     async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
         """The answer to the next request: `base` with what was said, or with a status other than ok."""
-        ...

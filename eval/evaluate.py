@@ -7,10 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
 from robustbench_tc.io import parquet
-from robustbench_tc.schema import LiveRow, Sample
 
 from . import agents, growth, probe, reasons, record, reuse as reusing, session, verdicts
 from .data import Selection
@@ -21,24 +18,8 @@ from .live.inputs import LiveData, world_types
 from .opening import Effort
 from .record import RunFolder
 from .run import Progress
-from .speakers import Backend
+from .speakers import ModelSpeaker
 from .who import Who
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run goes, and what of it is there already."""
-
-    out: str | Path | None = None
-    fresh: bool = False
-    """Throw away the run that is there."""
-    discard_changes: bool = False
-    reuse: str | Path | Sequence[str | Path] = ()
-    """Runs of equal settings to take answers from."""
-
-    @property
-    def others(self) -> list[Path]:
-        """The runs to take answers from."""
-        return [Path(one) for one in ([self.reuse] if isinstance(self.reuse, str | Path) else self.reuse)]
 
 
 @dataclass(kw_only=True)
@@ -50,7 +31,6 @@ class Evaluation:
     """How far this session is: rows times repeats, done, and those without an answer."""
     data: Dataset | LiveData = field(repr=False)
     who: Who = field(repr=False)
-    rows: Sequence[Sample] | Sequence[LiveRow] = field(repr=False)
     selection: Selection
     worlds: Sequence[str] = ()
     """Python files of the worlds of live rows that this package does not bring."""
@@ -64,16 +44,20 @@ class Evaluation:
         data: Dataset | LiveData,
         who: Who,
         selection: Selection,
-        place: Place,
         *,
         repeat: int = 1,
         worlds: Sequence[str] = (),
         world_python: str | None = None,
+        out: str | Path | None = None,
+        fresh: bool = False,
+        discard_changes: bool = False,
+        reuse: str | Path | Sequence[str | Path] = (),
         dry: bool = False,
     ) -> Self:
         """The run of these rows, which goes on or grows where its folder is there; nothing is asked yet, and
         where it is `dry` nothing written.
 
+        `fresh`: the run that is there is thrown away; `reuse`: runs of equal settings to take answers from.
         Raises UserError for a wrong selection or folder, and for a world that is not at hand.
         """
         rows = data.select(selection)
@@ -81,21 +65,20 @@ class Evaluation:
             world_types(data.select(selection), worlds, world_python)
         settings = who.identity(data, growth.joined(data, (), selection)[0], repeat)
         usual = record.default_place(who.name, who.mode, who.suffix, live=isinstance(data, LiveData))
-        path = usual if place.out is None else Path(place.out)
-        reusing.check(place.others, settings, path)
-        if place.fresh and not dry and os.path.lexists(path):
-            record.discard(path, discard_changes=place.discard_changes)
+        path = usual if out is None else Path(out)
+        others = [Path(one) for one in ([reuse] if isinstance(reuse, str | Path) else reuse)]
+        reusing.check(others, settings, path)
+        if fresh and not dry and os.path.lexists(path):
+            record.discard(path, discard_changes=discard_changes)
         folder = record.start(path, data, settings, len(rows) * repeat, dry=dry)
         if not dry:
-            reusing.take(folder, data, selection, place.others)
+            reusing.take(folder, data, selection, others)
         folder.notes += who.notes
-        asked = Progress(len(rows) * folder.record.settings.repeat)
         return cls(
             folder=folder,
-            asked=asked,
+            asked=Progress(len(rows) * folder.record.settings.repeat),
             data=data,
             who=who,
-            rows=rows,
             selection=selection,
             worlds=worlds,
             world_python=world_python,
@@ -172,14 +155,14 @@ class Evaluation:
         todo = [
             session.begin(row, settings, repeat, words=self.who.words)
             for repeat in range(settings.repeat)
-            for row in session.sample_by_sample(self.rows)
+            for row in session.sample_by_sample(self.data.select(self.selection))
             if there is None or not replay(there, session.begin(row, settings, repeat))
         ]
         return dry_run(todo, settings, self.who.settings.price)
 
-    async def _probe(self, backend: Backend, say: Callable[[str], None]) -> None:
+    async def _probe(self, speaker: ModelSpeaker, say: Callable[[str], None]) -> None:
         record = self.folder.record
-        record.probed = await probe.first(backend, record.settings.model, record.settings.mode)
+        record.probed = await probe.first(speaker, record.settings.model, record.settings.mode)
         self.folder.save()
         for one in probe.failed(record.probed):
             say(one.line)

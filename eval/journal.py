@@ -28,11 +28,9 @@ class Journal(Protocol):
     @property
     def path(self) -> Path:
         """Where it lies, for messages."""
-        ...
 
     def get(self, key: str) -> dict[str, Json] | None:
         """The latest record under `key`, or None."""
-        ...
 
 
 class Lines:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -15,7 +15,7 @@ from robustbench_tc.llm.ray import on_actors
 from . import models
 from .dialogue import Speaker
 from .request_settings import RequestSettings
-from .speakers import Backend, EndpointBackend, ModelSpeaker
+from .speakers import ModelSpeaker
 from .vllm import VLLMTransport, check_takes
 
 
@@ -34,37 +34,16 @@ class Opened(NamedTuple):
     """Whoever answers, ready to be asked."""
 
     speaker: Speaker
+    at_once: int
+    """Requests under way, at all its addresses."""
     stats: Stats
     """Filled while it is asked."""
     address: str = ""
     """For the run record; never holds a key."""
     requests: RequestSettings = RequestSettings(decoding={})
-    backend: Backend | None = None
-    """Of a model: what a probe asks before any row. At temperature 0 it is asked equal requests once."""
 
 
-class Opening(NamedTuple):
-    """Whoever answers, before it is opened."""
-
-    open: Callable[[], AbstractAsyncContextManager[Opened]]
-    at_once: int
-    """Requests under way, at all its addresses."""
-
-
-def in_process(
-    speaker: Speaker,
-    at_once: int = 1,
-    stats: Stats | None = None,
-    address: str = "",
-    requests: RequestSettings = RequestSettings(decoding={}),
-) -> Opening:
-    """An agent in this process: nothing is opened."""
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        yield Opened(speaker, stats or Stats(), address, requests)
-
-    return Opening(opened, at_once)
+Opening: TypeAlias = AbstractAsyncContextManager[Opened]
 
 
 def endpoint(
@@ -73,17 +52,9 @@ def endpoint(
     """A model at its addresses, which share its requests."""
     specs = [one.resolved() for one in addresses]
     at_once = effort.concurrency * len(specs)
-    opened = partial(
-        _client,
-        lambda ray: over_http(specs, effort.timeout_s, ray=ray, concurrency=at_once),
-        specs[0],
-        ", ".join(map(str, specs)),
-        requests,
-        effort,
-        at_once,
-        backoff_s,
-    )
-    return Opening(opened, at_once)
+    wire = partial(over_http, specs, effort.timeout_s, concurrency=at_once)
+    shown = ", ".join(map(str, specs))
+    return _client(wire, specs[0], shown, requests, effort, at_once, backoff_s=backoff_s)
 
 
 def vllm(name: str, requests: RequestSettings, effort: Effort, *, gpus_each: float = 1) -> Opening:
@@ -107,31 +78,32 @@ def vllm(name: str, requests: RequestSettings, effort: Effort, *, gpus_each: flo
 
     spec = Endpoint(name, reasoning=False)
     # Twice as many as an engine takes at once: the next batch waits while it is at one.
-    at_once = 2 * batch * engines
-    return Opening(partial(_client, wire, spec, ", ".join(names), requests, effort, at_once), batch * engines)
+    return _client(wire, spec, ", ".join(names), requests, effort, batch * engines, waiting=2)
 
 
 @asynccontextmanager
 async def _client(
-    wire: Callable[[Any], Transport],
+    wire: Callable[..., Transport],
     spec: Endpoint,
     address: str,
     requests: RequestSettings,
     effort: Effort,
     at_once: int,
+    *,
+    waiting: int = 1,
     backoff_s: float = 0.5,
 ) -> AsyncIterator[Opened]:
-    """A model behind what `wire` opens, which gets the module `ray` or None."""
+    """A model behind what `wire` opens, which gets the module `ray` or None; `waiting`: times `at_once`
+    requests are sent."""
     with parallel.on_ray(effort.workers) as ray:
         async with Client(
             spec,
-            wire=wire(ray),
-            concurrency=at_once,
+            wire=wire(ray=ray),
+            concurrency=waiting * at_once,
             max_retries=effort.max_retries,
             backoff_s=backoff_s,
             max_cost=requests.max_cost,
             price=requests.price,
             system_as_user=requests.system_as_user,
         ) as client:
-            backend = EndpointBackend(client, requests.decoding, requests.system)
-            yield Opened(ModelSpeaker(backend), client.stats, address, requests, backend)
+            yield Opened(ModelSpeaker(client, requests), at_once, client.stats, address, requests)

@@ -1,7 +1,7 @@
 """`rbtc probe`: what a server does with the requests that a run makes, in fourteen short ones."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -16,7 +16,7 @@ from .read_reply import read
 from .record import Finding
 
 if TYPE_CHECKING:
-    from .speakers import Backend
+    from .speakers import ModelSpeaker
 
 MAX_TOKENS = 512
 """Of each reply: a model that thinks first needs some."""
@@ -49,11 +49,10 @@ class Question(msgspec.Struct, frozen=True):
         return [Finding(check=self.check, answer=answer, note=f"{self.refused} ({got})".strip())]
 
 
-def _tool(name: str = "get_weather", properties: Mapping[str, Json] = {}, definitions: Json = None) -> Tool:
-    found: dict[str, Json] = {"city": {"type": "string"}, **properties}
-    schema: dict[str, Json] = {"type": "object", "properties": found, "required": ["city"]}
-    if definitions is not None:
-        schema["$defs"] = definitions
+def _tool(name: str = "get_weather", properties: Mapping[str, Json] = {}, **more: Json) -> Tool:
+    """`more`: fields of the schema beside its properties."""
+    found = {"city": {"type": "string"}, **properties}
+    schema = {"type": "object", "properties": found, "required": ["city"], **more}
     return Tool(name, "Tells the weather in a city.", schema)
 
 
@@ -126,30 +125,22 @@ def _two(model: str, got: Completion) -> list[Finding]:
 
 
 def _parameters(model: str, got: Completion) -> list[Finding]:
-    check, note = "sampling parameters", "logprobs: asked for and not returned."
-    if got.logprobs is None:
-        return [Finding(check=check, answer="not in this form", note=note)]
-    return _is(check, True)
+    if got.logprobs is not None:
+        return _is("sampling parameters", True)
+    note = "logprobs: asked for and not returned."
+    return [Finding(check="sampling parameters", answer="not in this form", note=note)]
 
 
-def _schema(check: str, properties: Mapping[str, Json], definitions: Json = None) -> Question:
-    """Whether a tool with such a schema is taken."""
-    tool = _tool(properties=properties, definitions=definitions)
-    return _takes(check, "Rows with such a schema will be rejected.", tool)
-
-
+SCHEMA = "Rows with such a schema will be rejected."
+UNIT: dict[str, Json] = {"unit": {"type": "string"}}
+DAY: dict[str, Json] = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 CAPITAL = "What is the capital of France? Answer with the name of the city only."
 BOTH = "What is the weather in Oslo and in Lima? Call the tool for both in one reply."
 QUESTIONS: Mapping[str, Question] = {
     "canary": _says(
         "answers a question",
         "paris",
-        [
-            {
-                "role": "user",
-                "content": CAPITAL,
-            }
-        ],
+        [{"role": "user", "content": CAPITAL}],
         otherwise="Wrong weights, chat template or quantisation: no accuracy of this server means anything.",
         refused="A plain question is refused.",
     ),
@@ -186,10 +177,14 @@ QUESTIONS: Mapping[str, Question] = {
         "Rows with such a name will be rejected.",
         _tool("get_weather_" + "n" * (64 - len("get_weather_"))),
     ),
-    "$ref": _schema("schema with $ref", {"unit": {"$ref": "#/$defs/unit"}}, {"unit": {"type": "string"}}),
-    "anyOf": _schema("schema with anyOf", {"day": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}),
-    "enum": _schema("enum with null", {"unit": {"enum": ["C", "F", None]}}),
-    "key": _schema("keys such as filter[x]", {"filter[x]": {"type": "string"}}),
+    "$ref": _takes(
+        "schema with $ref",
+        SCHEMA,
+        _tool(properties={"unit": {"$ref": "#/$defs/unit"}}, **{"$defs": UNIT}),
+    ),
+    "anyOf": _takes("schema with anyOf", SCHEMA, _tool(properties={"day": DAY})),
+    "enum": _takes("enum with null", SCHEMA, _tool(properties={"unit": {"enum": ["C", "F", None]}})),
+    "key": _takes("keys such as filter[x]", SCHEMA, _tool(properties={"filter[x]": {"type": "string"}})),
     "parameters": Question(
         "sampling parameters", _asked("Say hello.", **PARAMETERS), _parameters, needed=True
     ),
@@ -225,8 +220,7 @@ def probed(endpoints: Sequence[Endpoint], long: int | None = None) -> Probed:
     async def asked() -> list[Finding]:
         wire = over_http(endpoints, TIMEOUT_S)
         async with Client(first, wire=wire, concurrency=4, max_retries=1) as client:
-            found = await ask(client, first.model)
-            return [*found, await ask_long(client, long)] if long else found
+            return await ask(client, first.model, long)
 
     found = loop.run(asked())
     named = first.model if first.provider == "openai" else f"{first.provider}:{first.model}"
@@ -235,29 +229,22 @@ def probed(endpoints: Sequence[Endpoint], long: int | None = None) -> Probed:
     return Probed(findings=tuple(found), eval=line)
 
 
-async def ask(client: Client, model: str) -> list[Finding]:
-    """What the server does with every question, in their order; four are under way at a time.
+async def ask(client: Client, model: str, long: int | None = None) -> list[Finding]:
+    """What the server does with every question, in their order, and with a request of so many words.
 
     Raises UserError where nobody answers, or the model or the key is unknown.
     """
     served = await client.served_models()
     listed = f"The server lists {', '.join(served[:5])}." if served else "The server lists no models."
     found = _is("model listed", model in served, listed)
-    slots = asyncio.Semaphore(4)
-
-    async def one(name: str) -> Got:
-        async with slots:
-            try:
-                return await client.complete(QUESTIONS[name].request)
-            except LLMError as error:
-                return error
-
-    first, *rest = QUESTIONS
-    got = [await one(first), *await asyncio.gather(*map(one, rest))]
-    for question, reply in zip(QUESTIONS.values(), got, strict=True):
+    first, *rest = QUESTIONS.values()
+    if long is not None:
+        rest.append(_long(long))
+    got = [await _got(client.complete(first.request))]
+    got += await asyncio.gather(*(_got(client.complete(one.request)) for one in rest))
+    for question, reply in zip((first, *rest), got, strict=True):
         found += question.findings(model, reply)
-    thinks = any(isinstance(reply, Completion) and reply.reasoning for reply in got)
-    if thinks:
+    if any(isinstance(reply, Completion) and reply.reasoning for reply in got):
         found.append(Finding(check="reasoning apart", answer="yes", note="Calls in it are not counted."))
     if left_out := client.stats.left_out:
         note = f"{', '.join(left_out)}: refused, so left out of the requests."
@@ -265,7 +252,7 @@ async def ask(client: Client, model: str) -> list[Finding]:
     return found
 
 
-async def first(backend: "Backend", model: str, mode: str) -> tuple[Finding, ...]:
+async def first(speaker: "ModelSpeaker", model: str, mode: str) -> tuple[Finding, ...]:
     """What `rbtc eval` asks before its first row; in prompt mode nothing about tools.
 
     Raises UserError where nobody answers.
@@ -274,22 +261,26 @@ async def first(backend: "Backend", model: str, mode: str) -> tuple[Finding, ...
     for name in FIRST if mode == "fc" else FIRST[:2]:
         request = QUESTIONS[name].request
         tools = None if request.tools is None else [*request.tools]
-        try:
-            got: Got = await backend.ask(wire.Ask([*request.messages], tools), 0)
-        except LLMError as error:
-            got = error
+        got = await _got(speaker.ask(wire.Ask([*request.messages], tools), 0))
         found += QUESTIONS[name].findings(model, got)
     return tuple(found)
 
 
-async def ask_long(client: Client, words: int) -> Finding:
-    """Whether a request of about so many tokens is taken."""
-    got: Got
+async def _got(reply: Awaitable[Completion]) -> Got:
     try:
-        got = await client.complete(_asked("word " * words + "\nSay hello."))
+        return await reply
     except LLMError as error:
-        return Finding(check=f"{words} words", answer="no", note=str(error))
-    return Finding(check=f"{words} words", answer="yes", note=f"{got.prompt_tokens} tokens")
+        return error
+
+
+def _long(words: int) -> Question:
+    """Whether a request of about so many tokens is taken."""
+    check = f"{words} words"
+
+    def tokens(model: str, got: Completion) -> list[Finding]:
+        return [Finding(check=check, answer="yes", note=f"{got.prompt_tokens} tokens")]
+
+    return Question(check, _asked("word " * words + "\nSay hello."), tokens, needed=True)
 
 
 def failed(found: Sequence[Finding]) -> list[Finding]:

@@ -112,9 +112,9 @@ class Session(msgspec.Struct, kw_only=True):
     """UTC, ISO 8601."""
     seconds: float | None = None
     """None: it was killed."""
-    endpoint: str
+    endpoint: str = ""
     package_version: str
-    concurrency: int
+    concurrency: int = 0
     selection: Selection | None = None
     """What this start asked; None before format 2, and for predictions that were not asked here."""
     repeat: int | None = None

@@ -28,7 +28,7 @@ from .prompts import OURS, Prompts, wording
 from .record import RunFolder, Session, Settings
 from .run import Progress, Runner, Sharing
 from .scripted import Results, Scripted
-from .speakers import Backend
+from .speakers import ModelSpeaker
 
 
 def spent(journal: Store, price: tuple[float, float] | None) -> float:
@@ -55,7 +55,7 @@ def run(
     words: Prompts = OURS,
     worlds: Mapping[str, WorldType] = MappingProxyType({}),
     first: Asked | None = None,
-    before: Callable[[Backend], Awaitable[None]] | None = None,
+    before: Callable[[ModelSpeaker], Awaitable[None]] | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
     """Asks what is not answered yet. Whatever happens, run.json and predictions.parquet, or episodes.parquet,
@@ -66,15 +66,12 @@ def run(
     (`first_replies`); `before`: what is asked before any row.
     Raises UserError where it cannot go on; the folder is then good for another start.
     """
-    settings, record = folder.record.settings, folder.record
-    started = time.monotonic()
+    started, settings, record = time.monotonic(), folder.record.settings, folder.record
     selection = selection or settings.selection
     rows: Sequence[Sample | LiveRow] = data.select(selection)
     made = Session(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        endpoint="",
         package_version=__version__,
-        concurrency=opening.at_once,
         selection=selection,
         repeat=settings.repeat,
     )
@@ -87,11 +84,14 @@ def run(
     )
 
     async def ask() -> Progress:
-        async with opening.open() as opened, Worlds() as hosted:
-            stats = opened.stats
+        async with opening as opened, Worlds() as hosted:
+            stats, price = opened.stats, opened.requests.price
             made.endpoint, made.headers = opened.address, opened.requests.header_digests
+            made.concurrency = opened.at_once
+            folder.save()
             # A limit of cost is one of the run: what earlier sessions spent counts.
-            earlier = stats.cost = spent(journal, opened.requests.price)
+            earlier = stats.cost = spent(journal, price)
+            model = opened.speaker if isinstance(opened.speaker, ModelSpeaker) else None
 
             def tell(state: Progress) -> None:
                 state.cost = stats.cost
@@ -101,16 +101,16 @@ def run(
             runner = Runner(
                 journal,
                 opened.speaker,
-                workers=2 * opening.at_once,
-                unwritten=opening.at_once if is_live else None,
+                workers=2 * opened.at_once,
+                unwritten=opened.at_once if is_live else None,
                 stage=partial(_stage, hosted, worlds) if is_live else None,
-                sharing=Sharing(journal, stats) if settings.shares and opened.backend is not None else None,
+                sharing=Sharing(journal, stats) if settings.shares and model is not None else None,
                 first=first and FirstReplies(first, settings, journal, data.by_id),
                 progress=tell,
             )
             try:
-                if before is not None and opened.backend is not None:
-                    await before(opened.backend)
+                if before is not None and model is not None:
+                    await before(model)
                 return await runner.run(dialogues, len(rows) * settings.repeat)
             finally:
                 record.served_models = sorted({*record.served_models, *runner.served_models})
@@ -118,7 +118,7 @@ def run(
                 made.retries = stats.retries
                 made.errors, made.left_out = dict(stats.errors), list(stats.left_out)
                 made.retried = dict(stats.retried)
-                if opened.requests.price is not None:
+                if price is not None:
                     made.cost = round(stats.cost - earlier, 9)
 
     samples = (row for row in rows if isinstance(row, Sample))
@@ -126,7 +126,6 @@ def run(
         record.open_wording = said
     with folder.journal() as journal:
         record.sessions.append(made)
-        folder.save()
         try:
             return loop.run(ask())
         finally:

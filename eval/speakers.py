@@ -1,7 +1,6 @@
-"""Who answers: a model behind a backend, a reference agent or a scripted agent in this process."""
+"""Who answers: a model, a reference agent or a scripted agent in this process."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import msgspec
 
@@ -16,37 +15,45 @@ from .live.world_env import World
 from .prompts import OURS, Prompts
 from .prompts.calls import python_calls, render_calls
 from .record import Answer
+from .request_settings import RequestSettings
 
 SAMPLES = 1_000
 """Between the seeds of two samples of one request: more than there are repeats."""
 
 
-class Backend(Protocol):
-    """Something that answers one request. Raises LLMError when there is no answer."""
+class ModelSpeaker:
+    """Asks a model with a run's decoding and the user's system text."""
+
+    def __init__(self, client: Client, requests: RequestSettings) -> None:
+        self._client, self._requests = client, requests
 
     async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
-        """The completion of one request; `repeat` counts from 0."""
-        ...
+        """The completion of one request. Raises LLMError.
 
-
-class EndpointBackend:
-    """Asks over HTTP. With `seed` in the decoding, repeat n is asked with seed + n.
-
-    `system` stands in front of every request's system message, or is one.
-    """
-
-    def __init__(self, client: Client, decoding: dict[str, Json], system: str | None = None) -> None:
-        self._client = client
-        self._decoding = decoding
-        self._system = system
-
-    async def ask(self, ask: wire.Ask, repeat: int) -> Completion:
-        """As `Backend.ask`; a repeat has a seed and a place in the store of its own."""
-        params = dict(self._decoding)
+        A repeat, from 0, has a place in the store of its own, and with `seed` in the decoding seed + repeat.
+        """
+        params = dict(self._requests.decoding)
         if params.get("seed") is not None:
             params["seed"] += repeat
-        messages = with_system(ask.messages, self._system)
+        messages = with_system(ask.messages, self._requests.system)
         return await self._client.complete(ChatRequest(messages, ask.tools, params, repeat))
+
+    async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
+        """What came back, or the reason why nothing did; names mapped to those of the tools as shown.
+
+        Raises UserError where the limit of cost is reached.
+        """
+        draw = base.repeat + ask.draw * SAMPLES  # a seed of its own for every sample
+        try:
+            done = await self.ask(ask, draw)
+        except LLMError as error:
+            if error.code == "budget":
+                raise UserError(f"stopped: {error.message}; what was answered is kept") from None
+            filtered = "content_filter" if error.code == "content_filter" else None
+            return msgspec.structs.replace(
+                base, status=status_of(error, ask), error=str(error), finish_reason=filtered
+            )
+        return answer_of(done, base, dialogue.env.tools)
 
 
 def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dict[str, Json]]:
@@ -57,30 +64,6 @@ def with_system(messages: list[dict[str, Json]], system: str | None) -> list[dic
     if first.get("role") != "system":
         return [{"role": "system", "content": system}, *messages]
     return [{**first, "content": f"{system}\n\n{first['content']}"}, *rest]
-
-
-class ModelSpeaker:
-    """Asks a backend: a model, or an agent of the user's."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    async def reply(self, dialogue: Dialogue, ask: wire.Ask, base: Answer) -> Answer:
-        """What came back, or the reason why nothing did; names mapped to those of the tools as shown.
-
-        Raises UserError where the limit of cost is reached.
-        """
-        draw = base.repeat + ask.draw * SAMPLES  # a seed of its own for every sample
-        try:
-            done = await self._backend.ask(ask, draw)
-        except LLMError as error:
-            if error.code == "budget":
-                raise UserError(f"stopped: {error.message}; what was answered is kept") from None
-            filtered = "content_filter" if error.code == "content_filter" else None
-            return msgspec.structs.replace(
-                base, status=status_of(error, ask), error=str(error), finish_reason=filtered
-            )
-        return answer_of(done, base, dialogue.env.tools)
 
 
 def answer_of(done: Completion, base: Answer, tools: tuple[Tool, ...]) -> Answer:
@@ -138,15 +121,18 @@ class ReferenceAgent:
         if isinstance(said, tuple) and dialogue.settings.mode == "fc":
             calls = native(said, "call_")
             return msgspec.structs.replace(
-                base, text="", tool_calls=calls, finish_reason="tool_calls", **_counted("")
+                base,
+                text="",
+                tool_calls=calls,
+                finish_reason="tool_calls",
+                prompt_tokens=0,
+                completion_tokens=0,
             )
         text = said if isinstance(said, str) else render_calls(said, self._words.output_format(row))
-        return msgspec.structs.replace(base, text=text, finish_reason="stop", **_counted(text))
-
-
-def _counted(text: str) -> dict[str, int]:
-    """An agent's words as its tokens: something that defences can cost."""
-    return {"prompt_tokens": 0, "completion_tokens": len(text.split())}
+        words = len(text.split())  # as its tokens: something that defences can cost
+        return msgspec.structs.replace(
+            base, text=text, finish_reason="stop", prompt_tokens=0, completion_tokens=words
+        )
 
 
 class ScriptedAgent:

@@ -1,6 +1,7 @@
 """Who is asked, checked before any work: a model at its addresses, a reference agent, a user's own agent."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -8,7 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from robustbench_tc.errors import UserError, unknown
-from robustbench_tc.llm import Endpoint, native_model, need_any_llm, parse_endpoint
+from robustbench_tc.llm import Endpoint, Stats, native_model, need_any_llm, parse_endpoint
 
 from . import agents, defend as defences, models, opening, record, request_settings
 from .callables.agent import AgentSpeaker, Function, OwnAgent, own_agent
@@ -20,7 +21,7 @@ from .inputs import Dataset, Names, anchors, names_of
 from .live import defended, prompts as live_prompts
 from .live.agents import AGENTS as SCRIPTED
 from .live.inputs import LiveData
-from .opening import Effort, Opening
+from .opening import Effort, Opened, Opening
 from .prompts import OURS, Prompts, rlla as rlla_prompts
 from .request_settings import RequestOptions, RequestSettings
 from .speakers import ReferenceAgent, ScriptedAgent
@@ -80,16 +81,17 @@ class Who:
             at_once = effort.concurrency if self.own.in_parallel else 1
             speaker = AgentSpeaker(self.own, at_once, effort.timeout_s)
             address = f"{self.backend} {self.own.name}"
-            return opening.in_process(speaker, at_once, speaker.stats, address, self.settings)
+            return nullcontext(Opened(speaker, at_once, speaker.stats, address, self.settings))
         if self.backend == "vllm":
             return opening.vllm(self.checkpoint or self.name, self.settings, effort)
         if self.agent is None:
             return opening.endpoint(self.endpoints, self.settings, effort)
         if isinstance(data, LiveData):
-            return opening.in_process(ScriptedAgent(self.agent, data.clean()), effort.concurrency)
+            return nullcontext(Opened(ScriptedAgent(self.agent, data.clean()), effort.concurrency, Stats()))
         # It knows the rows as defences show them.
         rows = [shown(self.chain, row) for row in data.rows] if self.chain else data.rows
-        return opening.in_process(ReferenceAgent(self.agent, anchors(rows), self.words), effort.concurrency)
+        reference = ReferenceAgent(self.agent, anchors(rows), self.words)
+        return nullcontext(Opened(reference, effort.concurrency, Stats()))
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,7 @@ from robustbench_tc import sources
 from robustbench_tc.schema import GOLD_NOT_STATED, Json, Sample
 
 from . import schemas
-from .findings import KINDS, Finding, Kind
-from .reading import Place, Reading
+from .reading import KINDS, Finding, Kind, Place, Reading
 from .values import Reader
 
 __all__ = [

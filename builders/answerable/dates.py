@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from .numbers import ONES
 from .reading import Place, Reading
-from .units import ONES
 
 MONTHS = (
     "january",

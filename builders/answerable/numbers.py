@@ -1,14 +1,39 @@
-"""Numbers as people write them: digits, words, percents, multiples, units."""
+"""Numbers as people write them: digits, words, percents, multiples, units.
+
+Words that are numbers or multiply them, and units with their factors, as `units.toml` lists them.
+"""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from robustbench_tc.schema import Json
 
 from .reading import Place, Reading
-from .units import MULTIPLES, ONES, ORDINALS, SPELLED, factors
+
+_LISTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
+
+ONES: dict[str, int] = _LISTED["ones"]
+ORDINALS: dict[str, int | str] = _LISTED["ordinals"]
+"""Words that state a number without being one."""
+MULTIPLES: dict[str, int] = _LISTED["multiples"]
+SPELLED: dict[str, str] = {other: unit for unit, others in _LISTED["spellings"].items() for other in others}
+"""Spelling → unit."""
+
+
+def factors(unit: str) -> Iterator[Decimal]:
+    """By what a number with this unit is multiplied in the other units of its dimension."""
+    name = SPELLED.get(unit) or SPELLED.get(unit.removesuffix("s"), unit)
+    for dimension in _LISTED["dimensions"]:
+        if name in dimension:
+            own = Decimal(dimension[name])
+            for other, factor in dimension.items():
+                if other != name:
+                    yield own / Decimal(factor)
+
 
 _NUMBER = re.compile(
     r"(?P<sign>[-\u2212])?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"

@@ -9,8 +9,7 @@ from functools import cached_property
 from robustbench_tc.schema import ANY, OMIT, Json, Tool
 
 from . import dates, numbers, schemas, tables
-from .findings import KINDS, NOWHERE, Finding, Kind
-from .reading import Place
+from .reading import KINDS, NOWHERE, Finding, Kind, Place
 from .wording import Wording
 
 

@@ -9,8 +9,7 @@ import msgspec
 from robustbench_tc.schema import Json, Tool
 
 from . import tables
-from .findings import Finding, Kind
-from .reading import Place, Reading, split, stem
+from .reading import Finding, Kind, Place, Reading, split, stem
 
 _STOP = frozenset(
     "a an the of in on at for to and or with by from is are my your our me i you it this that as be s".split()

@@ -13,7 +13,7 @@ edits of the text they are made in. It is tracked: models wrote it once, no buil
 
     ["refused", "language_es", "1f3c…", "not_judged"]      why there is no text: not written, or not judged
 
-Translated requests lie in files of their own (`generators/translations.py`) and are packed with the others.
+Translated requests lie in files of their own (`generators/answers.py`) and are packed with the others.
 
 New tools are written for samples: a line names its sample (`clean_id`), or it is for every sample that the
 judgments beside it name. A tool that was judged to serve a sample is not given to it.
@@ -35,10 +35,9 @@ import msgspec
 from robustbench_tc.errors import UserError
 from robustbench_tc.schema import Json, clean_id_hash, dumps, tool_hash
 
-from ..perturb.abstention_recorded import Edit, apply_edits
+from ..perturb.abstention_recorded import Edit, ServedLine, apply_edits
 from ..perturb.base import Text, TextRequest
-from . import translations
-from .answers import Answer, Judged, numbered, read
+from .answers import JUDGMENTS, TEXTS, Answer, Judged, judgments, numbered, read, translations
 from .base import NO_ANSWER, Answering, Refuse, check, writes_tools
 
 SHIPPED = Path(__file__).parents[1] / "data" / "recorded.jsonl.gz"
@@ -106,16 +105,6 @@ class Served(msgspec.Struct, frozen=True):
     reason: str
     judge: str
     """`recorded` or `hand-written`."""
-
-
-class _ServedLine(msgspec.Struct, frozen=True):
-    """A line of `redundant_judgments.jsonl`."""
-
-    clean_id: str
-    tool: str
-    description: str
-    serves: bool
-    reason: str = ""
 
 
 def edits_between(before: str, after: str) -> tuple[Edit, ...]:
@@ -255,7 +244,7 @@ def _written_book(path: Path, label: str) -> Book:
 
     Raises UserError where new tools are for no sample at all.
     """
-    alone = not path.is_file() and (path.parent / translations.TEXTS).is_file()
+    alone = not path.is_file() and (path.parent / TEXTS).is_file()
     answers, samples = [] if alone else list(read(path, Answer)), _samples(path.parent)
     lost = (answer for answer in answers if writes_tools(answer.kind) and answer.clean_id is None)
     if not samples and (one := next(lost, None)):
@@ -263,8 +252,7 @@ def _written_book(path: Path, label: str) -> Book:
             f"{path}: the new tools beside {one.tool!r} are for no sample: give their lines a `clean_id`, or "
             "judge them in redundant_judgments.jsonl"
         )
-    translated = translations.translations(path.parent)
-    return Book(label, (*answers, *translated), samples, dict(_served(path.parent, label)))
+    return Book(label, (*answers, *translations(path.parent)), samples, dict(_served(path.parent, label)))
 
 
 def load_judgments(path: Path | None = None) -> dict[tuple[str, str], Judgment]:
@@ -312,7 +300,7 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
         for answer in read(folder / "generations.jsonl", Answer)
         for tool in (answer.output if writes_tools(answer.kind) else ())
     }
-    for number, line in numbered(path, _ServedLine):
+    for number, line in numbered(path, ServedLine):
         if (line.tool, line.description) not in written:
             raise UserError(f"{path}, line {number}: no answer in generations.jsonl wrote tool {line.tool!r}")
         said = Served(line.serves, line.reason, judge)
@@ -322,13 +310,13 @@ def _served(folder: Path, judge: str) -> Iterator[tuple[str, Served]]:
 def _samples(folder: Path) -> list[str]:
     """Hashes of the samples that the folder's judgments of new tools name, in order, each once."""
     path = folder / "redundant_judgments.jsonl"
-    lines = numbered(path, _ServedLine) if path.is_file() else ()
+    lines = numbered(path, ServedLine) if path.is_file() else ()
     return list(dict.fromkeys(clean_id_hash(line.clean_id) for _, line in lines))
 
 
 def _judged(path: Path, judge: str) -> Iterator[tuple[tuple[str, str], Judgment]]:
-    alone = not path.is_file() and (path.parent / translations.JUDGMENTS).is_file()
-    for one in (*(() if alone else read(path, Judged)), *translations.judgments(path.parent)):
+    alone = not path.is_file() and (path.parent / JUDGMENTS).is_file()
+    for one in (*(() if alone else read(path, Judged)), *judgments(path.parent)):
         yield judgment_address(one.request, one.output), Judgment(one.kind, one.score, one.reason, judge)
 
 
@@ -336,8 +324,8 @@ def pack(folder: Path) -> bytes:
     """The answers and judgments of a folder in the packed form; same folder, same bytes."""
     lines: list[Line] = [*map(_packed, read(folder / "generations.jsonl", Answer))]
     lines += map(_scored, read(folder / "judgments.jsonl", Judged))
-    lines += map(_packed, translations.translations(folder))
-    lines += map(_scored, translations.judgments(folder))
+    lines += map(_packed, translations(folder))
+    lines += map(_scored, judgments(folder))
     lines += [_Sample(key) for key in _samples(folder)]
     lines += (_Serves(key, found.serves, found.reason) for key, found in _served(folder, "recorded"))
     return gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), mtime=0)

@@ -5,6 +5,8 @@ DIR/live_<kind>/…                          the same tasks with one fault each,
 DIR/live_<type>/…                          the same tasks with more tools, of the core types that are named
 DIR/README.md                              the card with the YAML that `load_dataset` reads
 DIR/build_report.json, build_report.md     counts, labels, every skip with its reason, hashes of the worlds
+
+A live build made again from what its report says about itself.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ from robustbench_tc.compute import parallel
 from robustbench_tc.compute.parallel import SERIAL, Workers
 from robustbench_tc.errors import UserError, unknown
 from robustbench_tc.io import folders, marker, parquet
-from robustbench_tc.schema import KINDS, Kind, LiveRow
+from robustbench_tc.schema import KINDS, TASKS, Kind, LiveRow
 from robustbench_tc.seeding import rng
 from robustbench_tc.worlds import find
 from robustbench_tc.worlds.base import NAME
@@ -31,13 +33,14 @@ from robustbench_tc.worlds.host import Worlds
 
 from ..build import write_config
 from ..marked import finished
+from ..rebuild import own_rows, report_in
 from ..sources.fetch import resolve_root
 from ..sources.pins import LIVE_SOURCE, pins
 from . import bfcl
 from .placing import Placed, Reason, Skip, faulted, placed
 from .registry import checked, registered
 from .report import LiveReport, Tally
-from .rows import clean_rows
+from .trace import clean_rows
 
 VERSION = "1.1.0"
 """Of the rows that this code builds: `datasets` caches them under it."""
@@ -286,3 +289,39 @@ def _table(rows: Sequence[LiveRow]) -> pa.Table:
         return schema.arrow_table(rows, LiveRow)
     except ValueError as error:
         raise UserError(f"tasks {rows[0].clean_id} to {rows[-1].clean_id}: {error}") from None
+
+
+def rebuild_live(
+    folder: Path,
+    out: Path,
+    *,
+    worlds: Sequence[WorldType] = (),
+    sources: Path | None = None,
+    python: str | None = None,
+    own_tasks: bool = False,
+    card: Callable[[LiveReport], str],
+) -> LiveReport:
+    """Builds into `out` what `folder` says it is; `worlds` are the files that one's own build was made of.
+
+    With `own_tasks` its clean rows are taken as they are, for who has no sources; who asks has to know by
+    other means that they are right. Raises UserError where that cannot be.
+    """
+    settings = report_in(folder, LiveReport)
+    if unknown := sorted(set(settings.kinds) - set(KINDS)):
+        raise UserError(f"{marker.BUILD} names a kind of fault that this package does not have: {unknown[0]}")
+    ours = (*find.BUNDLED, find.BFCL)  # by name, as they were named then
+    files = {world.name: str(world.file) for world in worlds if world.name not in ours}
+    own = settings.profile == "own"
+    profile: Profile = "bundled"
+    if not own:
+        profile = msgspec.convert(settings.profile, Profile)
+    spec = LiveSpec(
+        profile=profile,
+        worlds=tuple(files.get(name, name) for name in settings.worlds) if own else (),
+        kinds=settings.kinds,
+        types=settings.types or (),
+        seed=settings.seed,
+        sources=sources,
+        python=python,
+    )
+    return build(spec, out, card=card, clean=own_rows(folder / TASKS, LiveRow) if own_tasks else None)

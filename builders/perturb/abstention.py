@@ -28,7 +28,7 @@ from robustbench_tc.schema import (
 from robustbench_tc.taxonomy import Rows
 
 from .abstention_recorded import Judged, names_hash, recorded
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import called_in_history
 from .registry import clean_gold, clean_tools, in_form_of, index_of, insert, near_duplicates, plain
 
@@ -367,15 +367,17 @@ class Irrelevant(NoCall):
         return self.uncalled(sample, changes, messages=messages, tools=record.tools)
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
-        wrong = self.beyond(clean, row)
-        if not row.tools:
-            wrong.append("it lists no tool")
-        if row.tools == clean.tools and row.messages == opened(clean)[0]:
-            wrong.append("it is the clean row, whose request a tool serves")
-        said = (*swapped(clean, row.messages, row.tools), no_answer(clean))
-        if dumps(row.changes) != dumps(said):  # read from a file, they hold lists for tuples
-            wrong.append("the diff does not swap the whole row")
-        return wrong + ([] if said_once(row) else ["it is not asked in open words"])
+        swap = (*swapped(clean, row.messages, row.tools), no_answer(clean))
+        return self.beyond(clean, row) + broken(
+            {
+                "it lists no tool": not row.tools,
+                "it is the clean row, whose request a tool serves": row.tools == clean.tools
+                and row.messages == opened(clean)[0],
+                # read from a file, they hold lists for tuples
+                "the diff does not swap the whole row": dumps(row.changes) != dumps(swap),
+                "it is not asked in open words": not said_once(row),
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The clean request and its tools, of which one serves it."""

@@ -124,13 +124,14 @@ class _Written(msgspec.Struct, frozen=True):
     clean_id: str | None = None
 
 
-class _Served(msgspec.Struct, frozen=True):
-    """A line of `redundant_judgments.jsonl`, as far as it is needed here."""
+class ServedLine(msgspec.Struct, frozen=True):
+    """A line of `redundant_judgments.jsonl`."""
 
     clean_id: str
     tool: str
     description: str
     serves: bool
+    reason: str = ""
 
 
 @cache
@@ -217,7 +218,7 @@ def lines_of(folder: Path) -> Iterator[Line]:
         yield Missing(clean_id_hash(missing.clean_id), missing.parameter, missing.value, edits)
     idle = {
         (one.clean_id, one.tool, one.description)
-        for one in _read(folder / "redundant_judgments.jsonl", _Served)
+        for one in _read(folder / "redundant_judgments.jsonl", ServedLine)
         if not one.serves
     }
     beside: dict[str, list[Tool]] = {}

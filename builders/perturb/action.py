@@ -24,7 +24,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Json, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, TextRequest, register, states, variant
+from .base import Case, Context, NotApplicable, Perturbation, TextRequest, broken, register, states, variant
 from .registry import (
     NO_PARAMETERS,
     Gold,
@@ -118,18 +118,19 @@ class SameName(Registry):
         return wrong
 
     def _check_distractor(self, gold: Tool, new: Tool) -> list[str]:
-        wrong = []
-        if self.description == "none" and new.description:
-            wrong.append("the distractor has a description")
-        if self.description == "gold" and new.description != gold.description:
-            wrong.append("the distractor's description is not the gold tool's")
-        if self.description == "donor" and new.description in ("", gold.description):
-            wrong.append("the distractor's description is not another tool's")
-        if self.wrong_parameters and (not new.properties or set(new.properties) == set(gold.properties)):
-            wrong.append("the distractor's parameters are not wrong")
-        if not self.wrong_parameters and new.properties:
-            wrong.append("the distractor has parameters")
-        return wrong
+        none, gold_s, donors = (self.description == one for one in ("none", "gold", "donor"))
+        wrong_parameters = bool(new.properties) and set(new.properties) != set(gold.properties)
+        return broken(
+            {
+                "the distractor has a description": none and bool(new.description),
+                "the distractor's description is not the gold tool's": gold_s
+                and new.description != gold.description,
+                "the distractor's description is not another tool's": donors
+                and new.description in ("", gold.description),
+                "the distractor's parameters are not wrong": self.wrong_parameters and not wrong_parameters,
+                "the distractor has parameters": not self.wrong_parameters and bool(new.properties),
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """A second distractor of the same name."""

@@ -243,16 +243,17 @@ class Perturbation:
 
     def beyond(self, clean: Sample, row: Sample) -> list[str]:
         """Messages, tools or gold that differ though `may_change` lacks them: a `check` begins here."""
-        wrong = []
         same_roles = [m.role for m in row.messages] == [m.role for m in clean.messages]
         part = "messages" if same_roles else "the number or roles of messages"
-        if part not in self.may_change and row.messages != clean.messages:
-            wrong.append(f"messages changed, and may_change does not hold {part!r}")
-        if row.tools != clean.tools and set(self.may_change) <= NOT_TOOLS:
-            wrong.append("the tools changed")
-        if "golden answers" not in self.may_change and row.golden_answers != clean.golden_answers:
-            wrong.append("the gold changed")
-        return wrong
+        other_gold = row.golden_answers != clean.golden_answers
+        return broken(
+            {
+                f"messages changed, and may_change does not hold {part!r}": part not in self.may_change
+                and row.messages != clean.messages,
+                "the tools changed": row.tools != clean.tools and set(self.may_change) <= NOT_TOOLS,
+                "the gold changed": other_gold and "golden answers" not in self.may_change,
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """`row` with a defect that this type could plausibly have: the check `caught_by` has to see it."""
@@ -340,6 +341,11 @@ def variant(base: type[Perturbation], what: str, **facts: object) -> None:
     `what`: the docstring of its class; `facts`: the class attributes of `Perturbation` that it states.
     """
     register(type(str(facts["code"]), (base,), {"__doc__": what, "__module__": base.__module__, **facts}))
+
+
+def broken(rules: Mapping[str, bool]) -> list[str]:
+    """What is wrong: of the rules of a check (what it says → whether it is so) those that are broken."""
+    return [words for words, is_so in rules.items() if is_so]
 
 
 def lost_values(text: str, keep: Sequence[str], *, fold_case: bool = False) -> list[str]:

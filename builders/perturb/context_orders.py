@@ -23,7 +23,7 @@ from robustbench_tc.schema import CONTROL_TOOLS, Call, Change, Json, Sample, Too
 from robustbench_tc.taxonomy import Rows
 
 from ..answerable.reading import split, stem
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import query_text
 
 _FUNCTION_WORDS = frozenset(
@@ -244,13 +244,16 @@ class Result(Perturbation):
             return [*wrong, "the result does not hold one order that the changes state"]
         (change,) = row.changes
         call, template = msgspec.convert(change.after["orders"], Call), change.after["template"]
-        if rest[0] != _order(template, call.name, call.parameters):
-            wrong.append("the order is not the one that the changes state")
-        if change.path != "/injected_error" or change.at != len(first) + 1:
-            wrong.append("the changes do not say where the order stands")
-        if call.name not in {tool.name for tool in others}:
-            wrong.append("the order is about a tool that the sample uses")
-        return wrong
+        return wrong + broken(
+            {
+                "the order is not the one that the changes state": rest[0]
+                != _order(template, call.name, call.parameters),
+                "the changes do not say where the order stands": change.path != "/injected_error"
+                or change.at != len(first) + 1,
+                "the order is about a tool that the sample uses": call.name
+                not in {tool.name for tool in others},
+            }
+        )
 
 
 def _injected(sample: Sample, rng: random.Random) -> tuple[str, Tool, dict[str, Json]]:

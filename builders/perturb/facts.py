@@ -12,7 +12,7 @@ from robustbench_tc.sources import Source
 from robustbench_tc.taxonomy import Channel, PerturbationType
 
 from . import cases
-from .base import REGISTRY, Case, Perturbation
+from .base import REGISTRY, Case, Perturbation, broken
 
 OWN = ("code", "order", "display_name", "label", "what_is_modified", "golden")
 """Facts that a type states in its own class. The others may come from a base class that is not a type."""
@@ -99,45 +99,47 @@ def problems(
         found = facts(unit, sources)
     except ValueError as error:
         return [str(error)]
-    wrong = []
-    if found.code in RESERVED:
-        wrong.append(f"{found.code!r} means something else in --types or in a release: choose another code")
-    if others := [
-        u.code for u in REGISTRY.values() if u.code != unit.code and getattr(u, "order", 0) == found.order
-    ]:
-        wrong.append(f"order {found.order} is taken by {others[0]}")
-    if len(found.label.split()) > 4:
-        wrong.append("label has more than four words")
-    if not found.sources:
-        wrong.append("applies_to names no source")
-    if isinstance(unit.applies_to, tuple) and (lost := set(unit.applies_to) - set(found.sources)):
-        wrong.append(f"applies_to names a source that there is not: {', '.join(sorted(lost))}")
-    if unstated := [name for name in TRAITS.get(found.channel, ()) if name not in found.traits]:
-        wrong.append(f"traits of the channel {found.channel} are not stated: {', '.join(unstated)}")
-    if found.ground_truth_changes and "golden answers" not in found.may_change:
-        wrong.append("ground_truth_changes, but may_change does not hold the golden answers")
-    if found.static and not found.may_change:
-        wrong.append("may_change is empty: a row in which nothing changes is not a perturbed row")
-    if found.channel != "mixed" and (found.injected_error is None) == (found.channel == "tool_result"):
-        wrong.append("injected_error belongs to the channel tool_result, and to no other")
-    if found.channel in ("query", "descriptions") and found.method == "llm" and not found.judged_as:
-        wrong.append("judged_as is not stated: what a judge of rewritten texts takes them for")
-    if bool(found.series) != (found.dose is not None):
-        wrong.append("a type of a series states its dose, and no other type does")
-    if (found.no_call == "wrong") == bool(found.control):
-        wrong.append("control is stated where calling nothing is right or accepted, and nowhere else")
-    if (found.pack == "core") != (found.paper_rows is not None):
-        wrong.append("paper_rows is stated for the types of the core, and for no other")
-    prompt, mixed = unit.prompt or found.code, bool(taxonomy.parts(found.code))
-    if found.method == "llm" and not mixed and not (PROMPTS / f"{prompt}.v1.txt").is_file():
-        wrong.append(f"a model-written type has its prompt in builders/prompts/{prompt}.v1.txt")
-    if checks is not None and unit.caught_by not in checks:
-        wrong.append(f"caught_by names {unit.caught_by!r}, and the gate has no such check of rows")
-    other = unit.otherwise_caught_by
-    if checks is not None and other and other not in checks:
-        wrong.append(f"otherwise_caught_by names {other!r}, and the gate has no such check of rows")
-    if not vars(type(unit)).get("__doc__"):
-        wrong.append("the class has no docstring")
+    others = [one.code for one in REGISTRY.values() if getattr(one, "order", 0) == found.order]
+    taken = ", ".join(code for code in others if code != unit.code)
+    named = set(unit.applies_to) if isinstance(unit.applies_to, tuple) else set[str]()
+    lost = ", ".join(sorted(named - set(found.sources)))
+    unstated = ", ".join(name for name in TRAITS.get(found.channel, ()) if name not in found.traits)
+    prompt = f"builders/prompts/{unit.prompt or found.code}.v1.txt"
+    written = found.method == "llm" and not taxonomy.parts(found.code)
+    rewritten = found.channel in ("query", "descriptions") and found.method == "llm"
+    on_result = found.channel == "tool_result"
+    rules = {
+        f"{found.code!r} means something else in --types or in a release: choose another code": found.code
+        in RESERVED,
+        f"order {found.order} is taken by {taken}": bool(taken),
+        "label has more than four words": len(found.label.split()) > 4,
+        "applies_to names no source": not found.sources,
+        f"applies_to names a source that there is not: {lost}": bool(lost),
+        f"traits of the channel {found.channel} are not stated: {unstated}": bool(unstated),
+        "ground_truth_changes, but may_change does not hold the golden answers": found.ground_truth_changes
+        and "golden answers" not in found.may_change,
+        "may_change is empty: a row in which nothing changes is not a perturbed row": found.static
+        and not found.may_change,
+        "injected_error belongs to the channel tool_result, and to no other": found.channel != "mixed"
+        and (found.injected_error is None) == on_result,
+        "judged_as is not stated: what a judge of rewritten texts takes them for": rewritten
+        and not found.judged_as,
+        "a type of a series states its dose, and no other type does": bool(found.series)
+        != (found.dose is not None),
+        "control is stated where calling nothing is right or accepted, and nowhere else": bool(found.control)
+        == (found.no_call == "wrong"),
+        "paper_rows is stated for the types of the core, and for no other": (found.pack == "core")
+        != (found.paper_rows is not None),
+        f"a model-written type has its prompt in {prompt}": written
+        and not (PROMPTS / Path(prompt).name).is_file(),
+        "the class has no docstring": not vars(type(unit)).get("__doc__"),
+    }
+    wrong = broken(rules)
+    for name in ("caught_by", "otherwise_caught_by"):
+        check = getattr(unit, name)
+        due = name == "caught_by" or check
+        if checks is not None and due and check not in checks:
+            wrong.append(f"{name} names {check!r}, and the gate has no such check of rows")
     return [f"{where(unit)}: {one}" for one in wrong] + _problems_of_cases(unit)
 
 

@@ -105,17 +105,7 @@ def _stated(value: Json, said: str, *, whole: bool) -> bool:
     text = (value if isinstance(value, str) else dumps(value)).strip().casefold()
     if not text or text not in said:
         return False
-    return not whole or _as_words(text, said)
-
-
-def _as_words(text: str, said: str) -> bool:
-    """Whether the text stands somewhere without a letter or digit before or after it."""
-    at = said.find(text)
-    while at >= 0:
-        if not said[at - 1 : at].isalnum() and not said[at + len(text) : at + len(text) + 1].isalnum():
-            return True
-        at = said.find(text, at + 1)
-    return False
+    return not whole or re.search(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])", said) is not None
 
 
 def without(schema: Schema, name: str) -> Schema:

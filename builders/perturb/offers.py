@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import chain, count
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
@@ -85,12 +86,9 @@ def abbreviate(name: str, letters: int = 3) -> str:
 
 def free_name(wanted: str, taken: set[str]) -> str:
     """`wanted`, or with the next free number: `f_1` → `f_2`, `f_Fast` → `f_Fast_2`."""
-    stem, number = (wanted[:-2], 1) if wanted.endswith("_1") else (wanted, 1)
-    name = wanted
-    while name in taken:
-        number += 1
-        name = f"{stem}_{number}"
-    return name
+    stem = wanted.removesuffix("_1")
+    names = chain((wanted,), (f"{stem}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 @states(

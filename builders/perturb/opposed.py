@@ -3,6 +3,10 @@
 The type asks for the other quality than its core type: CD_inv wants the quick tool at any price, TD_inv the
 cheap one without hurry. Of one sample both have the same registry, so that no rule that reads no request is
 right in both.
+
+Offers in mixed units (`_unit`): per call and per 1,000 calls, milliseconds and seconds.
+
+The better offer after conversion is the gold; its bare number is the smaller one in half of the rows.
 """
 
 import random
@@ -12,8 +16,8 @@ from robustbench_tc.schema import Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
 from .balanced import Balanced, Side, Two, offers_of
-from .base import Case, states, variant
-from .offers import offer_text
+from .base import Case, broken, states, variant
+from .offers import PREFERENCES, offer_text
 
 WISHES: dict[str, tuple[str, ...]] = {
     "time": (
@@ -74,19 +78,20 @@ class Opposed(Balanced):
         return Two(fast, thrifty) if self.quality == "time" else Two(thrifty, fast)
 
     def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
-        found = [_read(side.note) for side in pair]
-        gold, other = found
+        gold, other = (_read(side.note) for side in pair)
         if gold is None or other is None or gold[2] != other[2]:
             return ["a tool does not state a price and a time, in the order of the other one"]
         asked, given_up = (1, 0) if self.quality == "time" else (0, 1)
-        wrong = []
-        if other[asked] < 4 * gold[asked] - 1e-9:
-            wrong.append("the gold tool is not better in what is asked for by a factor of 4")
-        if gold[given_up] < 4 * other[given_up] - 1e-9:
-            wrong.append("the gold tool is not worse in the other quality by a factor of 4")
-        if not pair.gold.parameters == pair.other.parameters == original.parameters:
-            wrong.append("the two tools do not have the clean tool's parameters")
-        return wrong
+        same = pair.gold.parameters == pair.other.parameters == original.parameters
+        return broken(
+            {
+                "the gold tool is not better in what is asked for by a factor of 4": other[asked]
+                < 4 * gold[asked] - 1e-9,
+                "the gold tool is not worse in the other quality by a factor of 4": gold[given_up]
+                < 4 * other[given_up] - 1e-9,
+                "the two tools do not have the clean tool's parameters": not same,
+            }
+        )
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
         """The request asks for the other quality, and the gold does not follow."""
@@ -159,6 +164,150 @@ variant(
             + gold tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 640 ms. Price per call: $0.010.
             + gold: reserve_1 {"place":["Luna"],"seats":[2]}
             """,  # noqa: E501
+        ),
+    ),
+)
+
+
+_READ_UNIT = {
+    "cost": (
+        re.compile(r"Price per call: \$(\d+\.\d{3})\."),
+        re.compile(r"Price per 1,000 calls: \$(\d+\.\d\d)\."),
+    ),
+    "time": (
+        re.compile(r"Typical response time: (\d+(?:\.\d{1,3})?) s\."),
+        re.compile(r"Typical response time: (\d+) ms\."),
+    ),
+}
+"""The unit with the smaller numbers, and the one with 1,000 times the number for the same offer."""
+
+_HOW_MIXED = (
+    "A second tool equivalent to the gold tool enters, named like it and `_1`, and both descriptions state a "
+    "{what}, one {small} and one {large}. The gold tool's is better by a factor of 4 or more once both are "
+    "in one unit; its bare number is the smaller one, and its name the one with `_1`, in half of the rows "
+    "over CD_unit and TD_unit. A sentence that asks for the {wish} joins the last user turn; where a call "
+    "was executed after that turn, the closing turn that asks for the scored call. The registry is shuffled."
+)
+
+
+@states(
+    rows=Rows(paper=142, bundled=55, full=2797),
+    design="unit",
+    prior_art="none known for tools",
+    wishes=PREFERENCES,
+    otherwise_caught_by="units_are_mixed",
+    draws_as="CD_unit",
+    solved_without_reading=(
+        "The better offer after conversion is always the gold, whatever is asked: whoever converts and takes "
+        "it needs no request. The type tries the conversion; a rule that compares the bare numbers is right "
+        "in half of the rows."
+    ),
+)
+class MixedUnits(Balanced):
+    """The common course of both types."""
+
+    def two(self, sample: Sample, tool: Tool, second: bool, rng: random.Random) -> Two:
+        """The better offer in the unit that the draw says, the worse in the other."""
+        better, worse = offers_of(self.quality, rng)
+        small = second != self.mirrored
+        return Two(
+            Side(self._said(better, not small), tool.parameters),
+            Side(self._said(worse, small), tool.parameters),
+        )
+
+    def _said(self, value: int, large: bool) -> str:
+        """The offer as text, in the unit with the larger number or in the other one."""
+        if self.quality == "cost":
+            if large:
+                return f"Price per 1,000 calls: ${value:.2f}."
+            return f"Price per call: ${value / 1000:.3f}."
+        return f"Typical response time: {f'{value} ms' if large else f'{value / 1000:g} s'}."
+
+    def _read(self, note: str) -> tuple[float, bool] | None:
+        """The offer in the unit with the larger numbers, and whether it was said in that unit."""
+        for large, wanted in enumerate(_READ_UNIT[self.quality]):
+            if found := wanted.fullmatch(note):
+                return float(found.group(1)) * (1 if large else 1000), bool(large)
+        return None
+
+    def wrong_offers(self, clean: Sample, original: Tool, pair: Two) -> list[str]:
+        gold, other = (self._read(side.note) for side in pair)
+        if gold is None or other is None:
+            return ["a tool makes no offer in a unit of this type"]
+        same = pair.gold.parameters == pair.other.parameters == original.parameters
+        return broken(
+            {
+                "both offers are in one unit": gold[1] == other[1],
+                "the gold tool's offer is not better by a factor of 4 after conversion": other[0]
+                < 4 * gold[0] - 1e-6,
+                "the two tools do not have the clean tool's parameters": not same,
+            }
+        )
+
+    def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
+        """Both offers in one unit: nothing is left to convert."""
+        gold, other = self.pair_of(clean, row)
+        return self.with_notes(
+            clean, row, {gold.name: self._said(100, True), other.name: self._said(500, True)}
+        )
+
+
+variant(
+    MixedUnits,
+    """Prices per call and per 1,000 calls.""",
+    code="CD_unit",
+    order=509,
+    display_name="MisDesc-Unit",
+    label="prices in different units",
+    what_is_modified=(
+        "An equivalent, dearer tool enters; one price is per call, the other per 1,000 calls; the query asks "
+        "for a cheap option."
+    ),
+    how_made=_HOW_MIXED.format(what="price", small="per call", large="per 1,000 calls", wish="cheap one"),
+    quality="cost",
+    golden=(
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that costs the least per call.
+            + tool: reserve(place: Where, seats: How many) Books a table. Price per 1,000 calls: $250.00.
+            + gold tool: reserve_1(place: Where, seats: How many) Books a table. Price per call: $0.025.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            - gold: reserve {"place":["Luna"],"seats":[2]}
+            + gold: reserve_1 {"place":["Luna"],"seats":[2]}
+            """,
+        ),
+    ),
+)
+
+
+variant(
+    MixedUnits,
+    """Response times in milliseconds and in seconds.""",
+    code="TD_unit",
+    order=510,
+    display_name="TimeDesc-Unit",
+    label="times in different units",
+    what_is_modified=(
+        "An equivalent, slower tool enters; one response time is in milliseconds, the other in seconds; the "
+        "query asks for a quick option."
+    ),
+    how_made=_HOW_MIXED.format(
+        what="response time", small="in seconds", large="in milliseconds", wish="quick one"
+    ),
+    quality="time",
+    mirrored=True,
+    golden=(
+        Case(
+            clean="table",
+            reads="""
+            - user: Book 2 seats at Luna tonight.
+            + user: Book 2 seats at Luna tonight. I would like the option that responds the fastest.
+            + gold tool: reserve(place: Where, seats: How many) Books a table. Typical response time: 250 ms.
+            + tool: reserve_1(place: Where, seats: How many) Books a table. Typical response time: 2.5 s.
+            - gold tool: reserve(place: Where, seats: How many) Books a table.
+            """,
         ),
     ),
 )

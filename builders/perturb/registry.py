@@ -172,10 +172,7 @@ def insert(tools: Sequence[Tool], new: Sequence[Tool], rng: random.Random) -> tu
 
 def index_of(tools: Sequence[Tool], wanted: Tool) -> int:
     """Index of that very object: with duplicate names, or duplicate tools, equality does not say which."""
-    for index, tool in enumerate(tools):
-        if tool is wanted:
-            return index
-    raise ValueError(f"{wanted.name} is not in the registry")
+    return next(place for place, tool in enumerate(tools) if tool is wanted)
 
 
 def added(tools: Sequence[Tool], new: Sequence[Tool]) -> tuple[Change, ...]:

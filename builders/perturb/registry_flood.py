@@ -16,7 +16,7 @@ import msgspec
 from robustbench_tc.schema import CONTROL_TOOLS, Sample, Tool
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, states, variant
+from .base import Case, Context, NotApplicable, Perturbation, broken, states, variant
 from .context_orders import content_stems, tool_stems
 from .query import query_text
 from .registry import added, donor_pools, index_of, insert, keeps_gold, next_tool_indexed, shortest, surplus
@@ -187,14 +187,17 @@ class Flood(Perturbation):
         extra = surplus(clean.tools, row.tools)
         if extra is None or len(extra) != self.dose:
             return [*wrong, f"the registry is not the clean one plus {self.dose} tools"]
-        names = [tool.name for tool in extra]
-        if len(set(names)) < len(names) or set(names) & {tool.name for tool in clean.tools}:
-            wrong.append("a new tool's name is taken")
-        gold = gold_of(clean)
-        if any(name in CONTROL_TOOLS for name in names):
-            wrong.append("a control tool entered")
-        if not all(is_clear(_lender(tool), gold) for tool in extra):
-            wrong.append("a new tool is named like an accepted one, or a golden call fits it")
+        names, gold = [tool.name for tool in extra], gold_of(clean)
+        taken = len(set(names)) < len(names) or not {tool.name for tool in clean.tools}.isdisjoint(names)
+        wrong += broken(
+            {
+                "a new tool's name is taken": taken,
+                "a control tool entered": not CONTROL_TOOLS.isdisjoint(names),
+                "a new tool is named like an accepted one, or a golden call fits it": not all(
+                    is_clear(_lender(tool), gold) for tool in extra
+                ),
+            }
+        )
         return wrong + keeps_gold(clean, row)
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:

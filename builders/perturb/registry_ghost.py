@@ -6,7 +6,6 @@ so its name looks as if it belonged to the registry.
 
 import random
 import re
-from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
@@ -15,7 +14,7 @@ from robustbench_tc.schema import Change, GoldenAnswer, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
 from .abstention import NOTHING, calling_nothing_right, judged, left, no_answer, opened, removed
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
 from .query import wish_span, wished
 from .registry import clean_gold, clean_messages, clean_tools, gold_change, near_duplicates
 
@@ -65,13 +64,10 @@ def greeted(sample: Sample, exchange: tuple[str, str]) -> tuple[tuple[Message, .
     return messages, changes
 
 
-def named(templates: Sequence[str], text: str) -> str | None:
-    """The name in a text that one of the templates makes; None where none does."""
-    for template in templates:
-        before, after = template.split("{ghost}")
-        if found := re.fullmatch(f"{re.escape(before)}([\\w.-]+){re.escape(after)}", text):
-            return found.group(1)
-    return None
+def _naming(template: str) -> str:
+    """The pattern of a text that the template gives; its group is the name that stands for `{ghost}`."""
+    before, after = template.split("{ghost}")
+    return f"{re.escape(before)}([\\w.-]+){re.escape(after)}"
 
 
 @states(
@@ -113,11 +109,12 @@ class Ghost(Perturbation):
         ghost = self.ghost(clean, row)
         if ghost is None:
             return [*wrong, "the messages are not the clean ones and words that name a tool"]
-        if any(ghost in message.content for message in clean.messages):
-            wrong.append("the clean row names the ghost too")
-        if any(ghost == tool.name for tool in (*clean.tools, *row.tools)):
-            wrong.append("the ghost is registered")
-        return wrong
+        return wrong + broken(
+            {
+                "the clean row names the ghost too": any(ghost in one.content for one in clean.messages),
+                "the ghost is registered": any(ghost == tool.name for tool in (*clean.tools, *row.tools)),
+            }
+        )
 
 
 class GoldIsThere(Ghost):
@@ -186,7 +183,8 @@ class GhostInPassing(GoldIsThere):
         if len(row.messages) != len(clean.messages) + 2:
             return None
         hello, answer = (message.content for message in row.messages[place : place + 2])
-        name = named([text for greeting, text in EXCHANGES if greeting == hello], answer)
+        said = (re.fullmatch(_naming(text), answer) for greeting, text in EXCHANGES if greeting == hello)
+        name = next((found.group(1) for found in said if found), None)
         return name if row.messages == greeted(clean, (hello, answer))[0] else None
 
     def spoiled_otherwise(self, clean: Sample, row: Sample) -> Sample:
@@ -209,7 +207,7 @@ class Asked(Ghost):
         if span.message >= len(row.messages):
             return None
         said = row.messages[span.message].content[span.start :]
-        for name in {name for line in WISHES if (name := _wished_name(line, said))}:
+        for name in {found[1] for line in WISHES if (found := re.search(_naming(line), said))}:
             for line in WISHES:
                 if row.messages == wished(base, line.format(ghost=name))[0]:
                     return name
@@ -229,12 +227,6 @@ class Asked(Ghost):
         place = int(came.path.split("/")[2]) - (len(base.messages) - len(sample.messages))
         came = msgspec.structs.replace(came, path=f"/messages/{place}/content")
         return messages, (*opened(sample)[1], came)
-
-
-def _wished_name(template: str, text: str) -> str | None:
-    before, after = template.split("{ghost}")
-    found = re.search(f"{re.escape(before)}([\\w.-]+){re.escape(after)}", text)
-    return found.group(1) if found else None
 
 
 @register
@@ -341,11 +333,13 @@ class GhostAlone(Asked):
         """As `Ghost`; the accepted tools have gone, as was judged, and no call is right."""
         wrong = super().check(clean, row)
         judged(clean)
-        if row.tools != left(clean):
-            wrong.append("the registry is not the clean one without the accepted tools")
-        if row.golden_answers != NOTHING or row.gold_tool_index is not None:
-            wrong.append("an answer is accepted that calls something")
-        return wrong
+        return wrong + broken(
+            {
+                "the registry is not the clean one without the accepted tools": row.tools != left(clean),
+                "an answer is accepted that calls something": row.golden_answers != NOTHING
+                or row.gold_tool_index is not None,
+            }
+        )
 
 
 @register

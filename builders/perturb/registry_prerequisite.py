@@ -10,7 +10,8 @@ import msgspec
 from robustbench_tc.schema import Call, Change, Json, Message, Sample
 from robustbench_tc.taxonomy import Rows
 
-from .base import Case, Context, NotApplicable, Perturbation, register, states
+from .base import Case, Context, NotApplicable, Perturbation, broken, register, states
+from .query import Span, replace_span
 from .registry import gold_change
 
 _EXECUTED = re.compile(r"<tool_call>(.*?)</tool_call>\s*<obs>(.*?)</obs>\n?", re.DOTALL)
@@ -73,7 +74,7 @@ def due(sample: Sample) -> Executed:
     found, token = fetched[0]
     if found.name not in {tool.name for tool in sample.tools}:
         raise NotApplicable("token_tool_not_listed")
-    rest = _without(sample, found)
+    rest, _ = _without(sample, found)
     if any(token in message.content for message in rest):
         raise NotApplicable("token_still_shown")
     said = " ".join(turn for message in rest for turn in _USER.findall(message.content))
@@ -84,16 +85,10 @@ def due(sample: Sample) -> Executed:
     return found
 
 
-def _without(sample: Sample, gone: Executed) -> tuple[Message, ...]:
-    """The messages without the call, its result, and what the assistant claims of it."""
-    old = sample.messages[gone.message]
+def _without(sample: Sample, gone: Executed) -> tuple[tuple[Message, ...], Change]:
+    """The messages without the call, its result and what claims to have it; and the diff entry."""
     before, after = _edit(sample, gone)
-    content = old.content[: gone.start] + after + old.content[gone.start + len(before) :]
-    return (
-        *sample.messages[: gone.message],
-        Message(old.role, content),
-        *sample.messages[gone.message + 1 :],
-    )
+    return replace_span(sample, Span(gone.message, gone.start, gone.start + len(before)), after)
 
 
 def _edit(sample: Sample, gone: Executed) -> tuple[str, str]:
@@ -176,32 +171,28 @@ class Prerequisite(Perturbation):
         """Raises NotApplicable where no token call can be taken out, see `due`."""
         gone = due(sample)
         golden = _golden(gone)
-        before, after = _edit(sample, gone)
+        messages, change = _without(sample, gone)
         return self.row(
             sample,
-            [
-                Change(f"/messages/{gone.message}/content", before, after, gone.start),
-                *gold_change(sample, golden),
-            ],
-            messages=_without(sample, gone),
+            [change, *gold_change(sample, golden)],
+            messages=messages,
             golden_answers=golden,
             gold_tool_index=[tool.name for tool in sample.tools].index(gone.name),
         )
 
     def check(self, clean: Sample, row: Sample) -> list[str]:
         """The transcript without the token call and its result, that call the gold, its token nowhere."""
-        wrong = self.beyond(clean, row)
-        gone = due(clean)
-        if row.messages != _without(clean, gone):
-            wrong.append("the transcript is not the clean one without the token call and its result")
-        if _claims(row.messages, gone):
-            wrong.append("the assistant claims to have the token")
-        if row.golden_answers != _golden(gone):
-            wrong.append("the gold is not the token call that was taken out")
-        index = row.gold_tool_index
-        if index is None or not 0 <= index < len(row.tools) or row.tools[index].name != gone.name:
-            wrong.append("gold_tool_index does not point at the tool of the token call")
-        return wrong
+        gone, index = due(clean), row.gold_tool_index
+        indexed = index is not None and 0 <= index < len(row.tools) and row.tools[index].name == gone.name
+        return self.beyond(clean, row) + broken(
+            {
+                "the transcript is not the clean one without the token call and its result": row.messages
+                != _without(clean, gone)[0],
+                "the assistant claims to have the token": _claims(row.messages, gone),
+                "the gold is not the token call that was taken out": row.golden_answers != _golden(gone),
+                "gold_tool_index does not point at the tool of the token call": not indexed,
+            }
+        )
 
     def spoiled(self, clean: Sample, row: Sample) -> Sample:
         """The gold left as it was: a token is wanted that nobody can know."""

@@ -7,7 +7,7 @@ a digit in it. No dictionary is asked: a slip can give another English word (`fr
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -87,14 +87,6 @@ class Word(NamedTuple):
     """How many it takes at most: one, and of eight letters or more one for every four."""
 
 
-def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
-    """Where the value stands, none overlapping."""
-    at = text.find(value)
-    while value and at >= 0:
-        yield at, at + len(value)
-        at = text.find(value, at + len(value))
-
-
 def _is_within_a_word(text: str, start: int, end: int) -> bool:
     beside = text[max(start - 1, 0) : start] + text[end : end + 1]
     return any(one.isalnum() or one == "_" for one in beside)
@@ -115,8 +107,8 @@ def free_words(text: str, gold: Sequence[str], kept: Sequence[str]) -> tuple[Wor
     """
     copied = {word.casefold() for value in gold for word in re.findall(r"[^\W\d_]+", value)}
     fixed = [match.span() for match in _QUOTED.finditer(text)]
-    for value in kept:
-        spans = list(_places(text, value))
+    for value in filter(None, kept):
+        spans = [match.span() for match in re.finditer(re.escape(value), text)]
         if all(_is_within_a_word(text, *span) for span in spans):
             fixed += spans
     found = []

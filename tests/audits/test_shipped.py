@@ -14,7 +14,7 @@ from robustbench_tc.audits.folder import Folder
 from robustbench_tc.audits.provenance import Rebuild
 from robustbench_tc.audits.provenance.shipped import build_of, found_digests, pinned
 from robustbench_tc.builders.live import build as live
-from robustbench_tc.builders.live.rebuild import rebuild_live
+from robustbench_tc.builders.live.build import rebuild_live
 from robustbench_tc.dataset_cards.live import live_card
 from robustbench_tc.io import marker
 from robustbench_tc.schema import dumps

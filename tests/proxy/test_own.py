@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from robustbench_tc import seeding
-from robustbench_tc.builders.own.rows import pool
+from robustbench_tc.builders.own.dataset import pool
 from robustbench_tc.builders.perturb import REGISTRY, Context
 from robustbench_tc.eval import wire
 from robustbench_tc.own.read import read_cases

@@ -136,7 +136,6 @@ def evaluate(
     """
     given = locals()
     from ..eval import inputs, opening, record, who
-    from ..eval.evaluate import Place
     from ..eval.live.inputs import LiveData
     from ..eval.request_settings import RequestOptions
     from .evaluated import Evaluated
@@ -152,10 +151,13 @@ def evaluate(
         data,
         struct_of(who.Named, given).checked(requests, live=live),
         inputs.selection_of(types, sources, ids, limit, samples, live=live),
-        struct_of(Place, given),
         repeat=repeat,
         worlds=worlds,
         world_python=world_python,
+        out=out,
+        fresh=fresh,
+        discard_changes=discard_changes,
+        reuse=reuse,
         dry=dry_run,
     )
     run.allow_missing = allow_missing

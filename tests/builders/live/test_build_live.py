@@ -16,8 +16,7 @@ from robustbench_tc.builders.live.dataset import CONFIGS, RobustBenchTCLive
 from robustbench_tc.builders.live.placing import REPEATS, Reason, at_site, sites
 from robustbench_tc.builders.live.probing import Prober
 from robustbench_tc.builders.live.report import LiveReport
-from robustbench_tc.builders.live.rows import clean_rows
-from robustbench_tc.builders.live.trace import traced
+from robustbench_tc.builders.live.trace import clean_rows, traced
 from robustbench_tc.io import marker, parquet
 from robustbench_tc.schema import KINDS, LiveRow, features
 from robustbench_tc.seeding import rng

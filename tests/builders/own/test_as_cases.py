@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from robustbench_tc.builders.own.rows import pool
+from robustbench_tc.builders.own.dataset import pool
 from robustbench_tc.builders.sources import BUNDLED, read
 from robustbench_tc.eval.agents import AGENTS, AgentContext, reply
 from robustbench_tc.eval.score import judge

@@ -14,8 +14,7 @@ from robustbench_tc import api, taxonomy
 from robustbench_tc.builders.build import BuildSpec, build, factorial
 from robustbench_tc.builders.generators.base import kinds
 from robustbench_tc.builders.generators.rule import Rule
-from robustbench_tc.builders.own.dataset import book
-from robustbench_tc.builders.own.rows import pool
+from robustbench_tc.builders.own.dataset import book, pool
 from robustbench_tc.builders.report import BuildReport
 from robustbench_tc.builders.sources import OWN_CASES
 from robustbench_tc.dataset_cards.own import own_card

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from robustbench_tc.builders.own.dataset import book
-from robustbench_tc.builders.own.rows import ASKED, DONE, pool
+from robustbench_tc.builders.own.dataset import ASKED, DONE, book, pool
 from robustbench_tc.own.cases import Answer, Case, CaseFile, CaseTurn, ChatMessage, OwnTool
 from robustbench_tc.schema import Call, Json, Message, Sample, Tool, columns, record
 

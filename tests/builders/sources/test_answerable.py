@@ -11,8 +11,8 @@ import pytest
 
 from robustbench_tc.builders import answerable, sources
 from robustbench_tc.builders.answerable import KINDS, Finding
-from robustbench_tc.builders.answerable.findings import MEANING
-from robustbench_tc.builders.unstated import judged
+from robustbench_tc.builders.answerable.reading import MEANING
+from robustbench_tc.builders.build import judged
 from robustbench_tc.schema import ANY, GOLD_NOT_STATED, OMIT, Call, Json, Message, Sample, Tool
 
 from ...conftest import ROOT, Done

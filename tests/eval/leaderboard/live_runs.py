@@ -1,5 +1,6 @@
 """Live runs for the board's tests: a small bundled dataset, and scripted agents who play it."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ from robustbench_tc.eval.data import Selection
 from robustbench_tc.eval.inputs import load_live
 from robustbench_tc.eval.leaderboard.datasets import LiveRows
 from robustbench_tc.eval.live import inputs, prompts
-from robustbench_tc.eval.opening import in_process
+from robustbench_tc.eval.opening import Opened
 from robustbench_tc.eval.record import Settings, start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.llm import Stats
 
 from ..live import purses
 
@@ -51,7 +53,7 @@ def played(
         defend=defend,
     )
     made = start(folder, asked, settings, len(asked.rows) * repeat)
-    speaker = in_process(ScriptedAgent(agent, asked.clean()), 4)
+    speaker = nullcontext(Opened(ScriptedAgent(agent, asked.clean()), 4, Stats()))
     worlds = inputs.world_types(asked.rows)
     session.run(made, asked, speaker, worlds=worlds)
     return folder

@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from robustbench_tc.eval.live import inputs
 from robustbench_tc.eval.live.episodes import read as read_episodes
 from robustbench_tc.eval.live.score import read_scores
 from robustbench_tc.eval.live.show import differences, show_episode
-from robustbench_tc.eval.opening import in_process
+from robustbench_tc.eval.opening import Opened
 from robustbench_tc.eval.record import start
 from robustbench_tc.eval.speakers import ScriptedAgent
+from robustbench_tc.llm import Stats
 from robustbench_tc.llm.store import read_lines
 
 from ...conftest import Done
@@ -122,7 +124,7 @@ def test_cut_off_at_twenty_points_every_episode_is_there_once_with_the_same_byte
     def played(out: Path) -> bytes:
         folder = start(out, data, purses.settings(), len(data.rows))
         types = {"purse": purses.PURSE}
-        state = session.run(folder, data, in_process(agent, 3), worlds=types)
+        state = session.run(folder, data, nullcontext(Opened(agent, 3, Stats())), worlds=types)
         assert state.done == len(read_episodes(folder.path)) == len(data.rows)
         return (out / "episodes.parquet").read_bytes()
 

@@ -12,7 +12,7 @@ import pytest
 
 from robustbench_tc.api.building import build_live
 from robustbench_tc.eval.inputs import load_live
-from robustbench_tc.schema import LiveRow, dumps, loads, record
+from robustbench_tc.schema import LiveRow, Message, Turn, dumps, loads, record
 from robustbench_tc.train_recipes.retry.reward import reply
 from robustbench_tc.train_recipes.retry_live import rows
 from robustbench_tc.train_recipes.retry_live.reward import MAXIMUM, MINIMUM, compute_score

@@ -219,7 +219,7 @@ def _endpoint(
 
     most = len(rows.rows) * settings.repeat
     submitted = right(reading.rows(folder / checker.PREDICTIONS, Prediction, most), rows)
-    again = right(predictions.read(run.folder.predictions_path), fresh)
+    again = right(predictions.read(run.folder.answers_path), fresh)
     asked = [rows.by_id[one] for one in ids]
     compared = reasked([(row.clean_id, submitted[row.id], row.id in again) for row in asked], settings.repeat)
     figures = (

@@ -22,7 +22,22 @@ EVERY = "all languages"
 def tables(given: Given) -> Iterator[Table]:
     """Δ per language, the share of execution, and the errors in the user's language."""
     found = _by_language(given.codes("language"))
-    yield _deltas(given, found)
+    losses = {code: row.delta_matched for code, row in given.summary.types.items()}
+    deltas = {
+        language(lang).name: [losses.get(types.get(values, "")) for values in ("kept", "translated")]
+        for lang, types in found.items()
+    }
+    yield Table(
+        name="language_deltas",
+        title="Loss of accuracy by language",
+        columns=("language", "pairs, values kept", "Δ", "pairs, translated", "Δ translated"),
+        rows=tuple(
+            (name, kept and kept.n, kept, translated and translated.n, translated)
+            for name, (kept, translated) in deltas.items()
+        ),
+        note="Δ: accuracy on the English row minus accuracy on the translated one, on the same samples. The "
+        "two columns rest on other samples; the next table compares them on the same.",
+    )
     if execution := tuple(_executions(given, found)):
         yield Table(
             name="language_execution",
@@ -52,25 +67,6 @@ def _by_language(codes: Sequence[str]) -> dict[str, dict[str, str]]:
         traits = taxonomy.get(code).traits
         found.setdefault(str(traits["language"]), {})[str(traits["values"])] = code
     return found
-
-
-def _deltas(given: Given, found: dict[str, dict[str, str]]) -> Table:
-    losses = {code: row.delta_matched for code, row in given.summary.types.items()}
-    deltas = {
-        language(lang).name: [losses.get(types.get(values, "")) for values in ("kept", "translated")]
-        for lang, types in found.items()
-    }
-    return Table(
-        name="language_deltas",
-        title="Loss of accuracy by language",
-        columns=("language", "pairs, values kept", "Δ", "pairs, translated", "Δ translated"),
-        rows=tuple(
-            (name, kept and kept.n, kept, translated and translated.n, translated)
-            for name, (kept, translated) in deltas.items()
-        ),
-        note="Δ: accuracy on the English row minus accuracy on the translated one, on the same samples. The "
-        "two columns rest on other samples; the next table compares them on the same.",
-    )
 
 
 def _executions(given: Given, found: dict[str, dict[str, str]]) -> Iterator[tuple[Cell, ...]]:

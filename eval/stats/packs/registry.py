@@ -34,7 +34,16 @@ def tables(given: Given) -> Iterable[Table]:
         "row.",
     )
     if floods := [code for code in codes if code.startswith("flood_")]:
-        yield _floods(given, floods)
+        doses = {code: int(code.removeprefix("flood_")) for code in floods}
+        _, at_doses = complete(given.outcomes, sorted(doses, key=doses.__getitem__))
+        repeats = given.outcomes.repeats
+        yield Table(
+            name="registry_floods",
+            title="Registry: accuracy per number of tools that entered",
+            columns=("type", "tools entered", "rows", "accuracy"),
+            rows=tuple((code, doses.get(code, 0), one.n * repeats, one) for code, one in at_doses.items()),
+            note="Over the samples that have a row at every dose of the run; 0 is their clean rows.",
+        )
     if ghosts := [code for code in codes if names_a_ghost(code)]:
         yield Table(
             name="registry_ghosts",
@@ -45,20 +54,6 @@ def tables(given: Given) -> Iterable[Table]:
             "declining in ghost_tool_2 and ghost_tool_3; declining includes answers in words. Calling the "
             "ghost has the error mode ghost; something else is every other wrong reply.",
         )
-
-
-def _floods(given: Given, codes: Iterable[str]) -> Table:
-    """Dose by dose over the samples that have a row at every dose, with their clean rows as dose 0."""
-    doses = {code: int(code.removeprefix("flood_")) for code in codes}
-    _, found = complete(given.outcomes, sorted(doses, key=doses.__getitem__))
-    repeats = given.outcomes.repeats
-    return Table(
-        name="registry_floods",
-        title="Registry: accuracy per number of tools that entered",
-        columns=("type", "tools entered", "rows", "accuracy"),
-        rows=tuple((code, doses.get(code, 0), one.n * repeats, one) for code, one in found.items()),
-        note="Over the samples that have a row at every dose of the run; 0 is their clean rows.",
-    )
 
 
 def _made(given: Given, code: str) -> Iterator[Cell]:

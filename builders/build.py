@@ -35,13 +35,12 @@ from robustbench_tc.schema import GOLD_NOT_STATED, PublishedSample, Sample, arro
 
 from . import answerable, generations
 from .configs import TABLES, row_type, table_rows
-from .counts import add
 from .errata import amended
 from .generate import Generator, Settings, parse_generators
 from .generations import Recording
 from .generators.base import Silent
 from .loans import borrowed
-from .marked import finished
+from .marked import add, finished
 from .perturb import REGISTRY, Text, mixtures, refuse_answer
 from .perturb.mixed import DESIGN
 from .plain import published

@@ -18,7 +18,7 @@ from robustbench_tc.schema import Change, Sample, Tool, dumps
 from .generators.base import Generator
 from .perturb import REGISTRY, Context, NotApplicable, Text, refuse_answer
 from .perturb.balanced import Balanced, offer_in
-from .perturb.offers import annotation
+from .perturb.offers import Preference
 from .perturb.swapped import SWAPPED
 from .plan import text_requests
 from .sources.rlla import SOURCE, RllaRow, gold_text, rename_in_history
@@ -156,15 +156,10 @@ def offers(sample: Sample) -> list[dict[str, float]]:
     """
     groups: dict[str, dict[str, float]] = {}
     unit = REGISTRY.get(sample.type_code)
-    if isinstance(unit, Balanced):
-        for tool in sample.tools if unit.design != "moot" else ():
-            if (found := offer_in(tool.description, unit.quality)) is not None:
-                text = tool.description[: found.start]
-                groups.setdefault(dumps((text, tool.parameters)), {})[tool.name] = found.value
-        return list(groups.values())
-    for tool in sample.tools if sample.component == "reward" else ():
-        value = annotation(tool.description)
-        if value is not None:
-            note = max(tool.description.rfind(words) for words in ("Price per call", "Typical response time"))
-            groups.setdefault(dumps((tool.description[:note], tool.parameters)), {})[tool.name] = value
+    if not isinstance(unit, Preference) or (isinstance(unit, Balanced) and unit.design == "moot"):
+        return []
+    for tool in sample.tools:
+        if (found := offer_in(tool.description, unit.quality)) is not None:
+            text = tool.description[: found.start]
+            groups.setdefault(dumps((text, tool.parameters)), {})[tool.name] = found.value
     return list(groups.values())

@@ -1,8 +1,11 @@
-"""What the report of every build holds, and how a build ends: report, card and, last, the marker."""
+"""What the report of every build holds, and how a build ends: report, card and, last, the marker.
 
-from collections.abc import Callable, Iterator
+Counts by key, nested as reports hold them: plain dicts, which JSON gives back as they were.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -45,3 +48,17 @@ def finished(folder: Path, report: Made, card: Callable[[Made], str]) -> Made:
     report = msgspec.structs.replace(report, files=marker.hashes(folder, but=marker.BUILD))
     (folder / marker.BUILD).write_bytes(report.json())
     return report
+
+
+def add(counts: dict[Any, int], key: Any, count: int = 1) -> None:
+    """Counts one more, or so many."""
+    counts[key] = counts.get(key, 0) + count
+
+
+def merge(mine: dict[Any, Any], theirs: Mapping[Any, Any]) -> None:
+    """Takes other counts of the same nesting in."""
+    for key, found in theirs.items():
+        if isinstance(found, Mapping):
+            merge(mine.setdefault(key, {}), found)
+        else:
+            add(mine, key, found)

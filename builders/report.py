@@ -13,8 +13,7 @@ from robustbench_tc.io import templates
 from robustbench_tc.schema import Sample, content_hash
 from robustbench_tc.shown import Part, Table
 
-from .counts import add, merge
-from .marked import Report
+from .marked import Report, add, merge
 from .plan import Skip
 from .sources import BuildProfile
 

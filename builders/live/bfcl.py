@@ -166,11 +166,6 @@ class Function(msgspec.Struct):
     response: dict[str, Json]
 
 
-def needed_files(categories: Collection[str] = CATEGORIES) -> tuple[str, ...]:
-    """The files that are read, under the sources root."""
-    return tuple(f"{FOLDER}/{name}" for name in _names(categories))
-
-
 def tasks(root: Path, categories: Sequence[str] = CATEGORIES) -> tuple[LiveRow, ...]:
     """The rows as their files say, without the hash of the gold state.
 

@@ -9,8 +9,7 @@ import msgspec
 from robustbench_tc.io import templates
 from robustbench_tc.schema import LiveRow
 
-from ..counts import add
-from ..marked import Report
+from ..marked import Report, add
 from .placing import Skip
 
 
